@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { askBroker } from "./test/support/broker.ts";
 
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
@@ -25,6 +26,9 @@ const LONG = [
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // Downloaded while other tests run. Those that need it ask again, and are told what went wrong.
+    if (files.some(({ moduleId }) => moduleId.includes("/adapters/frameworks/")))
+      askBroker("frameworks").catch(() => {});
     const rank = ({ moduleId }: TestSpecification) => {
       const at = LONG.indexOf(relative(this.ctx.config.root, moduleId));
       return at < 0 ? LONG.length : at;

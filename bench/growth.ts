@@ -1,6 +1,6 @@
 /**
  * What an intent costs as things grow: the ledger, the runs, the steps of its run, the keys; and what a tenant's
- * counts cost as its neighbours' runs grow. Each figure is the time against the same store while it was small.
+ * counts and searches cost as its neighbours' runs and records grow. Each figure is the time against the same store while it was small.
  * `SVC_BENCH_RECORDS` sets how large (default 1,000,000).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -72,6 +72,21 @@ async function counting(app: App): Promise<number> {
   return median(took);
 }
 
+/** Milliseconds until a tenant of a hundred runs has the newest page of its records, of all and of one event. */
+async function searching(app: App): Promise<number> {
+  const { store } = appFor(app, ACME).core;
+  const took: number[] = [];
+  for (let look = 0; look < 30; look++) {
+    const start = performance.now();
+    for (const event of [undefined, "blocked"]) {
+      const found = await store.records({ event, order: "desc", limit: 51 });
+      if (found.length !== 51) throw new Error(`a page of ${found.length} records`);
+    }
+    took.push(performance.now() - start);
+  }
+  return median(took);
+}
+
 const CALL: IntentInput = { tool: "crm.get", args: { id: 1 }, reason: "bench", depends_on: [] };
 export const intent = ({ core }: App, run: RunDoc, call = CALL) =>
   core.store.transact(intentUnit(core, BOT, run.run_id, call, run));
@@ -94,7 +109,7 @@ export async function cost(app: App, run: RunDoc, rounds: number, before = () =>
   return median(measured);
 }
 
-async function growLedger({ core }: App, records: number): Promise<void> {
+async function growLedger({ core }: App, records: number, tenant = "globex"): Promise<void> {
   const { records: have } = await core.store.head();
   for (let left = records - have; left > 0; left -= 1_000) {
     await core.store.transact({
@@ -106,6 +121,7 @@ async function growLedger({ core }: App, records: number): Promise<void> {
             actor: "bench",
             tool: "crm.get",
             reason: "growing the ledger",
+            tenant,
           });
         }
       },
@@ -187,7 +203,8 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
         (await cost(app, first, rounds)) / small,
       );
       for (let i = 0; i < 100; i++) await newOne(app, ACME);
-      const counted = await counting(app);
+      await growLedger(app, (await app.core.store.head()).records + 100, ACME.name);
+      const [counted, searched] = [await counting(app), await searching(app)];
       await growRuns(app, RUNS);
       add(
         `${kind}: counts of a tenant beside ${RUNS.toLocaleString("en")} runs of others`,
@@ -202,6 +219,11 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
       add(
         `${kind}: intent on ${RECORDS.toLocaleString("en")} records`,
         (await cost(app, await newOne(app), rounds)) / small,
+      );
+      add(
+        `${kind}: a tenant's page of records beside ${RECORDS.toLocaleString("en")} of others`,
+        (await searching(app)) / searched,
+        { at_most: 2 },
       );
       if (kind === "files") {
         const few = await cost(app, await newOne(app), rounds, finder(10));

@@ -50,7 +50,7 @@ function run(program, args, failure) {
 }
 
 /** The npm that runs us when there is one: another on the PATH might disagree about the lockfile. */
-function npm(...args) {
+export function npm(...args) {
   const own = process.env.npm_execpath;
   return own?.endsWith(".js") ? [process.execPath, [own, ...args]] : ["npm", args];
 }

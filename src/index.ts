@@ -13,17 +13,16 @@ export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.
 export type { DrillCall, DrillOptions } from "./library/drill.ts";
 export { BlockedError, type Offer, UncertainError } from "./library/errors.ts";
 export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
+export type { CallOptions, Run } from "./library/run.ts";
 export type {
   Allowed,
   Asked,
-  CallOptions,
   Intent,
   Outcome,
   PlannedCall,
   Preview,
   RollbackRequest,
-  Run,
-} from "./library/run.ts";
+} from "./library/transport.ts";
 export type { ApprovalView } from "./model/approval.ts";
 export type { PlanView } from "./model/plan.ts";
 export type { DrillDoc } from "./model/proof.ts";

@@ -15,6 +15,9 @@ import { nameProblems } from "./support/tidy/names.ts";
 
 const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 70;
+const MAX_PARAMETERS = 5;
+/** It counts in bare numbers, millions of them: an object for each would cost more than the counting. */
+const BARE_NUMBERS = "src/evidence/chain/runs.ts";
 const VAGUE = /(?:^|[/._-])(?:utils?|helpers?|misc|common)(?=[/._-])/i;
 
 const all = ["src", "test"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
@@ -51,7 +54,7 @@ describe("tidy", () => {
     expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
   });
 
-  it("gives each exported type a name of its own", () => {
+  it("gives each export a name of its own", () => {
     expect(nameProblems(shipped)).toEqual([]);
   });
 
@@ -83,6 +86,18 @@ describe("tidy", () => {
         ),
     );
     expect(long).toEqual([]);
+  });
+
+  it("gives functions few parameters", () => {
+    const many = shipped.flatMap(({ path, code }) =>
+      functionsIn(code)
+        .filter(({ parameters }) => parameters > MAX_PARAMETERS && path !== BARE_NUMBERS)
+        .map(
+          ({ line, parameters }) =>
+            `${path}:${line} takes ${parameters} things: give what belongs together a name, ${MAX_PARAMETERS} at most`,
+        ),
+    );
+    expect(many).toEqual([]);
   });
 
   it("opens every file with what it owns", () => {
@@ -265,15 +280,23 @@ describe("the rules themselves", () => {
     expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports alone")]);
   });
 
-  it("names: finds a type that two files export", () => {
+  it("names: finds a type or a value that two files export", () => {
     const files = [
       sample(
         "src/app/a.ts",
-        "export interface Told {}\nexport class Once {}\ntype Mine = 1; // export type Once",
+        "export interface Told {}\nexport class Once {}\ntype Mine = 1; // export type Once\nexport async function tell() {}",
       ),
-      sample("src/app/b.ts", "export type Told = 1;\ntype Mine = 2;"),
+      sample(
+        "src/app/b.ts",
+        "export type Told = 1;\ntype Mine = 2;\nexport const tell = 1;\nexport function undo() {}",
+      ),
+      sample("src/adapters/c.ts", "export function undo() {}"),
+      sample("src/adapters/d.ts", "export function undo() {}"),
     ];
-    expect(nameProblems(files)).toEqual([expect.stringContaining("Told is exported by src/app/a.ts and")]);
+    expect(nameProblems(files)).toEqual([
+      expect.stringContaining("Told is exported by src/app/a.ts and"),
+      expect.stringContaining("tell is exported by src/app/a.ts and"),
+    ]);
   });
 
   it("functions: measures each form and nothing else", () => {
@@ -288,15 +311,17 @@ describe("the rules themselves", () => {
         "const template = `${list.map((x) => {\n  return `}${x}{`;\n})}`;",
         "const regex = /[/}]{2}/;",
         "function before(): void {}\n\nexport class B {\n  a = 1;\n}",
+        "const many = (a: Map<b, c>, [d, e]: f, { g, h }: i, j = k(l, m), n: () => o,): p[] => {};",
       ].join("\n"),
     );
-    expect(functionsIn(code).map(({ line, lines }) => [line, lines])).toEqual([
-      [1, 3],
-      [4, 3],
-      [8, 3],
-      [12, 6],
-      [23, 3],
-      [27, 1],
+    expect(functionsIn(code).map(({ line, lines, parameters }) => [line, lines, parameters])).toEqual([
+      [1, 3, 0],
+      [4, 3, 1],
+      [8, 3, 0],
+      [12, 6, 1],
+      [23, 3, 1],
+      [27, 1, 0],
+      [32, 1, 5],
     ]);
   });
 });

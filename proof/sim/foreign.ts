@@ -13,7 +13,7 @@ import { outcomeUnit } from "../../src/engine/outcome.ts";
 import { readManifests } from "../../src/model/manifest/load.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
 import { executeRollback } from "../../src/rollback/execute.ts";
-import { placeOf, rollBackInOrder, type Turn } from "../../src/rollback/in-order.ts";
+import { ledgerPlace, rollBackInOrder, type Turn } from "../../src/rollback/in-order.ts";
 import type { CompensationCall } from "../../src/rollback/ports.ts";
 import type { RollbackReport } from "../../src/rollback/report.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
@@ -198,7 +198,7 @@ export class ForeignHistory {
     const placed = await Promise.all(
       run_ids.map(async (run_id) => {
         const steps = await this.store.list("steps", { owner: run_id, limit: 500 });
-        return { run_id, newest_seq: Math.max(0, ...steps.map(({ doc }) => placeOf(doc))) };
+        return { run_id, newest_seq: Math.max(0, ...steps.map(({ doc }) => ledgerPlace(doc))) };
       }),
     );
     await rollBackInOrder(placed, async (run_id, turn) => void (await this.undoOne(run_id, turn)));

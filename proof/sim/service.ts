@@ -146,7 +146,7 @@ export class Service {
     if (id === undefined) return NOTHING;
     const who = this.people[person]!;
     const input = { decision, note: null };
-    const unit = decideUnit(this.core, who, id, input, await this.lentTo(who), this.today);
+    const unit = decideUnit(this.core, who, id, input, await this.lentTo(who));
     const { approval, records, refused } = await this.core.store.transact(unit);
     return { answer: refused === null ? approval.status : refused.code, events: eventsOf(records) };
   }
@@ -157,7 +157,7 @@ export class Service {
     const who = this.people[person]!;
     const offer = { id: `apr_${this.env.uuid()}`, args: this.args(arg) };
     const input = { decision: "deny", note: null, offer } as const;
-    const unit = decideUnit(this.core, who, id, input, await this.lentTo(who), this.today);
+    const unit = decideUnit(this.core, who, id, input, await this.lentTo(who));
     const { approval, offered, records, refused } = await this.core.store.transact(unit);
     if (refused !== null || offered === undefined)
       return { answer: refused?.code ?? approval.status, events: eventsOf(records) };
@@ -228,7 +228,7 @@ export class Service {
     if (id === undefined) return NOTHING;
     const who = this.people[person]!;
     const input = { decision, note: null };
-    const unit = decidePlanUnit(this.core, who, id, input, await this.lentTo(who), this.today);
+    const unit = decidePlanUnit(this.core, who, id, input, await this.lentTo(who));
     const { plan: decided, records, refused } = await this.core.store.transact(unit);
     return { answer: refused?.code ?? decided.status, events: eventsOf(records) };
   }

@@ -8,15 +8,8 @@ import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { endedReason, type OfferedApproval, offerOf, type Wait } from "../library/approvals.ts";
 import type { Offer } from "../library/errors.ts";
-import {
-  type Allowed,
-  type Asked,
-  type CallOptions,
-  type Intent,
-  jsonOf,
-  type Preview,
-  type Run,
-} from "../library/run.ts";
+import { type CallOptions, jsonOf, type Run } from "../library/run.ts";
+import type { Allowed, Asked, Intent, Preview } from "../library/transport.ts";
 import { approvalIn, OPEN_APPROVAL } from "../model/approval.ts";
 
 /** A call as the framework has it. */

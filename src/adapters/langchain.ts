@@ -6,7 +6,8 @@
  */
 import { type AgentMiddleware, createMiddleware, ToolMessage } from "langchain";
 import type { Json } from "../kernel/json.ts";
-import type { RollbackRequest, Run } from "../library/run.ts";
+import type { Run } from "../library/run.ts";
+import type { RollbackRequest } from "../library/transport.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type FrameworkCall, type GovernOptions, Governor, type Refusal } from "./governor.ts";
 import { type RunOrThread, undoWith } from "./thread.ts";

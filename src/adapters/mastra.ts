@@ -1,11 +1,11 @@
 /**
  * Mastra: a tool definition becomes a governed one, for `createTool`. A call that waits suspends as Mastra's tools
- * do. Written for the documented shape of `execute(input, context)` in `@mastra/core` 1, which does not install on
- * Node 20.
+ * do. Nothing of `@mastra/core` is imported: a definition is an object.
  *
  * @module takeback/mastra
  */
-import type { RollbackRequest, Run } from "../library/run.ts";
+import type { Run } from "../library/run.ts";
+import type { RollbackRequest } from "../library/transport.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type GovernOptions, Governor, PAUSED } from "./governor.ts";
 import { type RunOrThread, undoWith } from "./thread.ts";
@@ -64,14 +64,16 @@ interface Suspendable {
   resumeData?: unknown;
 }
 interface ToolContext extends Suspendable {
+  requestContext?: { get(key: string): unknown };
   agent?: Suspendable & { toolCallId?: string; threadId?: string };
   workflow?: Suspendable;
 }
 
 async function runOf(run: RunOrThread, context: ToolContext | undefined): Promise<Run> {
   if (typeof run !== "function") return run;
-  const thread = context?.agent?.threadId;
-  if (thread === undefined)
+  // Mastra gives an agent that another delegates to a thread of its own; the request's context goes along.
+  const thread = context?.requestContext?.get("takeback_thread") ?? context?.agent?.threadId;
+  if (typeof thread !== "string")
     throw new Error(
       "takeback: call the agent with memory: { thread, resource }, or govern the tool with a run",
     );

@@ -11,7 +11,8 @@ import {
   type ToolOutputSchema,
   tool,
 } from "@openai/agents";
-import type { RollbackRequest, Run } from "../library/run.ts";
+import type { Run } from "../library/run.ts";
+import type { RollbackRequest } from "../library/transport.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type FrameworkCall, type GovernOptions, Governor } from "./governor.ts";
 import { undoWith } from "./thread.ts";

@@ -2,7 +2,8 @@
 import { SvcError } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { RunOptions, Svc } from "../library/open.ts";
-import type { RollbackRequest, Run } from "../library/run.ts";
+import type { Run } from "../library/run.ts";
+import type { RollbackRequest } from "../library/transport.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 
 /** A run, or the run of a thread by the thread's id. */

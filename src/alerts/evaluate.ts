@@ -3,7 +3,7 @@ import { standingFloods } from "../engine/approvals/flood.ts";
 import type { Core } from "../engine/core.ts";
 import { HALTS_KEY } from "../engine/keys.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { plural } from "../kernel/plural.ts";
+import { plural } from "../kernel/words.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";

@@ -4,7 +4,7 @@
  */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { decodeText, fileError, stamp, unreadable } from "../config/files.ts";
+import { decodeText, fileError, statStamp, unreadable } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -76,7 +76,7 @@ export class KeyFile {
   poll(): Promise<void> {
     return this.inTurn(async () => {
       try {
-        const found = stamp(await stat(this.path).catch(() => undefined));
+        const found = statStamp(await stat(this.path).catch(() => undefined));
         if (found === this.seen) return;
         await this.take(await this.read());
       } catch (error) {
@@ -130,7 +130,7 @@ export class KeyFile {
   /** The times are the disk's, so its clock and ours are compared only for what is recent. */
   private remember(stats: Stats): void {
     const settled = Math.abs(this.parts.env.now() - stats.mtimeMs) > SETTLED_MS;
-    this.seen = settled ? stamp(stats) : "";
+    this.seen = settled ? statStamp(stats) : "";
   }
 
   private tellOnce(problem: string): void {

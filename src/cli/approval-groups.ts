@@ -2,10 +2,10 @@
 import { approve, deny, getApproval, getCard, listApprovals } from "../app/operations/approvals.ts";
 import { conflict, invalid, messageOf, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { plural } from "../kernel/plural.ts";
+import { plural } from "../kernel/words.ts";
 import { type ApprovalView, OPEN_APPROVAL, requestGroups, sameGroup } from "../model/approval.ts";
 import type { Door } from "./door.ts";
-import { type Io, inert, table } from "./io.ts";
+import { columns, type Io, printable } from "./io.ts";
 
 /** Every request that a person can still decide, the oldest first. */
 async function openRequests(door: Door, run_id?: string): Promise<ApprovalView[]> {
@@ -36,11 +36,11 @@ export async function listGroups(
   const rows = groups.map(({ actor, tool, rule, waiting, ids }) => [
     ids[0]!,
     `${waiting} waiting`,
-    inert(actor),
-    inert(tool),
-    inert(rule ?? ""),
+    printable(actor),
+    printable(tool),
+    printable(rule ?? ""),
   ]);
-  for (const row of table(rows)) io.out(row);
+  for (const row of columns(rows)) io.out(row);
 }
 
 /**

@@ -6,7 +6,6 @@ import { resolve } from "node:path";
 import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import type { Content, Operation } from "../app/door/operation.ts";
-import { perform } from "../app/door/perform.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { invalid, SvcError } from "../kernel/errors.ts";
@@ -51,7 +50,7 @@ export function localDoor(app: App, as?: string, undo?: UndoMeans): Door {
     undo,
   };
   return {
-    perform: (op, input) => perform(op, caller, input),
+    perform: async (op, input) => (await import("../app/door/perform.ts")).perform(op, caller, input),
     local: app,
     clock: app.core.env,
     close: () => app.close(),

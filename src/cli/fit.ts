@@ -1,5 +1,5 @@
 /** Text that fits a line of the terminal; into a pipe everything goes whole. */
-import { type Io, inert } from "./io.ts";
+import { type Io, printable } from "./io.ts";
 
 const NARROWEST = 40;
 const USUAL = 80;
@@ -14,7 +14,7 @@ export function columnsOf({ tty, env }: Io): number {
 
 /** One harmless line of at most so many characters. */
 export function fitted(text: string, width: number): string {
-  const line = inert(text);
+  const line = printable(text);
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
 
@@ -25,7 +25,7 @@ export function count(n: number, what: string): string {
 
 /** `a, b, c and 4 more` */
 export function some(names: readonly string[], all: number, most = 3): string {
-  const shown = names.slice(0, most).map(inert).join(", ");
+  const shown = names.slice(0, most).map(printable).join(", ");
   return all > Math.min(most, names.length)
     ? `${shown} and ${all - Math.min(most, names.length)} more`
     : shown;

@@ -24,7 +24,7 @@ export function paint(on: boolean): Paint {
 }
 
 /** Text from elsewhere (agents, upstreams) must not move the cursor or fake a line. */
-export function inert(text: string): string {
+export function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (c) =>
     c === "\n" || c === "\t" ? " " : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );
@@ -56,7 +56,7 @@ export function processIo(): Io {
 }
 
 /** Columns that line up; the last one is not padded. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, visible(cell));

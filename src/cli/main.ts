@@ -4,7 +4,7 @@ import { VERSION } from "../app/wiring/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
 import { type Context, calledCommand, type Exit, globalOptions, tolerateGlobalOptions } from "./context.ts";
-import { type Io, inert } from "./io.ts";
+import { type Io, printable } from "./io.ts";
 
 export async function main(argv: readonly string[], io: Io): Promise<Exit> {
   const program = globalOptions(new Command("svc"))
@@ -76,9 +76,9 @@ function applyToAll(command: Command): void {
 function failed(error: unknown, io: Io): Exit {
   // Help and the version that were asked for end well; help that a mistake brought up does not.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
-  if (error instanceof ProblemsError) for (const problem of error.problems) io.err(inert(problem));
-  else if (error instanceof SvcError) io.err(`error: ${inert(error.message)}`);
-  else io.err(`error: ${inert(describe(error))}`);
+  if (error instanceof ProblemsError) for (const problem of error.problems) io.err(printable(problem));
+  else if (error instanceof SvcError) io.err(`error: ${printable(error.message)}`);
+  else io.err(`error: ${printable(describe(error))}`);
   return 1;
 }
 

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { writeOutFile } from "../evidence/out-file.ts";
 import { bytesOf, partsOf } from "./door.ts";
-import { type Io, inert } from "./io.ts";
+import { type Io, printable } from "./io.ts";
 
 export async function tellOrWrite(io: Io, document: object, out: string | undefined): Promise<void> {
   if (out === undefined) {
@@ -11,5 +11,5 @@ export async function tellOrWrite(io: Io, document: object, out: string | undefi
   }
   const path = resolve(io.cwd, out);
   await writeOutFile(path, bytesOf(document));
-  io.out(`wrote ${inert(path)}`);
+  io.out(`wrote ${printable(path)}`);
 }

@@ -3,7 +3,7 @@ import { listApprovals } from "../app/operations/approvals.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { ApprovalView } from "../model/approval.ts";
 import type { Door } from "./door.ts";
-import { type Io, inert, table } from "./io.ts";
+import { columns, type Io, printable } from "./io.ts";
 
 const LOOK_MS = 1_000;
 const CLEAR = "\u001b[2J\u001b[H";
@@ -40,13 +40,13 @@ async function drawnList(door: Door): Promise<string[]> {
   const now = door.clock.now();
   const rows = waiting.map((one) => [
     one.id,
-    inert(one.actor),
-    inert(one.tool),
-    `(${one.arg_names.map(inert).join(", ")})`,
-    inert(one.rule ?? ""),
+    printable(one.actor),
+    printable(one.tool),
+    `(${one.arg_names.map(printable).join(", ")})`,
+    printable(one.rule ?? ""),
     left(one, now),
   ]);
-  return [`${waiting.length} waiting`, ...table(rows)];
+  return [`${waiting.length} waiting`, ...columns(rows)];
 }
 
 function left({ expires_ms }: ApprovalView, now: number): string {

@@ -128,7 +128,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Changes whenever a file's content can have changed; `missing` where there is no file. */
-export function stamp(stats: Stats | undefined): string {
+export function statStamp(stats: Stats | undefined): string {
   if (stats === undefined) return "missing";
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
 }
@@ -136,7 +136,7 @@ export function stamp(stats: Stats | undefined): string {
 /** The stamp of a file, or of everything that a folder of YAML files holds; for noticing edits. */
 export async function pathStamp(path: string): Promise<string> {
   const stats = await stat(path).catch(() => undefined);
-  if (!stats?.isDirectory()) return stamp(stats);
+  if (!stats?.isDirectory()) return statStamp(stats);
   const hash = createHash("sha256");
   const seen = new Set<string>();
   const waiting = [path];
@@ -149,7 +149,7 @@ export async function pathStamp(path: string): Promise<string> {
       const at = join(folder, name);
       const entry = await stat(at).catch(() => undefined);
       if (entry?.isDirectory()) waiting.push(at);
-      else if (/\.ya?ml$/.test(name)) hash.update(`${at}\0${stamp(entry)}\n`);
+      else if (/\.ya?ml$/.test(name)) hash.update(`${at}\0${statStamp(entry)}\n`);
     }
   }
   return hash.digest("hex");

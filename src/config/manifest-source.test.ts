@@ -19,7 +19,9 @@ describe("a file or a folder", () => {
     expect(set.warnings).toEqual([]);
     expect(set.all.length).toBeGreaterThan(15);
     expect(set.active("crm.delete_contact")?.version).toBe("2.0.0");
-    expect(await validateManifests(folder)).toEqual({ ok: true, count: set.all.length, errors: [] });
+    const { manifests, ...told } = await validateManifests(folder);
+    expect(told).toEqual({ count: set.all.length, errors: [] });
+    expect(manifests?.all).toEqual(set.all);
   });
 
   test("one file; every .yaml and .yml below a folder in order; nothing else", async () => {
@@ -90,13 +92,13 @@ test("validation gives one line for each invalid entry, and counts them all", as
     join(dir, "a.yaml"),
     `${entry("a")}- {tool: b, effect: nope, permision: p}\n- {tool: c, effect: reversible, permission: p}\n`,
   );
-  const { ok, count, errors } = await validateManifests(dir);
-  expect({ ok, count, lines: errors.length }).toEqual({ ok: false, count: 3, lines: 2 });
+  const { manifests, count, errors } = await validateManifests(dir);
+  expect({ manifests, count, lines: errors.length }).toEqual({ manifests: null, count: 3, lines: 2 });
   expect(errors[0]).toMatch(
     /a\.yaml:2: tool b: effect: .*; permission: is missing.*; permision: unknown key/,
   );
   expect(await validateManifests(join(dir, "none"))).toEqual({
-    ok: false,
+    manifests: null,
     count: 0,
     errors: [expect.stringContaining("none: does not exist")],
   });

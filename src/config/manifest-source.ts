@@ -12,6 +12,8 @@ import {
   checkManifests,
   errorsByEntry,
   type LoadedManifests,
+  loadedManifests,
+  readingOf,
   readManifests,
 } from "../model/manifest/load.ts";
 import { decodeText, fileProblem, readTextFile, unreadable, writeFileAtomic } from "./files.ts";
@@ -50,7 +52,8 @@ type Read = NonNullable<ManifestSource["read"]>;
 const readAtOnce: Read = async (files) => readManifests(files);
 
 interface Validation {
-  readonly ok: boolean;
+  /** What the path holds; null where something is wrong with it. */
+  readonly manifests: LoadedManifests | null;
   /** How many entries were found, the invalid ones included. */
   readonly count: number;
   /** One line for each invalid entry or unreadable file. */
@@ -69,7 +72,8 @@ export async function validateManifests(path: string, egress?: Pick<Egress, "req
   }
   const entries = checkManifests(found.files);
   const errors = [...found.problems, ...errorsByEntry(entries)];
-  return { ok: errors.length === 0, count: entries.filter(({ label }) => label !== null).length, errors };
+  const manifests = errors.length === 0 ? loadedManifests(readingOf(entries)) : null;
+  return { manifests, count: entries.filter(({ label }) => label !== null).length, errors };
 }
 
 /** The YAML files at the path in a fixed order, and one problem for each that cannot be read. */

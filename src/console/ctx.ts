@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { requireRole } from "../app/door/access.ts";
 import type { Content, Operation } from "../app/door/operation.ts";
-import { assertWithin, isWithin, perform } from "../app/door/perform.ts";
+import { assertWithinTenant, isWithinTenant, perform } from "../app/door/perform.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
 import type { LedgerCheckup } from "./checkup.ts";
@@ -116,14 +116,14 @@ export function createCtx(facts: CtxFacts): Ctx {
   const whyOff = (op: Operation) => op.feature?.(app) ?? null;
   const demand = (op: Operation) => {
     requireRole(principal, op.role);
-    assertWithin(op, principal);
+    assertWithinTenant(op, principal);
   };
   return {
     ...facts,
     call: (op, input) => perform(op, { app, principal, signal }, input),
     whyOff,
     has: (op) => whyOff(op) === null,
-    may: (op) => whyOff(op) === null && hasRole(principal, op.role) && isWithin(op, principal),
+    may: (op) => whyOff(op) === null && hasRole(principal, op.role) && isWithinTenant(op, principal),
     is: (role) => hasRole(principal, role),
     demand,
     demandConfirmed(op) {

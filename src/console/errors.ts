@@ -1,5 +1,7 @@
 /** What a person is told when something did not work: what happened, and what to do about it. */
+
 import { ERRORS, type ErrorCode, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
+import { sentence } from "../kernel/words.ts";
 import { MayBeFound } from "../store/may-be-found.ts";
 import { type Html, html } from "./html.ts";
 import { notice, pageHead } from "./parts/blocks.ts";
@@ -100,9 +102,4 @@ export function failureBody(failure: PageFailure | null, back: string): Html {
   return html`${pageHead(title)}
 ${notice("bad", html`<p class="said">${sentence(failure?.message ?? "The request failed.")}</p>`)}
 <p>${hint}</p><p class="actions"><a class="button" href="${back}">Back</a> <a class="button" href="/console">Overview</a></p>`;
-}
-
-/** Messages begin small because they stand behind a colon elsewhere. */
-export function sentence(message: string): string {
-  return message.charAt(0).toUpperCase() + message.slice(1);
 }

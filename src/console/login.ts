@@ -1,8 +1,9 @@
 /** The login page: an API key or a token is pasted, looked at once, and not kept; or the issuer says who it is. */
+
 import type { Authenticated, Authenticator } from "../auth/authenticate.ts";
 import { forbidden, type SvcError } from "../kernel/errors.ts";
+import { sentence } from "../kernel/words.ts";
 import { hasRole } from "../model/roles.ts";
-import { sentence } from "./errors.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { notice } from "./parts/blocks.ts";
 import { button, form, input } from "./parts/forms.ts";

@@ -2,12 +2,14 @@
  * `Sign in with <issuer>`: the way there and the way back. An answer counts only in the browser that asked, once and
  * for ten minutes; the session that it begins is the same as after a pasted token.
  */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "../app/app.ts";
 import { type IssuerSignIn, type SignInRequest, shownCode } from "../auth/sign-in.ts";
 import { forbidden, invalid, messageOf, SvcError } from "../kernel/errors.ts";
+import { sentence } from "../kernel/words.ts";
 import { plainQuery } from "./ctx.ts";
-import { pageFailureOf, sentence } from "./errors.ts";
+import { pageFailureOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { isLocalHost } from "./guard.ts";
 import { html } from "./html.ts";

@@ -412,14 +412,8 @@ describe("an approval", () => {
     await e.store.transact(revokeUnit(e.core, ann, lent.delegation.id));
     // As it was read before: the unit itself has to look again.
     const by = principal("dep", "auditor");
-    const vote = decideUnit(
-      e.core,
-      by,
-      id,
-      { decision: "approve", note: null },
-      [lent.delegation],
-      () => ann,
-    );
+    const core = { ...e.core, today: () => ann };
+    const vote = decideUnit(core, by, id, { decision: "approve", note: null }, [lent.delegation]);
     await expect(e.store.transact(vote)).rejects.toMatchObject({ code: "forbidden" });
   });
 

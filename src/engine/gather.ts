@@ -102,15 +102,17 @@ export function intentNeeds(
   return needs;
 }
 
-export function gather(
-  core: Core,
-  tx: Tx,
-  run: RunDoc,
-  caller: IntentCaller,
-  input: IntentInput,
-  fresh_approval_id: string,
-  hashArgs: HashArgs,
-): Gathered {
+/** An intent whose run is at hand, with what must stay the same however often the unit is run. */
+interface IntentAtHand {
+  run: RunDoc;
+  caller: IntentCaller;
+  input: IntentInput;
+  fresh_approval_id: string;
+  hashArgs: HashArgs;
+}
+
+export function gather(core: Core, tx: Tx, intent: IntentAtHand): Gathered {
+  const { run, caller, input, fresh_approval_id, hashArgs } = intent;
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);

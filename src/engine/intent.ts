@@ -63,7 +63,7 @@ export function intentUnit(
       const run = loadRun(tx, run_id);
       // To an agent, another's run is as unknown as one that does not exist.
       if (run.principal !== asking.id) throw unknownRun(run_id);
-      const gathered = gather(core, tx, run, asking, input, fresh_approval_id, hashArgs);
+      const gathered = gather(core, tx, { run, caller: asking, input, fresh_approval_id, hashArgs });
       const verdict = withGrants(core, tx, gathered, decide(gathered.facts));
       return commit(core, tx, gathered, input, verdict);
     },
@@ -90,7 +90,8 @@ export function previewUnit(
     run(tx) {
       const run = loadRun(tx, run_id);
       if (run.principal !== asking.id) throw unknownRun(run_id);
-      const gathered = gather(core, tx, run, asking, input, `apr_${core.env.uuid()}`, hashArgs);
+      const fresh_approval_id = `apr_${core.env.uuid()}`;
+      const gathered = gather(core, tx, { run, caller: asking, input, fresh_approval_id, hashArgs });
       const verdict = withGrants(core, tx, gathered, decide(gathered.facts));
       return { verdict, card_read: cardRead(gathered.facts, verdict) };
     },
@@ -118,7 +119,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
-  const opened = moveApprovals(core, tx, gathered, { ...input, reason }, verdict, step);
+  const opened = moveApprovals(core, tx, gathered, verdict, { reason, seen: input.seen, step });
   const records = verdict.records.map((part) =>
     appendRunRecord(tx, run, {
       event: part.event,
@@ -173,9 +174,8 @@ function moveApprovals(
   core: Core,
   tx: Tx,
   { facts, args_hash }: Gathered,
-  { reason, seen }: Pick<IntentInput, "reason" | "seen">,
   verdict: Verdict,
-  step: number | undefined,
+  { reason, seen, step }: Pick<IntentInput, "reason" | "seen"> & { step: number | undefined },
 ): ApprovalDoc | null {
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
   const { approval } = verdict;

@@ -76,7 +76,7 @@ export function dropLease(tx: Tx, lease: Lease): void {
 }
 
 /** Who holds the lease now, lapsed or not. */
-export function holderOf(tx: Tx, subject: LeaseSubject): Lease | undefined {
+export function leaseHeldOn(tx: Tx, subject: LeaseSubject): Lease | undefined {
   const held = tx.get("leases", subject.key);
   return held && { subject, holder: held.holder, epoch: held.epoch };
 }

@@ -2,7 +2,7 @@
 import { conflict, forbidden, invalid } from "../kernel/errors.ts";
 import { globMatches } from "../kernel/glob.ts";
 import type { Principal } from "../model/roles.ts";
-import { type Mode, RUN_ID, type RunDoc, scopeSeal } from "../model/run.ts";
+import { type Mode, RUN_ID_FORM, type RunDoc, scopeSeal } from "../model/run.ts";
 import type { Unit } from "../port/store.ts";
 import type { Core } from "./core.ts";
 
@@ -16,7 +16,7 @@ export interface OpenRunInput {
 /** Builds the run a principal asks for, or says why it may not have it. */
 export function newRun(core: Core, principal: Principal, input: OpenRunInput): RunDoc {
   const run_id = input.run_id ?? `run_${core.env.uuidv7()}`;
-  if (!RUN_ID.test(run_id)) {
+  if (!RUN_ID_FORM.test(run_id)) {
     throw invalid("run_id: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
   }
   const mode = input.mode ?? "enforce";

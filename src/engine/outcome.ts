@@ -139,7 +139,7 @@ function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): 
     run.uncertain++;
     // Whoever finds out that it succeeded may want to undo it.
     if (before !== undefined && payload !== undefined) tx.put("payloads", key, { ...payload, before });
-  } else keepForUndo(tx, key, manifest, payload, input, before);
+  } else keepForUndo(tx, key, manifest, payload, { ...input, before });
   if (input.status === "succeeded") {
     step.succeeded_seq = record.seq;
     // Where the read that an undo needs is missing, there is no undo that could close.
@@ -211,22 +211,21 @@ function keepForUndo(
   key: string,
   manifest: Manifest | null,
   payload: PayloadDoc | undefined,
-  input: Finish,
-  before: Json | undefined,
+  { status, result, before }: Finish,
 ): void {
   const refs: { [path: string]: Json } = {};
-  if (input.status === "succeeded" && manifest?.compensation) {
+  if (status === "succeeded" && manifest?.compensation) {
     for (const source of undoTemplates(manifest).flatMap(templatePaths)) {
       const path = parseTemplatePath(source);
       // What was there before is kept whole, once.
       if (path.root === "before") continue;
-      const value = readPath(path, { args: payload?.args, result: input.result });
+      const value = readPath(path, { args: payload?.args, result });
       if (value !== undefined) refs[source] = value;
     }
   }
   const kept: PayloadDoc = { refs };
   if (before !== undefined) kept.before = before;
-  const refunds = input.status === "succeeded" && manifest?.verification ? payload?.refunds : undefined;
+  const refunds = status === "succeeded" && manifest?.verification ? payload?.refunds : undefined;
   if (refunds !== undefined) kept.refunds = refunds;
   if (Object.keys(kept).length === 1 && Object.keys(refs).length === 0) tx.delete("payloads", key);
   else tx.put("payloads", key, kept);

@@ -338,7 +338,7 @@ export class AgentPeer {
     const { level } = params;
     if (!isLogLevel(level)) throw invalidParams("logging/setLevel: unknown level");
     this.level = level;
-    this.gateway.wantLogLevel(level);
+    this.gateway.notices.wantLogLevel(level, this.gateway.upstreams);
     return {};
   }
 

@@ -6,19 +6,18 @@ import type { App, Connector } from "../app/app.ts";
 import { atMost } from "../kernel/deadline.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
 import type { Governing } from "./call.ts";
 import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
 import { Flights } from "./flights.ts";
 import { Listing } from "./listing.ts";
-import { type McpLogLevel, milder } from "./log-level.ts";
+import { Notices } from "./notices.ts";
 import { RunSessions } from "./own-links.ts";
 import { Passthrough } from "./passthrough.ts";
 import { Pins } from "./pins.ts";
 import { undoThroughUpstreams } from "./rollback.ts";
 import { type BoundRun, Runs } from "./runs.ts";
-import { type Subscriber, Subscriptions } from "./subscriptions.ts";
+import { Subscriptions } from "./subscriptions.ts";
 import { Tasks } from "./tasks.ts";
 import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
 import type { Link } from "./upstream/link.ts";
@@ -31,9 +30,6 @@ export interface GatewayOptions {
   /** How long starting waits for upstreams that are slow to come; they may come later. */
   patience_ms?: number;
 }
-
-/** Tells clients that have no session of changes; the HTTP surface has one. */
-type Broadcast = (method: string, params: JsonObject | undefined) => void;
 
 /**
  * How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither
@@ -56,20 +52,18 @@ export class Gateway implements Governing {
   readonly waiting: WaitingCalls;
   readonly tasks: Tasks;
   readonly subscriptions = new Subscriptions();
+  readonly notices = new Notices(this.flights, this.subscriptions);
   readonly sessions = new RunSessions();
   readonly upstreams: readonly Upstream[];
   readonly passthrough: Passthrough;
   readonly services: ToolServices;
   readonly listing: Listing;
   private readonly pins: Pins;
-  private readonly listeners = new Set<Subscriber>();
   private readonly underway = new Set<Promise<unknown>>();
-  private broadcast: Broadcast = () => {};
   private catalog: Catalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
   private began_ms = 0;
-  private level: McpLogLevel | null = null;
 
   constructor(app: App) {
     this.app = app;
@@ -81,8 +75,8 @@ export class Gateway implements Governing {
     const hooks = {
       changed: (upstream: Upstream) => this.changed(upstream),
       notification: (upstream: Upstream, method: string, params: JsonObject, holder: string | null) =>
-        this.heard(upstream, method, params, holder),
-      opened: (_upstream: Upstream, link: Link) => this.askForLogs(link),
+        this.notices.heard(upstream, method, params, holder),
+      opened: (_upstream: Upstream, link: Link) => this.notices.askForLogs(link),
     };
     this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, parts, hooks));
     this.passthrough = new Passthrough(this.upstreams);
@@ -119,7 +113,7 @@ export class Gateway implements Governing {
     const first = this.rules === null;
     this.rules = manifests;
     await this.settle();
-    if (!first) this.tellAll("notifications/tools/list_changed");
+    if (!first) this.notices.tellAll("notifications/tools/list_changed");
   }
 
   /** Makes sure that each name means the tool and the upstream that it was approved for, as of now. */
@@ -156,7 +150,7 @@ export class Gateway implements Governing {
     this.catalog = buildCatalog(this.upstreams);
     await this.settle();
     this.complain();
-    if (!sameRoutes(before, this.routes())) this.tellAll("notifications/tools/list_changed");
+    if (!sameRoutes(before, this.routes())) this.notices.tellAll("notifications/tools/list_changed");
   }
 
   /** Each problem once, for as long as it lasts. */
@@ -201,43 +195,6 @@ export class Gateway implements Governing {
   objections(route: Route): readonly string[] {
     const objection = this.pins.objection(route);
     return objection === null ? [] : [objection];
-  }
-
-  private heard(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void {
-    if (method === "notifications/message") {
-      this.logged(upstream, params, holder);
-      return;
-    }
-    if (method === "notifications/resources/updated") {
-      if (!upstream.spec.passthrough.includes("resources")) return;
-      this.subscriptions.updated(params, holder);
-      this.broadcast(method, params);
-      return;
-    }
-    const feature = /^notifications\/(prompts|resources)\/list_changed$/.exec(method)?.[1] as
-      | "prompts"
-      | undefined;
-    if (feature !== undefined && upstream.spec.passthrough.includes(feature)) this.tellAll(method);
-  }
-
-  private logged(upstream: Upstream, params: JsonObject, holder: string | null): void {
-    const flight = this.flights.only(upstream, holder);
-    if (flight !== null) flight.log(params);
-    // A line that no call explains can only be for the one session there is.
-    else if (this.listeners.size === 1)
-      for (const only of this.listeners) if (only.hears(holder)) only.tell("notifications/message", params);
-  }
-
-  /** Upstreams are asked for the mildest level that any session wants. */
-  wantLogLevel(level: McpLogLevel): void {
-    this.level = this.level === null ? level : milder(this.level, level);
-    for (const upstream of this.upstreams) for (const link of upstream.links) this.askForLogs(link);
-  }
-
-  private askForLogs(link: Link): void {
-    if (this.level === null || link.era !== "legacy" || link.capabilities.logging === undefined) return;
-    const timeout_ms = LIMITS.upstream_timeout_ms;
-    link.request("logging/setLevel", { level: this.level }, { timeout_ms }).catch(() => {});
   }
 
   /** What the upstreams say of how they are to be used, in the order of the configuration. */
@@ -288,20 +245,6 @@ export class Gateway implements Governing {
       await Promise.race(coming.map((upstream) => upstream.settled()));
       await this.refresh();
     }
-  }
-
-  private tellAll(method: string): void {
-    for (const listener of this.listeners) listener.tell(method);
-    this.broadcast(method, undefined);
-  }
-
-  join(listener: Subscriber): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-
-  onBroadcast(broadcast: Broadcast): void {
-    this.broadcast = broadcast;
   }
 
   /** Keeps a call in sight until its outcome is recorded, so that stopping can wait for it. */

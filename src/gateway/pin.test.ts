@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PinDoc } from "../port/docs.ts";
-import { type Claim, holderOf, isChanged, isOwnerless, nextPin } from "./pin.ts";
+import { type Claim, isChanged, isOwnerless, nextPin, pinHolder } from "./pin.ts";
 
 type Offered = { hash: string; upstream: { name: string } };
 const offer = (text: string): Offered => {
@@ -15,7 +15,7 @@ function claim(offers: string[], away: string[] = [], configured = ["a", "b"]): 
     upstreams: new Map(configured.map((name) => [name, !away.includes(name)])),
   };
 }
-const holder = (pin: PinDoc | undefined, given: Claim<Offered>) => holderOf(pin, given)?.upstream.name;
+const holder = (pin: PinDoc | undefined, given: Claim<Offered>) => pinHolder(pin, given)?.upstream.name;
 const next = (pin: PinDoc | undefined, given: Claim<Offered>, manifest: string | null = "m1", now = 9) =>
   nextPin(pin, given, manifest, now);
 const { upstream: _, ...old } = next(undefined, claim(["a d1"]), "m1", 1)!;

@@ -21,7 +21,7 @@ export interface Claim<R extends Offer = Route> {
 type Offer = Pick<Route, "hash"> & { upstream: { name: string } };
 
 /** Whose offer the name stands for, if anybody's. */
-export function holderOf<R extends Offer>(known: PinDoc | undefined, claim: Claim<R>): R | undefined {
+export function pinHolder<R extends Offer>(known: PinDoc | undefined, claim: Claim<R>): R | undefined {
   const { offers } = claim;
   const only = offers.length === 1 ? offers[0] : undefined;
   if (known === undefined) return only;
@@ -37,7 +37,7 @@ export function holderOf<R extends Offer>(known: PinDoc | undefined, claim: Clai
 export function isOwnerless(known: PinDoc | undefined, claim: Claim<Offer>): boolean {
   if (claim.offers.length < 2) return false;
   if (known?.upstream === undefined) return true;
-  return holderOf(known, claim) === undefined && !mightOffer(known.upstream, claim);
+  return pinHolder(known, claim) === undefined && !mightOffer(known.upstream, claim);
 }
 
 /** Configured, and its tools are not known: it may come with the tool any moment. */
@@ -61,7 +61,7 @@ export function nextPin(
   manifest_hash: string | null,
   now: number,
 ): PinDoc | undefined {
-  const holder = holderOf(known, claim);
+  const holder = pinHolder(known, claim);
   const next =
     holder === undefined ? unheld(known, manifest_hash) : held(known, claim, holder, manifest_hash, now);
   if (next === undefined) return undefined;

@@ -8,7 +8,7 @@ import type { Core } from "../engine/core.ts";
 import type { ManifestSet } from "../model/manifest/types.ts";
 import type { PinDoc } from "../port/docs.ts";
 import { type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
-import { type Claim, holderOf, isChanged, isOwnerless, nextPin } from "./pin.ts";
+import { type Claim, isChanged, isOwnerless, nextPin, pinHolder } from "./pin.ts";
 
 const CHANGED_REASON =
   "the definition of this tool changed since it was first seen; it stays blocked until its manifest is approved anew";
@@ -108,7 +108,7 @@ export class Pins {
     const refusals: string[] = [];
     for (const claim of all) {
       const pin = this.pins.get(claim.tool);
-      const holder = holderOf(pin, claim);
+      const holder = pinHolder(pin, claim);
       if (holder !== undefined) routes.set(claim.tool, holder);
       if (isOwnerless(pin, claim)) refusals.push(clash(claim));
       else if (pin?.claimed !== undefined) refusals.push(refusal(pin, pin.claimed.by));

@@ -9,7 +9,7 @@ import { newRun, openRunUnit } from "../engine/open-run.ts";
 import { conflict, forbidden, invalid, SvcError } from "../kernel/errors.ts";
 import { Lru } from "../kernel/lru.ts";
 import { mayRequest, type Principal } from "../model/roles.ts";
-import { type Mode, RUN_ID, type RunDoc } from "../model/run.ts";
+import { type Mode, RUN_ID_FORM, type RunDoc } from "../model/run.ts";
 import { PrincipalRuns } from "./principal-runs.ts";
 
 /** What a surface needs to know of a run; none of it ever changes. */
@@ -59,7 +59,7 @@ export class Runs {
 
   /** Continues the run, or opens it under this id. */
   async named(principal: Principal, run_id: string, given_as = "Svc-Run-Id"): Promise<BoundRun> {
-    if (!RUN_ID.test(run_id)) {
+    if (!RUN_ID_FORM.test(run_id)) {
       throw invalid(
         `${given_as}: up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit`,
       );

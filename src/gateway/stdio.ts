@@ -36,7 +36,7 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
     const handle = serveStdio(
       ({ era }) => {
         const peer = new AgentPeer(gateway, { local: principal, run, named: named !== undefined, era });
-        const leave = gateway.join(peer);
+        const leave = gateway.notices.join(peer);
         peer.server.onclose = () => {
           leave();
           peer.close();

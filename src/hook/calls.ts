@@ -1,8 +1,8 @@
 /** From a client's own tools to the tools of the pack: what the call is, its arguments, and the files it changes. */
 import { isAbsolute, join, resolve } from "node:path";
-import { type HookClient, type HookEvent, isRecord, text } from "./clients.ts";
+import { type HookClient, type HookEvent, isRecord, textOrNull } from "./clients.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
-import { sha256 } from "./hash.ts";
+import { hexHash } from "./hash.ts";
 import { withHome } from "./homes.ts";
 import { judgeCommand } from "./shell/classify.ts";
 
@@ -55,7 +55,7 @@ const REASON_CHARS = 1_000;
 
 export function packCall(client: HookClient, event: HookEvent, guard: Guard, home: string): PackCall {
   const { tool, input } = event;
-  const said = text(input["description"]) ?? text(input["explanation"]);
+  const said = textOrNull(input["description"]) ?? textOrNull(input["explanation"]);
   const { ran_in, ...call } = read(event, guard, home);
   return {
     ...call,
@@ -82,7 +82,7 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
     case "patch":
       return fileCall(
         "code.edit",
-        patchedPaths(text(input["command"]) ?? text(input["input"]) ?? ""),
+        patchedPaths(textOrNull(input["command"]) ?? textOrNull(input["input"]) ?? ""),
         event,
         guard,
       );
@@ -136,15 +136,15 @@ function lookCall({ tool, input, cwd }: HookEvent, guard: Guard, home: string): 
 
 function shellCall({ input, cwd }: HookEvent, guard: Guard, home: string): Read {
   const given = input["command"];
-  const command = Array.isArray(given) ? given.map(String).map(quoted).join(" ") : text(given);
+  const command = Array.isArray(given) ? given.map(String).map(quoted).join(" ") : textOrNull(given);
   if (command === null)
     return { tool: "code.shell_unknown", args: { input: shown(input) }, files: [], touches: [] };
   const folder =
-    text(input["working_directory"]) ??
-    text(input["cwd"]) ??
-    text(input["workdir"]) ??
-    text(input["dir_path"]) ??
-    text(input["directory"]);
+    textOrNull(input["working_directory"]) ??
+    textOrNull(input["cwd"]) ??
+    textOrNull(input["workdir"]) ??
+    textOrNull(input["dir_path"]) ??
+    textOrNull(input["directory"]);
   const where = folder === null ? cwd : resolve(cwd, folder);
   const judged = judgeCommand(command, { cwd: where, home }, guard);
   return {
@@ -173,7 +173,7 @@ function fileCall(
 
 function pathsOf(input: Record<string, unknown>): string[] {
   return ["file_path", "path", "notebook_path", "target_file", "absolute_path", "dir_path"].flatMap(
-    (name) => text(input[name]) ?? [],
+    (name) => textOrNull(input[name]) ?? [],
   );
 }
 
@@ -207,7 +207,7 @@ function shown(input: Record<string, unknown>): Record<string, unknown> {
 
 function short(value: unknown): unknown {
   if (typeof value === "string")
-    return value.length > MOST_TEXT ? `[${value.length} characters, sha256 ${sha256(value)}]` : value;
+    return value.length > MOST_TEXT ? `[${value.length} characters, sha256 ${hexHash(value)}]` : value;
   if (Array.isArray(value)) return value.map(short);
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, short(inner)]));

@@ -2,7 +2,7 @@
  * The hook interfaces of coding agents, each as its maker documents it: how an event comes in, how an answer goes
  * out, and where the hook is configured. An allow of ours is always silence: the client then asks its user as ever.
  */
-import { sha256 } from "./hash.ts";
+import { hexHash } from "./hash.ts";
 
 export const HOOK_CLIENTS = ["claude-code", "cursor", "codex", "gemini"] as const;
 export type HookClient = (typeof HOOK_CLIENTS)[number];
@@ -81,9 +81,9 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
   if (typeof name !== "string") return "the hook's input names no event";
   const moment = MOMENTS[client][name];
   if (moment === undefined) return null;
-  const session = text(given["session_id"]) ?? text(given["conversation_id"]);
+  const session = textOrNull(given["session_id"]) ?? textOrNull(given["conversation_id"]);
   if (session === null) return "the hook's input names no session";
-  const tool = text(given["tool_name"]);
+  const tool = textOrNull(given["tool_name"]);
   if (tool === null && moment !== "ended") return "the hook's input names no tool";
   const input = inputOf(given["tool_input"]);
   if (input === null && moment !== "ended") return "the tool's input is not an object";
@@ -92,11 +92,11 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
   return {
     moment: moment === "after" && error !== null ? "failed" : moment,
     session,
-    call: text(given["tool_use_id"]) ?? fingerprint(tool, input),
+    call: textOrNull(given["tool_use_id"]) ?? fingerprint(tool, input),
     tool: tool ?? "",
     input: input ?? {},
-    cwd: text(given["cwd"]) ?? firstText(given["workspace_roots"]) ?? process.cwd(),
-    agent: text(given["agent_id"]),
+    cwd: textOrNull(given["cwd"]) ?? firstText(given["workspace_roots"]) ?? process.cwd(),
+    agent: textOrNull(given["agent_id"]),
     session_over: /^sessionEnd$/i.test(name),
     error,
     interrupted: given["is_interrupt"] === true || given["failure_type"] === "timeout",
@@ -159,15 +159,15 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function text(value: unknown): string | null {
+export function textOrNull(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
 function firstText(list: unknown): string | null {
-  return Array.isArray(list) ? text(list[0]) : null;
+  return Array.isArray(list) ? textOrNull(list[0]) : null;
 }
 
 /** Gemini numbers no calls: the same call again is the same one, which only a pair of equal ones at once confuses. */
 function fingerprint(tool: string | null, input: unknown): string {
-  return sha256(JSON.stringify([tool, input])).slice(0, 32);
+  return hexHash(JSON.stringify([tool, input])).slice(0, 32);
 }

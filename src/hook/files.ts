@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { sha256 } from "./hash.ts";
+import { hexHash } from "./hash.ts";
 
 type FileState = { exists: false } | { exists: true; sha256: string; mode: number };
 
@@ -36,7 +36,7 @@ export function lookAt(paths: readonly string[], keep: boolean): FileLook {
     else if (!found?.isFile()) throw new Error(`${path} is no plain file`);
     else {
       const bytes = readFileSync(path);
-      state[path] = { exists: true, sha256: sha256(bytes), mode: found.mode & 0o777 };
+      state[path] = { exists: true, sha256: hexHash(bytes), mode: found.mode & 0o777 };
       if (keep) content[path] = zlib().gzipSync(bytes).toString("base64");
     }
   }
@@ -55,7 +55,7 @@ export function restore({ state, content = {} }: FileLook): void {
     const kept = content[path];
     if (kept === undefined) throw new Error(`what was in ${path} was not kept`);
     const bytes = zlib().gunzipSync(Buffer.from(kept, "base64"));
-    if (sha256(bytes) !== was.sha256) throw new Error(`what was kept of ${path} is damaged`);
+    if (hexHash(bytes) !== was.sha256) throw new Error(`what was kept of ${path} is damaged`);
     mkdirSync(dirname(path), { recursive: true });
     // A link stays one: what it leads to is written.
     const target = existsSync(path) ? realpathSync(path) : path;

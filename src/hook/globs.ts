@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 export const GLOB = /[*?[{]/;
 
 /** Wider than the shell's own matching where that is cheaper to say: a set or a brace stands for anything. */
-export function matches(glob: string, name: string, dots = false): boolean {
+export function shellGlobMatches(glob: string, name: string, dots = false): boolean {
   if (!dots && name.startsWith(".") && /^[*?[]/.test(glob)) return false;
   const pattern = glob
     .replace(/[.+^$()|\\]/g, "\\$&")
@@ -37,7 +37,7 @@ export function filesOf(pattern: string, cwd: string): string[] | null {
     found = GLOB.test(segment)
       ? found.flatMap((folder) =>
           namesIn(folder)
-            .filter((name) => matches(segment, name))
+            .filter((name) => shellGlobMatches(segment, name))
             .map((name) => join(folder, name)),
         )
       : found.map((folder) => join(folder, segment));

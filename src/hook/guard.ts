@@ -5,7 +5,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients.ts";
-import { braces, filesOf, GLOB, liesBelow, matches } from "./globs.ts";
+import { braces, filesOf, GLOB, liesBelow, shellGlobMatches } from "./globs.ts";
 import { withHome } from "./homes.ts";
 
 interface Surroundings {
@@ -137,7 +137,7 @@ export function createGuard(surroundings: Surroundings): Guard {
       const maybe = words.some((word) => {
         const name = basename(word);
         const hidden = name.startsWith(".") || word.includes("**");
-        return hidden && GLOB.test(name) && SECRET_SAMPLES.some((sample) => matches(name, sample));
+        return hidden && GLOB.test(name) && SECRET_SAMPLES.some((sample) => shellGlobMatches(name, sample));
       });
       return { why: null, maybe: maybe || files.includes(null) };
     },
@@ -179,7 +179,9 @@ export function namesSecrets(pattern: string): boolean {
   return braces(pattern).some((word) => {
     const name = basename(word);
     if (/^\**$/.test(name)) return false;
-    return byName(`/${name}`) !== null || SECRET_SAMPLES.some((sample) => matches(name, sample, true));
+    return (
+      byName(`/${name}`) !== null || SECRET_SAMPLES.some((sample) => shellGlobMatches(name, sample, true))
+    );
   });
 }
 
@@ -267,6 +269,6 @@ function relation(path: readonly string[], kept: readonly string[]): "inside" | 
 
 function alike(a: string, b: string): boolean {
   if (a === b) return true;
-  if (!GLOB.test(a)) return GLOB.test(b) && matches(b, a);
-  return GLOB.test(b) || matches(a, b);
+  if (!GLOB.test(a)) return GLOB.test(b) && shellGlobMatches(b, a);
+  return GLOB.test(b) || shellGlobMatches(a, b);
 }

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FileLook } from "./files.ts";
-import { sha256 } from "./hash.ts";
+import { hexHash } from "./hash.ts";
 
 export interface Note {
   run: string;
@@ -80,4 +80,4 @@ export class Notes {
 
 /** An id as a file's name: itself where it looks as ids do, capitals marked for disks that fold them; else its hash. */
 const nameOf = (id: string): string =>
-  /^[\w-]{1,80}$/.test(id) ? `id-${id.replace(/[A-Z]/g, "=$&")}` : sha256(id).slice(0, 40);
+  /^[\w-]{1,80}$/.test(id) ? `id-${id.replace(/[A-Z]/g, "=$&")}` : hexHash(id).slice(0, 40);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Field, Row } from "../api/row.ts";
 import { HTTP_TABLE } from "../api/table.ts";
 import type { Output } from "../app/door/operation.ts";
-import { planView } from "../app/operations/rollback.ts";
+import { undoPlanShape } from "../app/operations/rollback.ts";
 import {
   approvalViewShape,
   decisionView,
@@ -25,7 +25,7 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
   Outcome: outcomeView,
   Approval: approvalViewShape,
   Halt: haltView,
-  RollbackPlan: planView,
+  RollbackPlan: undoPlanShape,
 };
 
 const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });

@@ -1,6 +1,6 @@
 /** Words for a shell. */
 
 /** A word that no shell reads anything into. */
-export function quoted(text: string): string {
+export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -2,7 +2,9 @@
  * Text from outside, shown so that it can be judged: nothing in it moves, hides or breaks what stands
  * around it. What has no shape of its own is shown by its number, so that the reader sees that it is there.
  */
+
 import type { Json } from "./json.ts";
+import { clip } from "./words.ts";
 
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 /** Controls, separators that break a line, and characters without a shape; the emoji selector is left alone. */
@@ -50,11 +52,4 @@ function escaped(text: string, except: string): string {
 function numbered(c: string): string {
   const hex = c.codePointAt(0)!.toString(16);
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
-}
-
-function clip(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const cut = text.slice(0, max - 1);
-  // Not through the middle of a character that takes two places.
-  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }

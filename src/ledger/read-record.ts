@@ -38,7 +38,7 @@ export function isCount(value: unknown): value is number {
 export function readRecordLine(line: string): Reading {
   const value = parsed(line);
   if (typeof value === "string") return value;
-  const facts = factsOf(value);
+  const facts = readingOf(value);
   if (typeof facts !== "string" && canonical(value) !== line) return "the line is not canonical JSON";
   return facts;
 }
@@ -47,10 +47,10 @@ export function readRecordLine(line: string): Reading {
 export function readRecordText(text: string): Reading {
   const value = parsed(text);
   if (typeof value === "string") return value;
-  return hasPlainNumbers(text) ? factsOf(value) : "a number is not written as a plain integer";
+  return hasPlainNumbers(text) ? readingOf(value) : "a number is not written as a plain integer";
 }
 
-export function factsOf(value: Json): Reading {
+function readingOf(value: Json): Reading {
   if (!isJsonObject(value)) return "it is not a JSON object";
   const { hash, ...rest } = value;
   const { prev, seq, run_id, run_seq } = rest;

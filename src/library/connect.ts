@@ -15,7 +15,8 @@ import type { RollbackReport } from "../rollback/report.ts";
 import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
 import type { RunOptions, Svc } from "./open.ts";
 import { RemoteDesk } from "./remote-desk.ts";
-import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
+import { Run } from "./run.ts";
+import { dependingOn, type RollbackRequest, statusIn, tellingReplays } from "./transport.ts";
 
 /** The server, and who calls. */
 export interface ConnectOptions {

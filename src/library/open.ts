@@ -22,7 +22,8 @@ import type { Mode } from "../model/run.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
 import { type DrillOptions, drillWith } from "./drill.ts";
-import { dependingOn, type RollbackRequest, Run, statusIn, tellingReplays } from "./run.ts";
+import { Run } from "./run.ts";
+import { dependingOn, type RollbackRequest, statusIn, tellingReplays } from "./transport.ts";
 
 /** Where the engine finds what it goes by, and where it keeps what happened; each as in a `svc.config.yaml`. */
 export interface OpenOptions {

@@ -232,4 +232,4 @@ export interface RunToolDoc {
   standing: number;
 }
 
-export const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+export const RUN_ID_FORM = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

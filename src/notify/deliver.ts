@@ -8,7 +8,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Delivery, HttpDelivery } from "./channel.ts";
 import { type MailerParts, sendMail } from "./mailer.ts";
-import { plain } from "./text.ts";
+import { plainLine } from "./text.ts";
 
 export interface DeliverParts extends MailerParts {
   readonly egress: Pick<Egress, "request" | "checkHost">;
@@ -51,14 +51,18 @@ const KNOWN_ANSWERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Resolves when the service has taken the message; throws only Undelivered. */
-export async function deliver(delivery: Delivery, parts: DeliverParts, signal?: AbortSignal): Promise<void> {
+export async function deliverMessage(
+  delivery: Delivery,
+  parts: DeliverParts,
+  signal?: AbortSignal,
+): Promise<void> {
   try {
     if (delivery.kind === "mail") await sendMail(delivery, parts, signal);
     else await post(delivery, parts, signal);
   } catch (error) {
     if (error instanceof Undelivered) throw error;
     const retry = !(error instanceof EgressRefused) && !isFinalMailError(error);
-    throw new Undelivered(mailAnswer(error) ?? plain(messageOf(error)), retry);
+    throw new Undelivered(mailAnswer(error) ?? plainLine(messageOf(error)), retry);
   }
 }
 

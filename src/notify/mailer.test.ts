@@ -7,7 +7,7 @@ import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
 import type { MailDelivery } from "./channel.ts";
 import { renderFor } from "./channels/table.ts";
-import { deliver, type Undelivered } from "./deliver.ts";
+import { deliverMessage, type Undelivered } from "./deliver.ts";
 import type { NotificationEvent } from "./events.ts";
 
 const tls = selfSigned(["mail.test"]);
@@ -77,7 +77,8 @@ function mail(
     },
   };
 }
-const send = (delivery: MailDelivery, ca: string | undefined = tls.cert) => deliver(delivery, { egress, ca });
+const send = (delivery: MailDelivery, ca: string | undefined = tls.cert) =>
+  deliverMessage(delivery, { egress, ca });
 const failure = (work: Promise<void>) =>
   work.then(
     () => undefined,
@@ -114,7 +115,7 @@ describe("mail", () => {
     ["a certificate for another name", { host: "other.test" }, tls.cert],
   ])("is not sent under %s", async (_name, server, ca) => {
     const { taken, port } = await mailServer();
-    const error = await failure(deliver(mail({ port, ...server }), { egress, ca }));
+    const error = await failure(deliverMessage(mail({ port, ...server }), { egress, ca }));
     expect(error?.message).toMatch(/certificate|altnames/i);
     expect(taken).toEqual([]);
   });
@@ -176,13 +177,13 @@ describe("mail", () => {
       { block_private: true },
       { lookup: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]) },
     );
-    const error = await failure(deliver(mail({ port: 25 }), { egress: strict }));
+    const error = await failure(deliverMessage(mail({ port: 25 }), { egress: strict }));
     expect(error).toMatchObject({
       retry: false,
       message: expect.stringContaining('egress rule "private"') as string,
     });
     const listed = createEgress({ allow: ["*.example.com"], block_private: false });
-    expect((await failure(deliver(mail({ port: 25 }), { egress: listed })))?.message).toContain(
+    expect((await failure(deliverMessage(mail({ port: 25 }), { egress: listed })))?.message).toContain(
       'egress rule "allow"',
     );
   });

@@ -3,7 +3,7 @@
  * link. Channels only arrange it, so that all of them say the same and none forgets a fact.
  */
 import { sha256Hex } from "../kernel/hash.ts";
-import { plural } from "../kernel/plural.ts";
+import { plural } from "../kernel/words.ts";
 import type { RenderContext } from "./channel.ts";
 import type {
   AlertRaised,
@@ -58,7 +58,7 @@ const DESCRIBE: {
   test: describeTest,
 };
 
-export function describe(event: NotificationEvent, context: RenderContext): Message {
+export function describeEvent(event: NotificationEvent, context: RenderContext): Message {
   const { url, facts, ...rest } = DESCRIBE[event.event](event as never, context);
   const link = url === null ? null : { text: "Open in the console", url };
   const environment =
@@ -88,7 +88,7 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
       { label: "Arguments", value: listed(event.arg_names) },
       ...optional("Rule", event.rule),
       { label: "Needs", value: `${quorum} approval${quorum === 1 ? "" : "s"}${from}` },
-      { label: "Expires", value: stamp(event.expires_ms) },
+      { label: "Expires", value: utcTime(event.expires_ms) },
     ],
     words: { label: "Reason", value: event.reason },
     severity: "warning",
@@ -116,7 +116,7 @@ function describePlan(event: PlanProposed, context: RenderContext): Described {
       ...optional("More calls", calls.length > PLAN_CALLS ? calls.length - PLAN_CALLS : null),
       { label: "Can be undone", value: event.fully_reversible ? "all of it" : "not all of it" },
       { label: "Needs", value: `${plural(approvers.quorum, "approval")}${from}` },
-      { label: "Expires", value: stamp(event.expires_ms) },
+      { label: "Expires", value: utcTime(event.expires_ms) },
     ],
     words: { label: "Reason", value: event.reason },
     severity: "warning",
@@ -140,7 +140,7 @@ function describeDigest(event: ApprovalDigest, context: RenderContext): Describe
       { label: "Waiting", value: String(waiting) },
       ...optional("Escalated", escalated === 0 ? null : escalated),
       ...groups.map((group) => ({ label: "Group", value: line(group) })),
-      { label: "First expires", value: stamp(event.expires_ms) },
+      { label: "First expires", value: utcTime(event.expires_ms) },
     ],
     words: null,
     severity: "warning",
@@ -156,7 +156,7 @@ function alertFacts(event: AlertRaised | AlertResolved): Fact[] {
     ...optional("Run", event.run_id),
     ...optional("Step", event.step),
     ...optional("Tool", event.tool),
-    { label: "Since", value: stamp(event.since_ms) },
+    { label: "Since", value: utcTime(event.since_ms) },
   ];
 }
 
@@ -176,7 +176,7 @@ function describeResolved(event: AlertResolved, context: RenderContext): Describ
   return {
     heading: "Resolved",
     title: `Resolved: ${event.title}`,
-    facts: [...alertFacts(event), { label: "Resolved", value: stamp(event.resolved_ms) }],
+    facts: [...alertFacts(event), { label: "Resolved", value: utcTime(event.resolved_ms) }],
     words: { label: "Details", value: event.message },
     severity: "info",
     url: consoleLinks(context.console_url).alerts(),
@@ -221,7 +221,7 @@ function optional(label: string, value: string | number | null): Fact[] {
 }
 
 /** `2026-01-02 03:04:05 UTC`, which every reader can compare with a log. */
-export function stamp(ms: number): string {
+function utcTime(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return "unknown";
   return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;

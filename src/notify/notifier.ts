@@ -15,7 +15,7 @@ import {
   readChannels,
   renderFor,
 } from "./channels/table.ts";
-import { type DeliverParts, deliver } from "./deliver.ts";
+import { type DeliverParts, deliverMessage } from "./deliver.ts";
 import type { NotificationEvent, NotificationName } from "./events.ts";
 import { ChannelQueue, type QueueStats } from "./queue.ts";
 
@@ -150,8 +150,8 @@ class ChannelNotifier implements Notifier {
 
   private outlet(name: string, config: ChannelConfig): Outlet {
     const log = this.parts.log.child({ channel: name, type: config.type });
-    const send = (delivery: Parameters<typeof deliver>[0], signal: AbortSignal) =>
-      deliver(delivery, this.parts, signal);
+    const send = (delivery: Parameters<typeof deliverMessage>[0], signal: AbortSignal) =>
+      deliverMessage(delivery, this.parts, signal);
     return { name, config, log, queue: new ChannelQueue({ env: this.parts.env, log, send }) };
   }
 
@@ -160,7 +160,7 @@ class ChannelNotifier implements Notifier {
     try {
       const event = redacted({ event: "test", by } as const, this.parts.redact);
       for (const delivery of renderFor(config, event, this.context(name)))
-        await deliver(delivery, this.parts);
+        await deliverMessage(delivery, this.parts);
     } catch (thrown) {
       error = messageOf(thrown);
       log.warn("test notification not delivered", { problem: error });

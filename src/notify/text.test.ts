@@ -1,29 +1,30 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
+import { clip } from "../kernel/words.ts";
 import { consoleLinks } from "./links.ts";
-import { clip, inert, listed, plain, tagless } from "./text.ts";
+import { defused, listed, plainLine, tagless } from "./text.ts";
 
 describe("text", () => {
   it("is one visible line", () => {
-    expect(plain("a\r\n\tb\u0000c\u2028d")).toBe("a b c d");
-    expect(plain("\u202eabc\u202c \u200b\u2060\ufeffd\u{e0041}")).toBe("abc d");
-    expect(plain("x\ud800y")).toBe("x\ufffdy");
-    expect(plain("naïve 日本 👍")).toBe("naïve 日本 👍");
+    expect(plainLine("a\r\n\tb\u0000c\u2028d")).toBe("a b c d");
+    expect(plainLine("\u202eabc\u202c \u200b\u2060\ufeffd\u{e0041}")).toBe("abc d");
+    expect(plainLine("x\ud800y")).toBe("x\ufffdy");
+    expect(plainLine("naïve 日本 👍")).toBe("naïve 日本 👍");
   });
 
   it("is cut between characters", () => {
     expect(clip("abcdef", 4)).toBe("abc…");
     expect(clip("ab👍cd", 4)).toBe("ab…");
-    expect(plain("x".repeat(400))).toHaveLength(300);
+    expect(plainLine("x".repeat(400))).toHaveLength(300);
   });
 
   it("neither mentions nor links, and stays readable", () => {
-    expect(inert("@here see https://a.example and www.b.example, mail x@y")).toBe(
+    expect(defused("@here see https://a.example and www.b.example, mail x@y")).toBe(
       "＠here see https[:]//a.example and www[.]b.example, mail x＠y",
     );
     expect(tagless("<!channel>")).toBe("‹!channel›");
-    expect(inert("crm.create_contact run_01-a.b")).toBe("crm.create_contact run_01-a.b");
+    expect(defused("crm.create_contact run_01-a.b")).toBe("crm.create_contact run_01-a.b");
   });
 
   it("holds for any text", () => {

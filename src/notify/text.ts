@@ -2,30 +2,25 @@
  * Text from outside, made harmless. Tool names, reasons and error texts come from agents;
  * in a message they must stay words: no mention, no link, no second line that looks like our own.
  */
+import { clip } from "../kernel/words.ts";
+
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 const CONTROL = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 /** Characters without a shape: they hide text from the reader or turn its order around. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}|[\ufff9-\ufffb]/gu;
 
 /** One line of visible characters, cut to a length. */
-export function plain(text: string, max = 300): string {
+export function plainLine(text: string, max = 300): string {
   const line = text.replace(LONE_SURROGATE, "\ufffd").replace(INVISIBLE, "").replace(CONTROL, " ").trim();
   return clip(line, max);
-}
-
-export function clip(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const cut = text.slice(0, max - 1);
-  // Not through the middle of a character that takes two places.
-  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 
 /**
  * A plain line that no chat, mail or incident service takes for a mention or a link. The marks stay
  * readable, as people are used to see a defused address written.
  */
-export function inert(text: string, max = 300): string {
-  const broken = plain(text, max)
+export function defused(text: string, max = 300): string {
+  const broken = plainLine(text, max)
     .replaceAll("@", "＠")
     .replaceAll("://", "[:]//")
     .replace(/\bwww\./gi, (www) => `${www.slice(0, -1)}[.]`);
@@ -34,13 +29,13 @@ export function inert(text: string, max = 300): string {
 
 /** For services that may read tags or HTML in a text: angle brackets become look-alikes. */
 export function tagless(text: string, max = 300): string {
-  return inert(text, max).replaceAll("<", "‹").replaceAll(">", "›");
+  return defused(text, max).replaceAll("<", "‹").replaceAll(">", "›");
 }
 
 /** `a, b, c and 4 more`, so that a list cannot push the rest of a message away. */
 export function listed(items: readonly string[], max = 20): string {
   if (items.length === 0) return "none";
-  const shown = items.slice(0, max).map((item) => plain(item, 60));
+  const shown = items.slice(0, max).map((item) => plainLine(item, 60));
   const rest = items.length - shown.length;
   return rest > 0 ? `${shown.join(", ")} and ${rest} more` : shown.join(", ");
 }

@@ -82,6 +82,8 @@ export interface RecordQuery {
   event?: string | readonly string[] | undefined;
   actor?: string | undefined;
   tool?: string | undefined;
+  /** Only this tenant's, at a cost that its neighbours' records have no part in. */
+  tenant?: string | undefined;
   since_ms?: number | undefined;
   until_ms?: number | undefined;
   /** Plain text that the record's line must contain, in any case. */

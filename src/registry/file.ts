@@ -32,12 +32,12 @@ const endedLine = (yaml: string): string => (yaml.endsWith("\n") ? yaml : `${yam
 /** Tells whether the YAML is still the one that the comment line speaks of. */
 export const digestOf = (yaml: string): string => sha256Hex(endedLine(yaml));
 
-export const textOf = (meta: JsonObject, field: string): string | null => {
+export const metaText = (meta: JsonObject, field: string): string | null => {
   const value = meta[field];
   return typeof value === "string" ? value : null;
 };
 
-export const numberOf = (meta: JsonObject, field: string): number | null => {
+export const metaNumber = (meta: JsonObject, field: string): number | null => {
   const value = meta[field];
   return typeof value === "number" ? value : null;
 };

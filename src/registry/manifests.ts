@@ -13,7 +13,7 @@ import { LIFECYCLES, type Lifecycle, type Manifest } from "../model/manifest/typ
 import { compareVersions } from "../model/manifest/version.ts";
 import type { Principal } from "../model/roles.ts";
 import type { ManifestDraft } from "./draft.ts";
-import { digestOf, numberOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
+import { digestOf, metaNumber, metaText, readRegistryFile, writeRegistryFile } from "./file.ts";
 
 export interface RegistryEntry {
   tool: string;
@@ -77,7 +77,7 @@ export class ManifestRegistry {
     four_eyes: boolean,
   ): Promise<RegistryEntry> {
     return this.move(tool, version, "draft", "approved", (entry) => {
-      if (four_eyes && textOf(entry.meta, "created_by") === by.name)
+      if (four_eyes && metaText(entry.meta, "created_by") === by.name)
         throw forbidden("you cannot decide your own request");
       return { ...entry.meta, approved_by: by.name, approved_ms: this.env.now() };
     });
@@ -157,7 +157,7 @@ export class ManifestRegistry {
 
 /** The entry as the first line has it; null where the file was written or edited by hand. */
 function entryOf(meta: JsonObject, yaml: string): Pick<Manifest, "tool" | "version" | "lifecycle"> | null {
-  const [tool, version] = [textOf(meta, "tool"), textOf(meta, "version")];
+  const [tool, version] = [metaText(meta, "tool"), metaText(meta, "version")];
   const lifecycle = LIFECYCLES.find((one) => one === meta["lifecycle"]);
   if (tool === null || version === null || lifecycle === undefined) return null;
   return meta["digest"] === digestOf(yaml) ? { tool, version, lifecycle } : null;
@@ -167,8 +167,8 @@ function view(manifest: Pick<Manifest, "tool" | "version" | "lifecycle">, meta: 
   const { tool, version, lifecycle } = manifest;
   return {
     ...{ tool, version, lifecycle },
-    created_by: textOf(meta, "created_by"),
-    created_ms: numberOf(meta, "created_ms"),
-    approved_by: textOf(meta, "approved_by"),
+    created_by: metaText(meta, "created_by"),
+    created_ms: metaNumber(meta, "created_ms"),
+    approved_by: metaText(meta, "approved_by"),
   };
 }

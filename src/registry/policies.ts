@@ -10,7 +10,7 @@ import type { Env } from "../kernel/env.ts";
 import { conflict, forbidden, invalid, notFound } from "../kernel/errors.ts";
 import type { PolicyTestResult } from "../model/policy/tests.ts";
 import { type KeptPrincipal, keptOf, type Principal } from "../model/roles.ts";
-import { digestOf, readRegistryFile, textOf, writeRegistryFile } from "./file.ts";
+import { digestOf, metaText, readRegistryFile, writeRegistryFile } from "./file.ts";
 import { ACTIVE_FILE, readActive } from "./rules.ts";
 
 export interface PolicyEntry {
@@ -147,7 +147,7 @@ export class PolicyRegistry {
   ): Promise<string | undefined> {
     if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
     const { meta } = await readRegistryFile(this.pathOf(version));
-    if (four_eyes && textOf(meta, "created_by") === by.name)
+    if (four_eyes && metaText(meta, "created_by") === by.name)
       throw forbidden("you cannot decide your own request");
     const before = (await readActive(this.folder)).at(-1);
     if (before === version) throw conflict(`policy version ${version} is active already`);
@@ -173,9 +173,9 @@ export class PolicyRegistry {
     const { meta, yaml } = await readRegistryFile(this.pathOf(version));
     const status =
       activated.at(-1) === version ? "active" : activated.includes(version) ? "retired" : "draft";
-    const known = meta["digest"] === digestOf(yaml) ? textOf(meta, "hash") : null;
+    const known = meta["digest"] === digestOf(yaml) ? metaText(meta, "hash") : null;
     const hash = known ?? (await this.reader.hash(yaml, `policy version ${version}`));
-    return { version, status, hash, created_by: textOf(meta, "created_by"), note: textOf(meta, "note") };
+    return { version, status, hash, created_by: metaText(meta, "created_by"), note: metaText(meta, "note") };
   }
 
   private async versions(): Promise<string[]> {

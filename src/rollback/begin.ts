@@ -16,7 +16,7 @@ import type { Key, Tx, Unit } from "../port/store.ts";
 import { classify, closedText, needsUndo, type Standing, type UndoCall } from "./classify.ts";
 import { markUndone } from "./complete.ts";
 import { type Beside, besideOf, type Conflict, stateNow } from "./conflict.ts";
-import { dropConsent, settleConsent } from "./consent.ts";
+import { dropConsent, type StepAtHand, settleConsent } from "./consent.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { assertOwnMayGoOn, isOwn, ownDetail, ownOverwrite } from "./own.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
@@ -83,6 +83,7 @@ export function beginNeeds({ run_id, step, hints, beside }: BeginInput): Key[] {
 export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const run = loadSealedRun(tx, input.run_id);
   const step = loadStep(tx, input.run_id, input.step);
+  const at = { core, tx, run, step };
   const key = stepKey(run.run_id, step.step);
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
   const undo = undoOrRefuse(step, classify(step, manifest, tx.get("payloads", key), core.env.now()));
@@ -96,9 +97,9 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const seen = stateNow(run, undo, input, standingBeside(tx, step, input));
   if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };
   // That there is nothing to undo is the run's own principal's word, and spares it no question.
-  if (seen.is === "as_before" && !own) return nothingToDo(core, tx, run, step, input.actor);
+  if (seen.is === "as_before" && !own) return nothingToDo(at, input.actor);
 
-  const consent = settleConsent(core, tx, run, step, undo, { ...input, ...seen });
+  const consent = settleConsent(at, undo, { ...input, ...seen });
   if (consent.waits_for !== null) {
     tx.put("steps", key, step);
     tx.put("runs", run.run_id, run);
@@ -110,14 +111,14 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
     };
   }
   if (seen.is === "as_before") {
-    const done = nothingToDo(core, tx, run, step, input.actor, own);
+    const done = nothingToDo(at, input.actor, own);
     return { ...done, records: [...consent.records, ...done.records] };
   }
   const again = step.status === "compensating";
   const over =
     seen.over === undefined ? "" : `, overwriting what was written since: ${core.redact(seen.over)}`;
   const how = again ? `by ${undo.tool}, after an interruption${over}` : `by ${undo.tool}${over}`;
-  const record = markBegun(core, tx, run, step, input.actor, ownDetail(own, how));
+  const record = markBegun(at, input.actor, ownDetail(own, how));
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
   return { state: "begun", undo, salt: run.salt, records: [...consent.records, record] };
@@ -128,12 +129,8 @@ function standingBeside(tx: Tx, step: StepDoc, { run_id, beside }: BeginInput): 
   return others.filter(({ status }) => STANDING.has(status)).map((other) => besideOf(step, other));
 }
 
-/** Changes `run` and `step` in place; the caller stores both. */
 function markBegun(
-  core: Core,
-  tx: Tx,
-  run: RunDoc,
-  step: StepDoc,
+  { core, tx, run, step }: StepAtHand,
   actor: string,
   detail: string | undefined,
 ): LedgerRecord {
@@ -153,17 +150,11 @@ function markBegun(
 }
 
 /** What is there now is what was there before the call: recorded as undone, and nothing is called. */
-function nothingToDo(
-  core: Core,
-  tx: Tx,
-  run: RunDoc,
-  step: StepDoc,
-  actor: string,
-  own = false,
-): BeginResult {
+function nothingToDo(at: StepAtHand, actor: string, own = false): BeginResult {
+  const { core, tx, run, step } = at;
   const detail = ownDetail(own, "nothing to do: all is already as before the call");
-  const dropped = dropConsent(core, tx, run, step);
-  const begun = markBegun(core, tx, run, step, actor, detail);
+  const dropped = dropConsent(at);
+  const begun = markBegun(at, actor, detail);
   const done = appendRunRecord(tx, run, {
     ...stepFacts(step),
     event: "compensated",

@@ -38,15 +38,16 @@ interface Consent {
   records: LedgerRecord[];
 }
 
-/** Changes `run` and `step` in place; the caller stores both. */
-export function settleConsent(
-  core: Core,
-  tx: Tx,
-  run: RunDoc,
-  step: StepDoc,
-  undo: UndoCall,
-  input: ConsentInput,
-): Consent {
+/** The step that is undone, within the unit that does it; `run` and `step` are changed in place, and stored by the caller. */
+export interface StepAtHand {
+  core: Core;
+  tx: Tx;
+  run: RunDoc;
+  step: StepDoc;
+}
+
+export function settleConsent(at: StepAtHand, undo: UndoCall, input: ConsentInput): Consent {
+  const { core, tx, run, step } = at;
   let request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
   if (!undo.needs_approval || hadConsent(step, request, input))
     return { waits_for: null, opened: null, records: [] };
@@ -79,13 +80,13 @@ export function settleConsent(
   }
   // Approving all at once is deciding too: not what one asked for oneself, under four eyes.
   if (input.approve && !(approvals.four_eyes && input.actor === run.actor)) {
-    records.push(approveNow(core, tx, run, step, request, input.actor));
+    records.push(approveNow(at, request, input.actor));
     return { waits_for: null, opened: null, records };
   }
   if (request !== undefined && OPEN_APPROVAL.has(request.status))
     return { waits_for: request, opened: null, records };
   if (!isCounted(request)) run.awaiting++;
-  const opened = openRequest(core, tx, run, step, undo, input);
+  const opened = openRequest(at, undo, input);
   step.undo_request = opened.id;
   return { waits_for: opened, opened, records };
 }
@@ -109,8 +110,8 @@ function isGiven(core: Core, request: ApprovalDoc): boolean {
   return request.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes);
 }
 
-/** Nothing is left to consent to: an open request ends. Changes `run` in place. */
-export function dropConsent(core: Core, tx: Tx, run: RunDoc, step: StepDoc): LedgerRecord[] {
+/** Nothing is left to consent to: an open request ends. */
+export function dropConsent({ core, tx, run, step }: StepAtHand): LedgerRecord[] {
   const request = step.undo_request === undefined ? undefined : tx.get("approvals", step.undo_request);
   if (isCounted(request)) run.awaiting--;
   if (request === undefined || !OPEN_APPROVAL.has(request.status)) return [];
@@ -148,10 +149,7 @@ function isCounted(request: ApprovalDoc | undefined): boolean {
 }
 
 function approveNow(
-  core: Core,
-  tx: Tx,
-  run: RunDoc,
-  step: StepDoc,
+  { core, tx, run, step }: StepAtHand,
   request: ApprovalDoc | undefined,
   actor: string,
 ): LedgerRecord {
@@ -174,13 +172,11 @@ function approveNow(
 }
 
 function openRequest(
-  core: Core,
-  tx: Tx,
-  run: RunDoc,
-  step: StepDoc,
+  at: StepAtHand,
   undo: UndoCall,
   { actor, fresh_approval_id, current, current_hash, over }: ConsentInput,
 ): ApprovalDoc {
+  const { core, tx, run, step } = at;
   const { policy } = core.rules();
   const over_it =
     over && `it overwrites what was written since the call; ${actor} says why: ${core.redact(over)}`;
@@ -201,18 +197,12 @@ function openRequest(
     because: { causes: causes.map((reason) => ({ rule: null, reason })), risk: null },
     undo: { of: step.tool, kind, residue: [...residue], read_back: read_back !== null },
     before_hash: current_hash,
-    shown: policy.approvals.show === "names" ? null : shownOf(core, tx, step, undo, current),
+    shown: policy.approvals.show === "names" ? null : shownOf(at, undo, current),
     flood: policy.approvals.flood,
   });
 }
 
-function shownOf(
-  core: Core,
-  tx: Tx,
-  step: StepDoc,
-  { tool, args, state }: UndoCall,
-  current: Json | undefined,
-) {
+function shownOf({ core, tx, step }: StepAtHand, { tool, args, state }: UndoCall, current: Json | undefined) {
   const { manifests } = core.rules();
   const call = (step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash)) ?? null;
   const shown = { args: keptUndoArgs(args, call, manifests.active(tool) ?? null) };

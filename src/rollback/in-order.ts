@@ -13,7 +13,7 @@ export interface RunToUndo {
 type Placed = Pick<StepDoc, "intended_seq" | "succeeded_seq">;
 
 /** Where a call stands on the ledger: where it took effect, since calls that overlap may end in another order. */
-export const placeOf = ({ intended_seq, succeeded_seq }: Placed): number => succeeded_seq ?? intended_seq;
+export const ledgerPlace = ({ intended_seq, succeeded_seq }: Placed): number => succeeded_seq ?? intended_seq;
 
 export type Turn = (step: Placed) => Promise<void>;
 
@@ -23,7 +23,7 @@ export function inTurn<T extends { steps: readonly StepDoc[] }>(runs: readonly T
     let at = Number.POSITIVE_INFINITY;
     return run.steps.toReversed().map((step) => {
       // A run goes back step by step: one that took effect later waits for the newer ones of its run all the same.
-      at = Math.min(at, placeOf(step));
+      at = Math.min(at, ledgerPlace(step));
       return { at, run, step };
     });
   });
@@ -40,7 +40,7 @@ class TurnTaker {
 
   readonly turn: Turn = (step) =>
     new Promise((on, off) => {
-      this.waits_at = placeOf(step);
+      this.waits_at = ledgerPlace(step);
       this.go = { on, off };
       this.stops();
     });

@@ -1,6 +1,6 @@
 /** One rollback of a run at a time, over all processes: the lease whose subject is the run. */
 import type { Core } from "../engine/core.ts";
-import { holderOf, type Lease, type LeaseSubject, needOfLease, takeLeaseOf } from "../engine/lease.ts";
+import { type Lease, type LeaseSubject, leaseHeldOn, needOfLease, takeLeaseOf } from "../engine/lease.ts";
 import { loadSealedRun } from "../engine/load-run.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Key, Tx } from "../port/store.ts";
@@ -30,7 +30,7 @@ export function takeLease(tx: Tx, run_id: string, holder: string, now: number, l
 
 /** Who holds the lease now, lapsed or not. */
 export function leaseHolder(tx: Tx, run_id: string): Lease | undefined {
-  return holderOf(tx, subjectOf(run_id));
+  return leaseHeldOn(tx, subjectOf(run_id));
 }
 
 export function newHolder(core: Core): string {

@@ -1,7 +1,7 @@
 /** The rollback plan: what undoing a run would do, and what it could not. A pure function; nothing is changed. */
 import { byteSize } from "../engine/before.ts";
 import type { Json } from "../kernel/json.ts";
-import { plural } from "../kernel/plural.ts";
+import { plural } from "../kernel/words.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type Standing, type StateCheck, sizeOf, type UndoCall } from "./classify.ts";

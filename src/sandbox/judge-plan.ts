@@ -30,16 +30,10 @@ export function judgePlan(
   sandbox.open({ ...run, run_id, mode: "enforce" });
   const irreversible = new Set<string>();
   const judged = calls.map((call, i): JudgedCall => {
-    const { ruling, accepted, reasons, risk_score, evaluation, result } = ask(
-      sandbox,
-      run_id,
-      i,
-      call,
-      now_ms,
-      false,
-    );
+    const asked = { run_id, step: i, call, at_ms: now_ms };
+    const { ruling, accepted, reasons, risk_score, evaluation, result } = ask(sandbox, asked, false);
     if (ruling !== "block") {
-      if (!accepted) ask(sandbox, run_id, i, call, now_ms, true);
+      if (!accepted) ask(sandbox, asked, true);
       if (result.manifest?.effect === "irreversible") irreversible.add(call.tool);
       const answer = madeUpResult(result.manifest);
       const outcome = { status: "succeeded" as const, ...(answer === undefined ? {} : { result: answer }) };

@@ -57,7 +57,7 @@ interface ReplayInput {
   variant: Sandbox;
 }
 
-export function replay({ run_id, calls, changes, ...sandboxes }: ReplayInput): ReplayReport {
+export function replayCalls({ run_id, calls, changes, ...sandboxes }: ReplayInput): ReplayReport {
   const set = new ChangeSet(changes);
   const changed = calls.map((call) => set.apply(call));
   set.assertApplied(run_id);

@@ -32,7 +32,7 @@ const MOST_LISTED = 1_000;
 const FREE_STEPS = 2 ** 40;
 
 /** `history` in the order in which the calls were decided. */
-export async function simulate(
+export async function judgeAgain(
   sandbox: Sandbox,
   history: AsyncIterable<readonly PastCall[]>,
 ): Promise<SimulationReport> {

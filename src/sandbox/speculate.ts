@@ -69,7 +69,7 @@ interface Speculating {
   sandbox(): Promise<Sandbox>;
 }
 
-export async function speculate(plans: readonly Plan[], how: Speculating): Promise<SpeculationReport> {
+export async function rankPlans(plans: readonly Plan[], how: Speculating): Promise<SpeculationReport> {
   checkPlans(plans);
   const results: PlanResult[] = [];
   for (const [i, plan] of plans.entries()) results.push(await tryPlan(plan, `plan-${i}`, how));
@@ -98,10 +98,11 @@ async function tryPlan(plan: Plan, run_id: string, how: Speculating): Promise<Pl
   sandbox.open({ run_id, actor, environment, tenant: null, mode: "enforce" });
   const tally = new Tally(plan);
   for (const [i, call] of plan.calls.entries()) {
-    const judgement = ask(sandbox, run_id, i, call, how.now_ms, false);
+    const asked = { run_id, step: i, call, at_ms: how.now_ms };
+    const judgement = ask(sandbox, asked, false);
     tally.judged(i, call, judgement);
     if (judgement.ruling === "block") break;
-    if (!judgement.accepted) ask(sandbox, run_id, i, call, how.now_ms, true);
+    if (!judgement.accepted) ask(sandbox, asked, true);
     const result = tally.resultOf(i, call, judgement.result.manifest);
     const outcome = { status: "succeeded" as const, ...(result === undefined ? {} : { result }) };
     sandbox.finish(assumeNothing(run_id, i), outcome, how.now_ms, false);
@@ -112,16 +113,13 @@ async function tryPlan(plan: Plan, run_id: string, how: Speculating): Promise<Pl
 /** Asks for one call of a plan; `approved` takes a person to have said yes. */
 export function ask(
   sandbox: Sandbox,
-  run_id: string,
-  step: number,
-  { tool, args }: SpeculatedCall,
-  at_ms: number,
+  { run_id, step, call, at_ms }: { run_id: string; step: number; call: SpeculatedCall; at_ms: number },
   approved: boolean,
 ): Judgement {
   return sandbox.judge({
     ...assumeNothing(run_id, step),
-    tool,
-    args,
+    tool: call.tool,
+    args: call.args,
     depends_on: [],
     at_ms,
     approved,

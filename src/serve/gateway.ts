@@ -65,7 +65,7 @@ async function serve(service: Service, gateway: Gateway): Promise<RunningGateway
   ] as const;
   const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
   const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });
-  gateway.onBroadcast((method, params) => {
+  gateway.notices.onBroadcast((method, params) => {
     if (method === "notifications/tools/list_changed") agents.notify.toolsChanged();
     else if (method === "notifications/prompts/list_changed") agents.notify.promptsChanged();
     else if (method === "notifications/resources/list_changed") agents.notify.resourcesChanged();
@@ -124,7 +124,7 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
         era,
         method,
       });
-      const leave = era === "legacy" ? gateway.join(peer) : () => {};
+      const leave = era === "legacy" ? gateway.notices.join(peer) : () => {};
       const close = () => {
         leave();
         peer.close();

@@ -51,8 +51,12 @@ export function compareRows(order: "asc" | "desc" | undefined) {
     sign * compareKeys(a.sort, a.key, b.sort, b.key);
 }
 
+/** What the lines of a tenant have in them and no other: a quote inside a text is escaped, and `ts_ms` comes last. */
+export const tenantMark = (tenant: string): string => `,"tenant":${JSON.stringify(tenant)},`;
+
 /** Whether a ledger line answers the query, apart from its bounds on `seq`. */
 export function matchesRecord(query: RecordQuery, line: string): boolean {
+  if (query.tenant !== undefined && !line.includes(tenantMark(query.tenant))) return false;
   if (query.q !== undefined && !line.toLowerCase().includes(query.q.toLowerCase())) return false;
   if (!hasFieldFilter(query)) return true;
   const record = JSON.parse(line) as LedgerRecord;

@@ -1,12 +1,12 @@
 /** The AI SDK's own loop with a scripted model: what the model is told, what is carried out, what is recorded. */
 import { generateText, type ModelMessage, stepCountIs, streamText, tool } from "ai";
-import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type GovernOptions, govern, threadRun } from "../../src/adapters/ai-sdk.ts";
 import type { Run } from "../../src/index.ts";
 import { verifies } from "../support/verifies.ts";
 import { runGuide } from "./support/guide.ts";
+import { type Call, saying } from "./support/model.ts";
 import { openWorld, type World } from "./support/world.ts";
 
 let world: World;
@@ -24,55 +24,7 @@ const toolsOf = () => ({
   notes_remove: tool({ inputSchema: input, execute: world.code.notes_remove! }),
 });
 
-type Call = [tool: string, args: object];
-type Streamed = Awaited<ReturnType<MockLanguageModelV3["doStream"]>>["stream"];
-type StreamPart = Streamed extends ReadableStream<infer P> ? P : never;
-let ids = 0;
-const usage = {
-  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 1, text: 1, reasoning: 0 },
-};
-/** Calls what each turn says, all at once, and ends with a word. */
-function scripted(...turns: Call[][]) {
-  return saying("done", turns);
-}
-function saying(text: string, turns: Call[][]) {
-  const left = [...turns];
-  const content = () => {
-    const calls = left.shift();
-    if (calls === undefined) return [{ type: "text" as const, text }];
-    return calls.map(([toolName, args]) => ({
-      type: "tool-call" as const,
-      toolCallId: `call-${++ids}`,
-      toolName,
-      input: JSON.stringify(args),
-    }));
-  };
-  const finish = (parts: ReturnType<typeof content>) => {
-    const unified = parts[0]!.type === "text" ? ("stop" as const) : ("tool-calls" as const);
-    return { unified, raw: unified };
-  };
-  return new MockLanguageModelV3({
-    doGenerate: async () => {
-      const parts = content();
-      return { content: parts, finishReason: finish(parts), usage, warnings: [] };
-    },
-    doStream: async () => {
-      const parts = content();
-      const chunks = parts.flatMap((part): StreamPart[] =>
-        part.type === "text"
-          ? [
-              { type: "text-start" as const, id: "t" },
-              { type: "text-delta" as const, id: "t", delta: part.text },
-              { type: "text-end" as const, id: "t" },
-            ]
-          : [part],
-      );
-      const end: StreamPart = { type: "finish", finishReason: finish(parts), usage };
-      return { stream: simulateReadableStream({ chunks: [...chunks, end] }) };
-    },
-  });
-}
+const scripted = (...turns: Call[][]) => saying("done", turns);
 
 function agent(run: Run, turns: Call[][], options: GovernOptions = {}) {
   const { tools, undo } = govern(run, toolsOf(), options);

@@ -1,14 +1,13 @@
 /**
- * Frameworks that cannot be installed for these tests: their hooks are called here in the order and with the input that
- * their documentation gives (`@mastra/core` 1.71, `@anthropic-ai/claude-agent-sdk` 0.3). By hand, not recorded.
+ * The hooks for the Claude Agent SDK, called in the order and with the input that its documentation gives
+ * (`@anthropic-ai/claude-agent-sdk` 0.3). By hand, not recorded.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as claude from "../../src/adapters/claude-agent-sdk.ts";
 import type { GovernOptions } from "../../src/adapters/governor.ts";
-import * as mastra from "../../src/adapters/mastra.ts";
 import { verifies } from "../support/verifies.ts";
+import type { ScriptedModel } from "./support/claude-agent-sdk.ts";
 import { runGuide } from "./support/guide.ts";
-import type { ScriptedModel } from "./support/mastra.ts";
 import { openWorld, type World } from "./support/world.ts";
 
 let world: World;
@@ -29,99 +28,6 @@ function refunding(tool: string): ScriptedModel & { told: string[] } {
   };
   return { next, told };
 }
-
-describe("takeback/mastra", () => {
-  const definitions = () =>
-    Object.entries(world.code).map(([id, execute]) => ({ id, description: id, execute }));
-  /** As an agent of Mastra calls a tool, first and when it resumes. */
-  async function call(
-    run: mastra.RunOrThread,
-    id: string,
-    args: object,
-    more: object = {},
-    options?: GovernOptions,
-  ) {
-    const definition = definitions().find((one) => one.id === id)!;
-    const suspended: unknown[] = [];
-    const suspend = async (payload: unknown) => void suspended.push(payload);
-    const agent = { toolCallId: `call-${++ids}`, threadId: "thread-mastra", suspend, ...more };
-    const { execute } = mastra.governedTool(run, definition, options);
-    const answer = await (execute as (args: object, context: object) => Promise<unknown>)(args, { agent });
-    return { answer, suspended, toolCallId: agent.toolCallId };
-  }
-
-  it("carries out, answers what is blocked, and reports what is thrown", async () => {
-    verifies(
-      "beyond.adapter.mastra",
-      "beyond.adapter.allowed",
-      "beyond.adapter.blocked",
-      "beyond.adapter.errors",
-    );
-    const run = await world.run();
-    expect((await call(run, "notes_add", { text: "a" })).answer).toMatchObject({ id: expect.any(String) });
-    expect((await call(run, "notes_wipe", {})).answer).toMatchObject({
-      blocked: true,
-      reasons: ["nothing is wiped"],
-      hints: ["remove one note"],
-    });
-    await expect(call(run, "notes_break", {})).rejects.toThrow("the disk is full");
-    expect(await world.steps(run)).toEqual(["succeeded", "failed"]);
-  });
-
-  it("carries out in parallel, keeps the types, and counts a timeout as uncertain", async () => {
-    verifies("beyond.adapter.types", "beyond.adapter.timeout");
-    const run = await world.run();
-    const both = ["e", "f"].map((text) => call(run, "notes_add", { text }));
-    expect(new Set((await Promise.all(both)).map(({ answer }) => JSON.stringify(answer))).size).toBe(2);
-    await expect(call(run, "notes_hang", {}, {}, { timeout_ms: 1 })).rejects.toThrow("within 1 ms");
-    expect(await world.steps(run)).toEqual(["succeeded", "succeeded", "uncertain"]);
-    const typed = { id: "typed", execute: async ({ n }: { n: number }) => n + 1 };
-    const governed: typeof typed = mastra.governedTool(run, typed);
-    expect(governed.id).toBe("typed");
-  });
-
-  it("suspends, and carries out once when it is resumed after a decision", async () => {
-    verifies("beyond.adapter.waiting", "beyond.adapter.once", "beyond.adapter.credential");
-    const run = await world.run();
-    const sent = world.ran.notes_send ?? 0;
-    const options: GovernOptions = { onApproval: ({ approval_id }) => world.decide(approval_id) };
-    const args = { text: "b" };
-    const { answer, suspended, toolCallId } = await call(run, "notes_send", args);
-    expect(answer).toBeUndefined();
-    expect(suspended).toMatchObject([
-      { approval_id: expect.stringMatching(/^apr_/), tool: "notes_send", args },
-    ]);
-    expect(await world.steps(run)).toEqual([]);
-    const again = await world.svc.attach(run.run_id);
-    const resumed = { toolCallId, resumeData: { approved: true } };
-    expect((await call(again, "notes_send", args, resumed, options)).answer).toMatchObject({
-      id: expect.any(String),
-    });
-    const second = await call(again, "notes_send", args, resumed, options);
-    expect(JSON.stringify(second.answer)).toContain("was used already");
-    expect(world.ran.notes_send).toBe(sent + 1);
-  });
-
-  it("finds the run of the thread, and undoes it in one call", async () => {
-    verifies("beyond.adapter.threads", "beyond.adapter.undo");
-    const there = [...world.notes.keys()];
-    const of = (thread: string) => mastra.threadRun(world.svc, thread, { actor: "bot", permissions: ["p"] });
-    for (const text of ["c", "d"]) await call(of, "notes_add", { text });
-    const report = await mastra.undo(await of("thread-mastra"), definitions());
-    expect(report.compensated).toHaveLength(2);
-    expect([...world.notes.keys()]).toEqual(there);
-    await expect(call(of, "notes_add", {}, { threadId: undefined })).rejects.toThrow("memory");
-  });
-
-  it("does what its guide shows", async () => {
-    verifies("beyond.adapter.guide");
-    const model = refunding("refund");
-    const stand_ins = { "@mastra/core/agent": "mastra.ts", "@mastra/core/tools": "mastra.ts" };
-    const { printed, shown } = await runGuide("mastra", model, stand_ins);
-    expect(printed).toBe(shown);
-    expect(model.told[1]).toContain("no refunds over 500");
-  });
-});
 
 describe("takeback/claude-agent-sdk", () => {
   /** As the SDK calls its hooks around a tool; answers why the call was not made, where it was not. */
@@ -201,7 +107,7 @@ describe("takeback/claude-agent-sdk", () => {
     verifies("beyond.adapter.guide");
     const model = refunding("mcp__shop__refund");
     const stand_ins = { "@anthropic-ai/claude-agent-sdk": "claude-agent-sdk.ts" };
-    const { printed, shown } = await runGuide("claude-agent-sdk", model, stand_ins);
+    const { printed, shown } = await runGuide("claude-agent-sdk", model, { stand_ins });
     expect(printed).toBe(shown);
     expect(model.told[1]).toContain("refund in two parts");
   });

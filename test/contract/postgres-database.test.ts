@@ -2,7 +2,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
-import type { Store } from "../../src/port/store.ts";
+import type { RecordQuery, Store } from "../../src/port/store.ts";
 import { settingsSql, WRITER_SETTINGS } from "../../src/store/postgres/settings.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
@@ -47,11 +47,19 @@ describe("the tables", () => {
     await Promise.all(stores.map((store) => append(store)));
     expect(await expectWhole(stores[0]!)).toHaveLength(6);
     await Promise.all(stores.map((store) => store.close()));
-    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 3 }]);
+    expect(await postgresSql(url).run("SELECT version FROM svc_schema")).toEqual([{ version: 4 }]);
   });
+
+  /** As the third version made them. */
+  const THIRD_VERSION = `
+    DROP TRIGGER svc_ledger_tenants ON svc_ledger;
+    DROP FUNCTION svc_note_tenants;
+    DROP TABLE svc_tenants;
+    UPDATE svc_schema SET version = 3`;
 
   /** As the second version made them. */
   const SECOND_VERSION = `
+    ${THIRD_VERSION};
     DROP TRIGGER svc_docs_tenant ON svc_docs;
     DROP FUNCTION svc_tenant;
     ALTER TABLE svc_docs DROP COLUMN tenant;
@@ -88,7 +96,7 @@ describe("the tables", () => {
       await postgresSql(url).run(`SELECT version,
         (SELECT count(*)::int FROM pg_constraint WHERE conname = 'svc_ledger_prev_key') AS indexes,
         (SELECT tgenabled::text FROM pg_trigger WHERE tgname = 'svc_ledger_chain') AS checked FROM svc_schema`),
-    ).toEqual([{ version: 3, indexes: 0, checked: "A" }]);
+    ).toEqual([{ version: 4, indexes: 0, checked: "A" }]);
     await Promise.all([running, ...stores].map((store) => store.close()));
   });
 
@@ -110,6 +118,45 @@ describe("the tables", () => {
     expect(await store.count("approvals", { tenant: "" })).toBe(0);
     expect(await store.count("approvals")).toBe(4);
     await store.close();
+  });
+
+  it("of an older version find a tenant's records, those from before and those of a server of that version", async () => {
+    const { url } = await freshDatabase(server);
+    const sql = postgresSql(url);
+    await (await open(url)).close();
+    await sql.run(`${THIRD_VERSION}; CREATE ROLE svc_older LOGIN PASSWORD 'pw';
+      GRANT SELECT, INSERT ON svc_ledger TO svc_older`);
+    const older = await open(url).catch((error: unknown) => error);
+    expect(older, "the tables are there again").toMatchObject({ kind: "postgres" });
+    await sql.run(THIRD_VERSION);
+    const running = older as Store;
+    const tenants = ["acme", "globex", undefined];
+    for (let i = 0; i < 6; i++) await append(running, { tenant: tenants[i % 3], reason: `${i}` });
+    const store = await open(url);
+    await append(running, { tenant: "acme" });
+    for (const [each, tenant] of [
+      [store, "globex"],
+      [running, "acme"],
+    ] as const)
+      await each.transact({
+        run: (tx) => {
+          for (let i = 0; i < 1_500; i++) tx.append(draft({ tenant: i === 1_400 ? tenant : "globex" }));
+        },
+      });
+    const places = async (query: Partial<RecordQuery>) =>
+      (await store.records({ tenant: "acme", limit: 9, ...query })).map((line) => JSON.parse(line).seq);
+    expect(await places({})).toEqual([0, 3, 6, 2_907]);
+    expect(await places({ order: "desc", limit: 3 })).toEqual([2_907, 6, 3]);
+    expect(await places({ from: 7, event: "intended" })).toEqual([2_907]);
+    expect(await places({ to: 2_906, order: "desc", limit: 1 })).toEqual([6]);
+    expect(await places({ from: 7, to: 2_906 })).toEqual([]);
+    expect(await places({ from: 1, to: 6 })).toEqual([3, 6]);
+    expect(await places({ to: 5, order: "desc", event: "intended" })).toEqual([3, 0]);
+    expect(
+      await sql.run("SELECT has_table_privilege('svc_older', 'svc_tenants', 'INSERT') AS may"),
+      "who may append may note whose it is",
+    ).toEqual([{ may: true }]);
+    await Promise.all([running, store].map((each) => each.close()));
   });
 
   it("of an older version are not changed while somebody reads them for long", async () => {
@@ -172,6 +219,7 @@ describe("the role", () => {
       GRANT SELECT, INSERT ON svc_ledger TO svc_server;
       GRANT SELECT, INSERT, UPDATE, DELETE ON svc_docs TO svc_server;
       GRANT SELECT, INSERT, UPDATE ON svc_times TO svc_server;
+      GRANT SELECT, INSERT ON svc_tenants TO svc_server;
       GRANT SELECT, UPDATE ON svc_head TO svc_server`);
     const limited = as(url, "svc_server", "pw");
     const warnings: string[] = [];
@@ -390,11 +438,10 @@ describe("plans", () => {
     await store.transact({
       run: (tx) => {
         for (let i = 0; i < 3_000; i++) {
-          tx.append(
-            draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, ts_ms: i * 60_000 }),
-          );
-          tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
           const tenant = i % 100 === 0 ? "acme" : "globex";
+          const ts_ms = i * 60_000;
+          tx.append(draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, tenant, ts_ms }));
+          tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
           tx.put("approvals", `a${i}`, { run_id: "r", requested_ms: i, status: "open", tenant } as never);
         }
       },
@@ -413,6 +460,9 @@ describe("plans", () => {
       await store.records({ event: ["intended", "blocked"], order: "desc", limit: 50 });
       await store.records({ since_ms: 100_000_000, until_ms: 110_000_000, limit: 50 });
       await store.records({ tool: "t3", actor: "a1", order: "desc", limit: 50 });
+      await store.records({ tenant: "acme", order: "desc", limit: 20 });
+      await store.records({ tenant: "acme", event: "intended", q: "acme", limit: 50 });
+      await store.records({ tenant: "acme", since_ms: 100_000_000, until_ms: 110_000_000, limit: 50 });
       await store.list("steps", { owner: "r7", limit: 50 });
       await store.list("approvals", { tag: ["open", "approved"], from: 100, limit: 50 });
       await store.list("approvals", { order: "desc", limit: 50 });
@@ -425,6 +475,12 @@ describe("plans", () => {
       });
       await store.transact({ run: (tx) => tx.delete("steps", `s${100 + i}`) });
     }
+    const own = async (query: Partial<RecordQuery>) =>
+      (await store.records({ tenant: "acme", limit: 50, ...query })).map((line) => JSON.parse(line).seq);
+    const all = Array.from({ length: 30 }, (_, i) => 1 + 100 * i);
+    expect(await own({})).toEqual(all);
+    expect(await own({ order: "desc", from: 102, limit: 7 })).toEqual(all.toReversed().slice(0, 7));
+    expect(await own({ since_ms: 500 * 60_000, until_ms: 900 * 60_000, tool: "t0" })).toEqual([701]);
     await store.close();
     // Backends report their counts when they end, a moment after they were told to.
     await aMoment(300);

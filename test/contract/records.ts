@@ -7,6 +7,8 @@ import { append, draft, T0 } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
 const HOUR = 3_600_000;
+/** Names that could be taken for one another, or for something else, where they are looked for as text. */
+const TENANTS = ["acme", "acme-2", 'a "b" \\ c', "ümlaut", "nul\0", ',"tenant":"acme",'];
 
 export function recordTests(bench: Bench): void {
   describe("records", () => {
@@ -117,10 +119,11 @@ export function recordTests(bench: Bench): void {
           actor: pick(["ann", "bob"]),
           run_id: maybe(() => pick(["r1", "r2", "r3"])),
           tool: maybe(() => pick(["a.b", "c.d"])),
+          tenant: maybe(() => pick(TENANTS)),
           reason: maybe(() => pick(["Alpha", "beta", "Übung"])),
         }),
       );
-      await write(store, drafts);
+      for (let at = 0; at < drafts.length; at += 30) await write(store, drafts.slice(at, at + 30));
       for (let i = 0; i < 150; i++) {
         const query: RecordQuery = {
           from: maybe(() => Math.floor(random() * 160)),
@@ -129,6 +132,7 @@ export function recordTests(bench: Bench): void {
           event: maybe(() => pick(["intended", ["blocked", "succeeded"], ["blocked", "failed"]])),
           actor: maybe(() => pick(["ann", "bob", "eve"])),
           tool: maybe(() => pick(["a.b", "c.d"])),
+          tenant: maybe(() => pick(TENANTS)),
           since_ms: maybe(() => T0 + Math.floor(random() * 5) * HOUR),
           until_ms: maybe(() => T0 + Math.floor(random() * 5) * HOUR),
           q: maybe(() => pick(["alpha", "BETA", "übung", "nope"])),
@@ -162,6 +166,7 @@ function model(drafts: readonly RecordDraft[], query: RecordQuery): number[] {
     .filter(({ event }) => events === undefined || events.includes(event))
     .filter(({ actor }) => query.actor === undefined || actor === query.actor)
     .filter(({ tool }) => query.tool === undefined || tool === query.tool)
+    .filter(({ tenant }) => query.tenant === undefined || tenant === query.tenant)
     .filter(({ ts_ms }) => query.since_ms === undefined || ts_ms >= query.since_ms)
     .filter(({ ts_ms }) => query.until_ms === undefined || ts_ms <= query.until_ms)
     .filter(({ reason }) => query.q === undefined || reason?.toLowerCase().includes(query.q.toLowerCase()))

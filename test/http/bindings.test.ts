@@ -11,7 +11,7 @@ import { createClient } from "../../src/api/client.ts";
 import { HTTP_TABLE } from "../../src/api/table.ts";
 import { wholeService } from "../../src/app/door/access.ts";
 import type { Operation } from "../../src/app/door/operation.ts";
-import { isWithin, perform } from "../../src/app/door/perform.ts";
+import { isWithinTenant, perform } from "../../src/app/door/perform.ts";
 import { listAlerts } from "../../src/app/operations/alerts.ts";
 import { publishAnchor } from "../../src/app/operations/anchors.ts";
 import {
@@ -94,7 +94,7 @@ type Word = "in" | "role" | "tenant";
 /** What the door says to this principal, before it looks at what was sent. */
 function due(op: Operation, principal: Principal): Word {
   if (!op.any_role && !hasRole(principal, op.role)) return "role";
-  return isWithin(op, principal) ? "in" : "tenant";
+  return isWithinTenant(op, principal) ? "in" : "tenant";
 }
 
 function word(message: string | undefined, role: Role, principal: Principal): Word {

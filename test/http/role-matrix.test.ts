@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Row } from "../../src/api/row.ts";
 import { HTTP_TABLE } from "../../src/api/table.ts";
 import { wholeService } from "../../src/app/door/access.ts";
-import { isWithin } from "../../src/app/door/perform.ts";
+import { isWithinTenant } from "../../src/app/door/perform.ts";
 import { hasRole, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -79,7 +79,8 @@ describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as cons
       const refusal = status === 403 ? body.error : null;
       const hasIt = op.any_role || hasRole(bound, op.role);
       if (!hasIt) expect([role, refusal]).toEqual([role, ROLE_MESSAGES[op.role]]);
-      else if (!isWithin(op, bound)) expect([role, refusal]).toEqual([role, wholeService(bound).message]);
+      else if (!isWithinTenant(op, bound))
+        expect([role, refusal]).toEqual([role, wholeService(bound).message]);
       else expect([role, refusal === wholeService(bound).message]).toEqual([role, false]);
       expect(status).toBeLessThan(500);
     }

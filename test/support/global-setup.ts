@@ -1,11 +1,13 @@
 /**
  * Runs once, in vitest's main process: a folder for the run's temporary files, and what the tests share when the
- * first of them asks for it: a PostgreSQL (or the server that SVC_TEST_DATABASE_URL names), programs of the machine.
+ * first of them asks for it: a PostgreSQL (or the server that SVC_TEST_DATABASE_URL names), programs of the machine,
+ * agent frameworks.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ensureFrameworks } from "../../scripts/frameworks.mjs";
 import { ensureProgram, type Program } from "../../scripts/programs.mjs";
 import { serveBroker } from "./broker.ts";
 import { PgServer } from "./pg-server.ts";
@@ -23,6 +25,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   if (given) process.env.SVC_TEST_PG_URL = given;
   let server: PgServer | undefined;
   const broker = await serveBroker(join(folder, "broker.sock"), async (name) => {
+    if (name === "frameworks") return ensureFrameworks();
     if (name !== "postgres") return ensureProgram(name as Program);
     server = await PgServer.create();
     return server.url();

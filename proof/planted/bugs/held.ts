@@ -126,7 +126,7 @@ export const HELD: readonly Bug[] = [
   },
   {
     name: "a deciding command is seen only where a command begins",
-    file: "src/hook/shell/classify.ts",
+    file: "src/hook/shell/findings.ts",
     find: 'this.decides(said.join(" "));',
     replace: 'if (said.length < 0) this.decides(said.join(" "));',
     tests: ["src/hook/shell/classify.test.ts"],

@@ -49,8 +49,8 @@ export const INPUT: readonly Bug[] = [
   {
     name: "a run's id leads out of a folder",
     file: "src/model/run.ts",
-    find: "export const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;",
-    replace: "export const RUN_ID = /^[A-Za-z0-9.][A-Za-z0-9._/-]{0,127}$/;",
+    find: "export const RUN_ID_FORM = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;",
+    replace: "export const RUN_ID_FORM = /^[A-Za-z0-9.][A-Za-z0-9._/-]{0,127}$/;",
     tests: ["test/http/agent-routes.test.ts"],
   },
   {

@@ -16,7 +16,7 @@ import {
   type Role,
   seesTenant,
 } from "../../model/roles.ts";
-import { RUN_ID, type RunDoc } from "../../model/run.ts";
+import { RUN_ID_FORM, type RunDoc } from "../../model/run.ts";
 import { confinedStore, tenantOf, wholeOf } from "../../store/confined.ts";
 import { readingFrom } from "../../store/reading-from.ts";
 import type { App } from "../app.ts";
@@ -137,7 +137,7 @@ export async function readRun(app: App, run_id: string): Promise<RunDoc> {
 
 /** Whether the run is the caller's own, and its key lets it roll that back. */
 export async function undoesOwnRun(app: App, principal: Principal, run_id: unknown): Promise<boolean> {
-  if (!mayUndoOwn(principal) || typeof run_id !== "string" || !RUN_ID.test(run_id)) return false;
+  if (!mayUndoOwn(principal) || typeof run_id !== "string" || !RUN_ID_FORM.test(run_id)) return false;
   return (await runFacts(app, run_id))?.principal === principal.id;
 }
 

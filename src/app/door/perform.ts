@@ -5,7 +5,7 @@
 import type { z } from "zod";
 import { forbidden, invalid, SvcError } from "../../kernel/errors.ts";
 import { boundTo, hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
-import { RUN_ID } from "../../model/run.ts";
+import { RUN_ID_FORM } from "../../model/run.ts";
 import type { App } from "../app.ts";
 import { appFor, hideForeignRun, replicaApp, undoesOwnRun, wholeService } from "./access.ts";
 import { describeIssues } from "./issues.ts";
@@ -24,7 +24,7 @@ export async function perform<I extends z.ZodType, O>(
 ): Promise<O> {
   const run_id = op.run_of?.(input as Partial<z.output<I>>);
   // Another field may be wrong; whether there is such a run is said first.
-  if (typeof run_id === "string" && RUN_ID.test(run_id)) {
+  if (typeof run_id === "string" && RUN_ID_FORM.test(run_id)) {
     const looking = hideForeignRun(caller.app, caller.principal, run_id);
     if (looking !== undefined) await looking;
   }
@@ -34,7 +34,7 @@ export async function perform<I extends z.ZodType, O>(
     hasRole(caller.principal, op.role) ||
     (op.role_or_owner === true && (await undoesOwnRun(caller.app, caller.principal, run_id)));
   if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
-  assertWithin(op, caller.principal);
+  assertWithinTenant(op, caller.principal);
   const app = appFor(caller.app, caller.principal);
   const confined = withApp(caller, app);
   const why = op.feature?.(app, confined) ?? null;
@@ -66,10 +66,10 @@ async function onReplica<O>(caller: Caller, look: (caller: Caller) => Promise<O>
 }
 
 /** Fails closed: an operation that does not say how it is confined is not for those who are. */
-export function isWithin({ within_tenant, run_of }: Operation, principal: Principal): boolean {
+export function isWithinTenant({ within_tenant, run_of }: Operation, principal: Principal): boolean {
   return boundTo(principal) === null || (within_tenant ?? run_of !== undefined);
 }
 
-export function assertWithin(op: Operation, principal: Principal): void {
-  if (!isWithin(op, principal)) throw wholeService(principal);
+export function assertWithinTenant(op: Operation, principal: Principal): void {
+  if (!isWithinTenant(op, principal)) throw wholeService(principal);
 }

@@ -2,14 +2,14 @@
 import * as z from "zod";
 import { standingAlerts } from "../background/alerting.ts";
 import { operation } from "../door/operation.ts";
-import { nothing, nullable } from "./schemas.ts";
+import { noFields, nullable } from "./schemas.ts";
 
 export const listAlerts = operation({
   id: "list_alerts",
   summary: "The alerts that stand now",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({
     alerts: z.array(
       z.strictObject({

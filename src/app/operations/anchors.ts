@@ -5,7 +5,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { ledgerOrigin } from "./checkpoints.ts";
-import { nothing, nullable } from "./schemas.ts";
+import { noFields, nullable } from "./schemas.ts";
 
 const NO_SINKS = "no anchor sinks are configured on this server";
 
@@ -46,7 +46,7 @@ export const publishAnchor = operation({
   id: "publish_anchor",
   summary: "Publish an anchor of the ledger to every configured sink",
   role: "admin",
-  input: nothing,
+  input: noFields,
   output: z.strictObject({ anchor: anchorView, sinks: z.array(sinkView) }),
   errors: {
     not_found: NO_SINKS,

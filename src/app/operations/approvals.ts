@@ -121,7 +121,6 @@ export async function decideRequest(
         ...(offer === undefined ? {} : { offer: { id: `apr_${app.core.env.uuid()}`, args: offer.args } }),
       },
       delegations,
-      app.today,
     ),
   );
   const decided = told(app, result);
@@ -137,7 +136,7 @@ function told(app: App, result: DecideResult) {
 }
 
 /** Of a card as it was shown to whoever decides. */
-export const cardHash = z
+export const shownCardHash = z
   .string()
   .regex(/^sha256:[0-9a-f]{64}$/, "must be the card_hash of the request's card")
   .meta({ description: "the decision holds only if the request's card still has this hash" });
@@ -157,7 +156,7 @@ export const getCard = operation({
 const decisionInput = z.strictObject({
   approval_id,
   note: note.optional(),
-  card_hash: cardHash.optional(),
+  card_hash: shownCardHash.optional(),
 });
 const decisionErrors = { not_found: "unknown request", conflict: "already decided, or the card has changed" };
 

@@ -5,7 +5,7 @@ import { checkLedgerOf } from "../../evidence/ledger-check.ts";
 import type { SigningKey } from "../../evidence/signing.ts";
 import type { App } from "../app.ts";
 import { Content, operation } from "../door/operation.ts";
-import { nothing, nullable, ofRun } from "./schemas.ts";
+import { noFields, nullable, ofRun } from "./schemas.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 export const NO_KEY = "signed bundles are not enabled on this server";
@@ -37,7 +37,7 @@ export const bundleLedger = operation({
   id: "bundle_ledger",
   summary: "A signed bundle of the whole ledger; it streams, and is cut off where the ledger does not verify",
   role: "auditor",
-  input: nothing,
+  input: noFields,
   output: { content_types: ["application/json"] },
   errors,
   feature: signingFeature,
@@ -64,7 +64,7 @@ export const evidenceKey = operation({
   summary: "The public key that bundles and anchors are signed with",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({
     key_id: z.string().meta({ description: "the first 16 hex digits of SHA-256 over the raw public key" }),
     public_key: z.string().meta({ description: "Ed25519, as PEM; save it as a file for --pub" }),
@@ -81,7 +81,7 @@ export const verifyLedger = operation({
   id: "verify_ledger",
   summary: "Verify the whole ledger: every hash, every link, and the numbering within runs",
   role: "auditor",
-  input: nothing,
+  input: noFields,
   output: z.strictObject({
     ok: z.boolean(),
     records: z.int(),

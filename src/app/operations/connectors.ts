@@ -1,14 +1,14 @@
 /** The tool servers behind a gateway. A standalone server has none. */
 import * as z from "zod";
 import { operation } from "../door/operation.ts";
-import { nothing } from "./schemas.ts";
+import { noFields } from "./schemas.ts";
 
 export const listConnectors = operation({
   id: "list_connectors",
   summary: "The tool servers behind this process; empty on a standalone server",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({
     connectors: z.array(
       z.strictObject({

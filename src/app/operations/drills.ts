@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { allDrills, drillable, isDue } from "./drills/proofs.ts";
 import { runDrill } from "./drills/run-drill.ts";
-import { nothing, nullable, text, tool } from "./schemas.ts";
+import { noFields, nullable, text, tool } from "./schemas.ts";
 
 const NO_UPSTREAMS =
   "no upstreams are configured here, so nothing can be drilled: run svc drill on a gateway, or svc.drill in the library";
@@ -109,7 +109,7 @@ export const listDrills = operation({
   summary: "The last drill of each tool, newest first",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({
     drills: z.array(
       z.strictObject({

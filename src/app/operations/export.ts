@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ledgerPages } from "../../port/pages.ts";
 import { readRun } from "../door/access.ts";
 import { Content, operation } from "../door/operation.ts";
-import { nothing, runId } from "./schemas.ts";
+import { noFields, runId } from "./schemas.ts";
 
 export const exportRun = operation({
   id: "export_run",
@@ -32,7 +32,7 @@ export const exportLedger = operation({
   id: "export_ledger",
   summary: "Every record of the ledger, as JSON lines",
   role: "auditor",
-  input: nothing,
+  input: noFields,
   output: { content_types: ["application/x-ndjson"] },
   async run({ app }) {
     return new Content("application/x-ndjson", asText(ledgerPages(app.core.store)));

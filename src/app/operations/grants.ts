@@ -18,7 +18,7 @@ import { delegationsTo } from "./approvals/cards.ts";
 import { cutPage, positionOf } from "./cursor.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grants/grant-input.ts";
 import { grantPreview } from "./grants/grant-preview.ts";
-import { givenId, nothing, nullable, paging } from "./schemas.ts";
+import { givenId, noFields, nullable, paging } from "./schemas.ts";
 import { captureFeature, ruling } from "./simulate.ts";
 
 const grantShape = z.strictObject({
@@ -80,7 +80,7 @@ export const checkGrant = operation({
   role: "approver",
   within_tenant: true,
   input: grantInput,
-  output: nothing,
+  output: noFields,
   errors: { conflict: "too many grants for tools and actors like these" },
   async run(caller, input) {
     await giving(caller, input, checkGivingUnit);

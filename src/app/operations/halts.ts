@@ -6,7 +6,7 @@ import { boundTo } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { ownTenant } from "../door/access.ts";
 import { operation } from "../door/operation.ts";
-import { haltView, nothing, personsReason, text } from "./schemas.ts";
+import { haltView, noFields, personsReason, text } from "./schemas.ts";
 
 const pattern = text(256).optional();
 
@@ -57,7 +57,7 @@ export const listHalts = operation({
   summary: "List the halts in force",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({ halts: z.array(haltView) }),
   async run({ app }) {
     return { halts: await activeHalts(app) };

@@ -7,7 +7,7 @@ import { boundTo, ROLES } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { isKeyShown, ownTenant } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
-import { nothing, nullable, text } from "./schemas.ts";
+import { noFields, nullable, text } from "./schemas.ts";
 
 const feature = (app: App) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: App): KeyManager => app.keys!;
@@ -141,7 +141,7 @@ export const listKeys = operation({
   summary: "List key entries; no key and no hash is shown",
   role: "admin",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({ keys: z.array(keyView) }),
   feature,
   async run(call) {

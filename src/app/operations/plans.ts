@@ -22,7 +22,7 @@ import { ownRun, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { openSandbox } from "../sandbox/work.ts";
 import { delegationsTo, seesCard } from "./approvals/cards.ts";
-import { cardHash } from "./approvals.ts";
+import { shownCardHash } from "./approvals.ts";
 import { cutPage, positionOf } from "./cursor.ts";
 import { proofWordsOf } from "./drills/proofs.ts";
 import { anyJson, decidedFields, givenId, note, nullable, paging, runId, text, tool } from "./schemas.ts";
@@ -244,7 +244,7 @@ const decision = (verb: "approve" | "deny") =>
     role: "approver",
     role_or_delegate: true,
     within_tenant: true,
-    input: z.strictObject({ plan_id, note: note.optional(), card_hash: cardHash.optional() }),
+    input: z.strictObject({ plan_id, note: note.optional(), card_hash: shownCardHash.optional() }),
     output: planShape,
     errors: { not_found: "unknown plan", conflict: "already decided, or the cards have changed" },
     async run({ app, principal }: Caller, { plan_id, note, card_hash }) {
@@ -254,7 +254,7 @@ const decision = (verb: "approve" | "deny") =>
       if ((await app.core.store.get("plans", plan_id)) === undefined)
         throw notFound(`unknown plan ${plan_id}`);
       const input = { decision: verb, note: note ?? null, card_hash };
-      const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations, app.today);
+      const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);
       return told(app, await app.core.store.transact(unit));
     },
   });

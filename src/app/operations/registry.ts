@@ -14,7 +14,7 @@ import { type App, announce } from "../app.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { readOwn, readSent } from "../sandbox/reader.ts";
 import { refuse } from "./reload.ts";
-import { note, nothing, nullable, text, tool } from "./schemas.ts";
+import { noFields, note, nullable, text, tool } from "./schemas.ts";
 import { checkPolicyText, comparePolicies, proveClaims } from "./simulate/jobs.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
@@ -118,7 +118,7 @@ export const readRegistry = operation({
   summary: "What the registry holds",
   role: "operator",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({ manifests: z.array(entryShape), policies: z.array(policyShape) }),
   feature: manifestsFeature,
   errors: { not_found: "no registry folder" },

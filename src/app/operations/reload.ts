@@ -3,13 +3,13 @@ import * as z from "zod";
 import { conflict, messageOf, ProblemsError } from "../../kernel/errors.ts";
 import { announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
-import { nothing } from "./schemas.ts";
+import { noFields } from "./schemas.ts";
 
 export const reload = operation({
   id: "reload",
   summary: "Read manifests, policy and keys again; the old ones stay when they do not load",
   role: "admin",
-  input: nothing,
+  input: noFields,
   output: z.strictObject({ manifests: z.int(), policy: z.string(), keys: z.int() }),
   errors: { conflict: "the files do not load" },
   async run({ app, principal }) {

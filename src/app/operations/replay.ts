@@ -4,7 +4,7 @@ import type { Json } from "../../kernel/json.ts";
 import { operation } from "../door/operation.ts";
 import { anyJson, nullable, runId, text, tool } from "./schemas.ts";
 import { replayRun } from "./simulate/jobs.ts";
-import { policyText, policyYaml, ruling } from "./simulate.ts";
+import { policySource, policyYaml, ruling } from "./simulate.ts";
 
 const step = z.int().min(0, "must be a step number");
 const change = z.strictObject({
@@ -58,7 +58,7 @@ export const replay = operation({
       path,
       value: value as Json,
     }));
-    const input = { run_id, policy: policyText(policy), changes };
+    const input = { run_id, policy: policySource(policy), changes };
     return replayRun(app, input, signal);
   },
 });

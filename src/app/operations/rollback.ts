@@ -15,7 +15,7 @@ import { type Caller, operation } from "../door/operation.ts";
 import { checkOverwrite, lookoutOf, planFor, throughSurface } from "./rollback/lookout.ts";
 import { anyJson, nullable, ofRun, ofStep, runId, text } from "./schemas.ts";
 
-export const planView = z.strictObject({
+export const undoPlanShape = z.strictObject({
   run_id: z.string(),
   actions: z.array(z.looseObject({ step: z.int(), tool: z.string(), kind: z.string() })),
   fully_reversible: z.boolean(),
@@ -41,7 +41,7 @@ export const plan = operation({
   role_or_owner: true,
   input: ofRun,
   run_of: ({ run_id }) => run_id,
-  output: planView,
+  output: undoPlanShape,
   errors: { not_found: "unknown run" },
   run: (caller, { run_id }) => planFor(caller, run_id),
 });
@@ -53,7 +53,7 @@ export const planOwn = operation({
   role: "agent",
   input: ofRun,
   run_of: ({ run_id }) => run_id,
-  output: planView,
+  output: undoPlanShape,
   errors: { not_found: "unknown run, or another agent's" },
   run: (caller, { run_id }) => planFor(caller, run_id),
 });
@@ -105,7 +105,7 @@ const rollbackFields = {
 const stale =
   "a rollback of this run is under way, or what is to be overwritten is no longer as the plan showed";
 
-export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: planView });
+export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
 export const rollbackStarted = z.strictObject({ job: startedJob });
 
 export const startRollback = operation({

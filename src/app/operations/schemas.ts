@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { LIMITS } from "../../kernel/limits.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
-import { MODES, OUTCOMES, READERS, RUN_ID, STEP_STATUSES } from "../../model/run.ts";
+import { MODES, OUTCOMES, READERS, RUN_ID_FORM, STEP_STATUSES } from "../../model/run.ts";
 
 export const text = (max: number) =>
   z.string().min(1, "must not be empty").max(max, `at most ${max} characters`);
@@ -17,7 +17,7 @@ export const note = z.string().max(LIMITS.note_chars, `at most ${LIMITS.note_cha
 
 export const runId = z
   .string()
-  .regex(RUN_ID, "up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
+  .regex(RUN_ID_FORM, "up to 128 letters, digits, '.', '_' or '-', the first of them a letter or digit");
 /** The input of an operation on a run as a whole, and of one on a step of it. */
 export const ofRun = z.strictObject({ run_id: runId });
 export const ofStep = z.strictObject({ run_id: runId, step: z.int().min(0).max(Number.MAX_SAFE_INTEGER) });
@@ -30,8 +30,8 @@ const pageLimit = z.int().min(1).max(LIMITS.page_max);
 /** What every listing that can grow takes. */
 export const paging = { limit: pageLimit.optional(), cursor: z.string().max(500).optional() };
 
-/** Of an operation that takes nothing. */
-export const nothing = z.strictObject({});
+/** Of an operation that takes or answers nothing. */
+export const noFields = z.strictObject({});
 
 export const nullable = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 

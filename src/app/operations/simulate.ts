@@ -14,7 +14,7 @@ export const captureFeature = ({ settings }: App, caller?: Caller): string | nul
 
 /** YAML as a request carries it; problems name it `policy`. */
 export const policyYaml = text(LIMITS.body_bytes).meta({ description: "a policy, as YAML text" });
-export const policyText = (yaml: string | undefined) =>
+export const policySource = (yaml: string | undefined) =>
   yaml === undefined ? null : { text: yaml, file: "policy" };
 
 export const ruling = z.enum(RULINGS);
@@ -59,6 +59,6 @@ export const simulate = operation({
   feature: captureFeature,
   errors: { not_found: "capture is off", too_many: "too many simulations are under way" },
   async run({ app, signal }, { policy, run_id, since }) {
-    return simulateHistory(app, { policy: policyText(policy), run_id, since }, signal);
+    return simulateHistory(app, { policy: policySource(policy), run_id, since }, signal);
   },
 });

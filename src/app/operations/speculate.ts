@@ -5,7 +5,7 @@ import type { SpeculatedCall } from "../../sandbox/speculate.ts";
 import { operation } from "../door/operation.ts";
 import { nullable, text, tool } from "./schemas.ts";
 import { speculatePlans } from "./simulate/jobs.ts";
-import { policyText, policyYaml } from "./simulate.ts";
+import { policySource, policyYaml } from "./simulate.ts";
 
 const plannedCall = z.strictObject({ tool, args: z.unknown().optional(), result: z.unknown().optional() });
 const plan = z.strictObject({
@@ -55,7 +55,7 @@ export const speculate = operation({
   },
   errors: { too_many: "too many simulations are under way" },
   async run({ app, principal, signal }, { plans, policy, actor }) {
-    const input = { plans: plansOf(plans), policy: policyText(policy), actor: actor ?? principal.name };
+    const input = { plans: plansOf(plans), policy: policySource(policy), actor: actor ?? principal.name };
     return speculatePlans(app, input, signal);
   },
 });

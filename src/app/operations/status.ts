@@ -6,7 +6,7 @@ import { shownRecords, wholeOf } from "../../store/confined.ts";
 import type { App } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { activeHalts } from "./halts.ts";
-import { haltView, nothing, nullable } from "./schemas.ts";
+import { haltView, noFields, nullable } from "./schemas.ts";
 
 export async function approvalCounts(app: App): Promise<Record<string, number>> {
   const counts = await Promise.all(
@@ -29,7 +29,7 @@ export const status = operation({
   summary: "Status of the service",
   role: "auditor",
   within_tenant: true,
-  input: nothing,
+  input: noFields,
   output: z.strictObject({
     version: z.string(),
     store: z.string(),

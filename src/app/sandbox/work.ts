@@ -6,10 +6,10 @@ import { manifestSet } from "../../model/manifest/set.ts";
 import { compilePolicy, type Policy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
-import { type ReplayReport, replay } from "../../sandbox/replay.ts";
+import { type ReplayReport, replayCalls } from "../../sandbox/replay.ts";
 import { Sandbox, type SandboxStore } from "../../sandbox/sandbox.ts";
-import { type SimulationReport, simulate } from "../../sandbox/simulate.ts";
-import { type SpeculationReport, speculate } from "../../sandbox/speculate.ts";
+import { judgeAgain, type SimulationReport } from "../../sandbox/simulate.ts";
+import { rankPlans, type SpeculationReport } from "../../sandbox/speculate.ts";
 import { openStore } from "../../store/open.ts";
 import type { Job } from "./job.ts";
 
@@ -24,18 +24,18 @@ export async function doJob(job: Job, history: History): Promise<JobReport> {
   const { task } = job;
   switch (task.kind) {
     case "simulate":
-      return simulate(await fresh(tried), history);
+      return judgeAgain(await fresh(tried), history);
     case "replay": {
       const calls: PastCall[] = [];
       for await (const page of history) calls.push(...page);
       if (calls.length === 0) throw notFound(`run ${task.run_id} has no captured calls`);
       const [baseline, variant] = [await fresh(active), await fresh(tried)];
-      return replay({ run_id: task.run_id, calls, changes: task.changes, baseline, variant });
+      return replayCalls({ run_id: task.run_id, calls, changes: task.changes, baseline, variant });
     }
     case "speculate": {
       const { actor, plans } = task;
       const { environment, now_ms } = job;
-      return speculate(plans, { actor, environment, now_ms, sandbox: () => fresh(tried) });
+      return rankPlans(plans, { actor, environment, now_ms, sandbox: () => fresh(tried) });
     }
   }
 }

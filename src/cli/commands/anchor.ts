@@ -8,14 +8,14 @@ import { type AnchorFinding, type AnchorsVerdict, verifyAnchors } from "../../ev
 import { anchorNow, type Published } from "../../evidence/anchoring.ts";
 import { readTrustedKeys } from "../../evidence/key-files.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { partsOf } from "../door.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 import { signingKey } from "./bundle.ts";
 import { againstCheckpoints, describeCheckpoints } from "./kept-checkpoints.ts";
 import { openLedgerStore, verifyHere } from "./verify.ts";
-import { collect } from "./verify-bundle.ts";
+import { everyValue } from "./verify-bundle.ts";
 
 type PublishFlags = Flags & { file?: string[]; webhook?: string[]; secret?: string; key?: string };
 
@@ -26,8 +26,8 @@ export const registerAnchor: Register = (program, context) => {
   globalOptions(
     group.command("publish").description("publish an anchor to the sinks given, or to those configured"),
   )
-    .option("--file <path>", "append the anchor to this file; may be given more than once", collect)
-    .option("--webhook <url>", "post the anchor to this URL; may be given more than once", collect)
+    .option("--file <path>", "append the anchor to this file; may be given more than once", everyValue)
+    .option("--webhook <url>", "post the anchor to this URL; may be given more than once", everyValue)
     .option("--secret <secret>", "sign what is posted to the webhooks with this secret")
     .option("--key <file>", "private signing key (default: SVC_SIGNING_KEY or signing_key)")
     .option("--json", "print the result as JSON")
@@ -44,7 +44,7 @@ export const registerAnchor: Register = (program, context) => {
       .description("check the ledger against anchors in a file, or against checkpoints that people kept"),
   )
     .option("--checkpoint <files...>", "checkpoints that were kept, each in a file of its own")
-    .option("--pub <file>", "a public key you trust; may be given more than once", collect)
+    .option("--pub <file>", "a public key you trust; may be given more than once", everyValue)
     .option("--json", "print the result as JSON")
     .action(async (file: string | undefined, flags: VerifyFlags) => {
       if (file === undefined && flags.checkpoint === undefined)
@@ -89,10 +89,10 @@ function describePublished({ anchor: { records, head, key_id }, sinks }: Publish
   const signed = key_id === undefined ? "unsigned" : `signed with key ${key_id}`;
   const rows = sinks.map(({ type, target, ok, error }) => [
     `  ${type}`,
-    inert(target),
-    ok ? "ok" : `FAILED: ${inert(error ?? "")}`,
+    printable(target),
+    ok ? "ok" : `FAILED: ${printable(error ?? "")}`,
   ]);
-  return [`anchored ${records} records, head ${head}, ${signed}`, ...table(rows)];
+  return [`anchored ${records} records, head ${head}, ${signed}`, ...columns(rows)];
 }
 
 type VerifyFlags = Flags & { pub?: string[]; checkpoint?: string[] };
@@ -156,8 +156,10 @@ function holds({ ledger, findings }: AnchorsVerdict): boolean {
 function describe({ ledger, findings }: AnchorsVerdict): string[] {
   const { first_bad, records, head } = ledger;
   if (first_bad !== null)
-    return [`INVALID: the ledger does not verify at record ${first_bad.seq}: ${inert(first_bad.problem)}`];
-  const lines = table(findings.map(row));
+    return [
+      `INVALID: the ledger does not verify at record ${first_bad.seq}: ${printable(first_bad.problem)}`,
+    ];
+  const lines = columns(findings.map(row));
   const bad = findings.filter(({ problem }) => problem !== null).length;
   if (bad > 0)
     return [
@@ -177,7 +179,7 @@ function describe({ ledger, findings }: AnchorsVerdict): string[] {
 function row({ line, ts_ms, records, problem }: AnchorFinding): string[] {
   const when = ts_ms === null ? `line ${line}` : isoTime(ts_ms);
   const count = records === null ? "? records" : plural(records, "record");
-  return [when, count, problem === null ? "ok" : `INVALID: ${inert(problem)}`];
+  return [when, count, problem === null ? "ok" : `INVALID: ${printable(problem)}`];
 }
 
 function isoTime(ms: number): string {

@@ -8,7 +8,7 @@ import type { ApprovalStatus, ApprovalView } from "../../model/approval.ts";
 import { decideGroup, listGroups } from "../approval-groups.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 import { watchApprovals } from "../watch-approvals.ts";
 
 export const registerApprovals: Register = (program, context) => {
@@ -38,13 +38,13 @@ export const registerApprovals: Register = (program, context) => {
         const rows = approvals.map((one) => [
           one.id,
           one.status,
-          inert(one.tool),
-          inert(one.run_id),
-          inert(one.actor),
-          `(${one.arg_names.map(inert).join(", ")})`,
-          inert(one.decided_by ?? ""),
+          printable(one.tool),
+          printable(one.run_id),
+          printable(one.actor),
+          `(${one.arg_names.map(printable).join(", ")})`,
+          printable(one.decided_by ?? ""),
         ]);
-        for (const row of table(rows)) io.out(row);
+        for (const row of columns(rows)) io.out(row);
       });
     });
 

@@ -5,13 +5,13 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileError } from "../../config/files.ts";
 import { createOutFile } from "../../evidence/out-file.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { quoted } from "../../kernel/shell.ts";
+import { shellQuoted } from "../../kernel/shell.ts";
 import { type TarEntry, tar } from "../../kernel/tar.ts";
 import type { Head } from "../../ledger/record.ts";
 import type { BackupFile } from "../../port/store.ts";
 import { type Context, type Flags, globalOptions, NEEDS_DATA, type Register } from "../context.ts";
 import { doesWithoutStore } from "../data-folder.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { openLedgerStore } from "./verify.ts";
 
 export const registerBackup: Register = (program, context) => {
@@ -32,8 +32,8 @@ export const registerBackup: Register = (program, context) => {
       const out = resolve(io.cwd, flags.out);
       const { records, hash: head } = await writeBackup(context, flags, out);
       if (flags["json"]) return io.out(JSON.stringify({ file: out, store: settings.store, records, head }));
-      io.out(`wrote ${inert(out)}: ${settings.store} store, ${records} records, head ${head}`);
-      io.out(`  restore:   mkdir -m 700 <folder> && tar -xf ${inert(quoted(out))} -C <folder>`);
+      io.out(`wrote ${printable(out)}: ${settings.store} store, ${records} records, head ${head}`);
+      io.out(`  restore:   mkdir -m 700 <folder> && tar -xf ${printable(shellQuoted(out))} -C <folder>`);
       io.out("  check:     svc verify -d <folder>, which must name this head");
       io.out("  not in it: configuration, manifests, policy, key file and signing key; keep those apart");
     });

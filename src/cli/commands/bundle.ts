@@ -7,10 +7,10 @@ import { writeOutFile } from "../../evidence/out-file.ts";
 import { type PublicKey, parsePublicKey, type SigningKey } from "../../evidence/signing.ts";
 import { verifyBundle } from "../../evidence/verify-bundle.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { bytesOf } from "../door.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { openLedgerStore } from "./verify.ts";
 
 export const registerBundle: Register = (program, context) => {
@@ -52,9 +52,9 @@ async function checkWritten(
   if (!verdict.ok)
     throw new SvcError("corrupt", `${out}: was written but does not verify: ${verdict.problem}`);
   const { kind, count, head } = verdict.report;
-  const what = kind === "ledger" ? "the whole ledger" : `run ${inert(run ?? "")}`;
+  const what = kind === "ledger" ? "the whole ledger" : `run ${printable(run ?? "")}`;
   io.out(
-    `wrote ${inert(out)}: ${what}, ${plural(count, "record")}, ledger head ${head}, signed with key ${key.key_id}`,
+    `wrote ${printable(out)}: ${what}, ${plural(count, "record")}, ledger head ${head}, signed with key ${key.key_id}`,
   );
 }
 

@@ -4,7 +4,7 @@ import { type CaptureView, listCaptures, purge } from "../../app/operations/capt
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { partsOf } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
-import { type Io, inert, table } from "../io.ts";
+import { columns, type Io, printable } from "../io.ts";
 
 export const registerCapture: Register = (program, context) => {
   const group = program.command("capture").description("captured calls: redacted arguments and results");
@@ -36,7 +36,7 @@ async function list(context: Context, flags: Record<string, string>): Promise<vo
     for await (const page of pages) {
       none = false;
       const calls = linesOf(page).map((line) => JSON.parse(line) as CaptureView);
-      for (const line of table(calls.map(cells))) io.out(fitted(line, columnsOf(io)));
+      for (const line of columns(calls.map(cells))) io.out(fitted(line, columnsOf(io)));
     }
     if (none) io.err(nothingCaptured(door.local));
   });
@@ -65,10 +65,10 @@ const linesOf = (page: string): string[] => page.trimEnd().split("\n");
 function cells(call: CaptureView): string[] {
   return [
     new Date(call.captured_ms).toISOString(),
-    `${inert(call.run_id)} ${call.step === null ? "-" : `#${call.step}`}`,
-    inert(call.tool),
+    `${printable(call.run_id)} ${call.step === null ? "-" : `#${call.step}`}`,
+    printable(call.tool),
     (call.verdict === "needs_approval" ? `${call.decision} (needs_approval)` : call.decision).padEnd(22),
     (call.outcome ?? "-").padEnd(9),
-    inert(JSON.stringify(call.args)),
+    printable(JSON.stringify(call.args)),
   ];
 }

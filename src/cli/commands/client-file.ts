@@ -1,6 +1,6 @@
 /** A client's own configuration file, changed by `svc connect` with a way back, and what the person is told about it. */
 import { undoWrite, writeWithBackup } from "../../gateway/connect/backup.ts";
-import { type Io, inert } from "../io.ts";
+import { type Io, printable } from "../io.ts";
 
 type Flags = Record<string, unknown>;
 
@@ -13,19 +13,21 @@ export async function writeClientFile(
 ): Promise<void> {
   const backup = await writeWithBackup(path, text);
   const where =
-    flags["file"] !== undefined ? ` --file ${inert(path)}` : flags["user"] === true ? " --user" : "";
+    flags["file"] !== undefined ? ` --file ${printable(path)}` : flags["user"] === true ? " --user" : "";
   const undo = `${command}${where} --undo`;
-  io.out(`wrote ${inert(path)}`);
+  io.out(`wrote ${printable(path)}`);
   io.out(
     backup === null
       ? `there was no such file before; ${undo} removes it`
-      : `what was there before is in ${inert(backup)}; ${undo} takes it back`,
+      : `what was there before is in ${printable(backup)}; ${undo} takes it back`,
   );
 }
 
 export async function undoClientFile(io: Io, path: string): Promise<void> {
   const what = await undoWrite(path);
   io.out(
-    what === "restored" ? `restored ${inert(path)}` : `removed ${inert(path)}, which was not there before`,
+    what === "restored"
+      ? `restored ${printable(path)}`
+      : `removed ${printable(path)}, which was not there before`,
   );
 }

@@ -1,7 +1,7 @@
 /** `svc config show|check`: the settings in force, where each came from, and whether a config file is sound. */
 import { describeSettings, renderSettings } from "../../config/describe.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 
 /** Options that are settings too, so that `show` can answer what a server started with them would use. */
 const OWN = ["policy", "keys", "port", "host"];
@@ -24,7 +24,7 @@ export const registerConfig: Register = (program, context) => {
         const { file, warnings } = settings.meta;
         return io.out(JSON.stringify({ file, settings: describeSettings(settings), warnings }));
       }
-      for (const line of renderSettings(settings).trimEnd().split("\n")) io.out(inert(line).trimEnd());
+      for (const line of renderSettings(settings).trimEnd().split("\n")) io.out(printable(line).trimEnd());
       warnAll(context, settings.meta.warnings);
     });
 
@@ -32,11 +32,11 @@ export const registerConfig: Register = (program, context) => {
     (file: string | undefined, flags: Flags) => {
       const { meta } = context.settings(file === undefined ? flags : { ...flags, config: file });
       warnAll(context, meta.warnings);
-      io.out(`ok: ${inert(meta.file ?? "no config file; options, environment and defaults are sound")}`);
+      io.out(`ok: ${printable(meta.file ?? "no config file; options, environment and defaults are sound")}`);
     },
   );
 };
 
 function warnAll({ io }: Context, warnings: readonly string[]): void {
-  for (const warning of warnings) io.err(`${io.color.yellow("warning:")} ${inert(warning)}`);
+  for (const warning of warnings) io.err(`${io.color.yellow("warning:")} ${printable(warning)}`);
 }

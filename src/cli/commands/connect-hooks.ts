@@ -15,7 +15,7 @@ import { hooksFolder } from "../../hook/settings.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { packageFile } from "../../process/package.ts";
 import type { Context } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { undoClientFile, writeClientFile } from "./client-file.ts";
 
 const PACK = fileURLToPath(packageFile("packs/coding-agents"));
@@ -26,7 +26,7 @@ type Flags = Record<string, unknown>;
 export async function connectHooks(context: Context, named: string, flags: Flags): Promise<void> {
   const { io } = context;
   if (!(HOOK_CLIENTS as readonly string[]).includes(named))
-    throw invalid(`${inert(named)} has no hooks that svc knows; known are ${HOOK_CLIENTS.join(", ")}`);
+    throw invalid(`${printable(named)} has no hooks that svc knows; known are ${HOOK_CLIENTS.join(", ")}`);
   const client = named as HookClient;
   const file = settingsFile(io, client, flags);
   if (flags["undo"] === true) return undoClientFile(io, file);
@@ -42,7 +42,7 @@ export async function connectHooks(context: Context, named: string, flags: Flags
     `${command} hook ${client} --settings ${quoted(settings)}`,
   );
   if (flags["print"] === true) {
-    io.err(`for ${inert(file)}:`);
+    io.err(`for ${printable(file)}:`);
     return io.out(text.trimEnd());
   }
   await writePack(context, folder, client, command, flags);
@@ -51,9 +51,11 @@ export async function connectHooks(context: Context, named: string, flags: Flags
   io.out("Next:");
   const url = flags["url"] as string | undefined;
   const where =
-    url === undefined ? `--config ${inert(join(folder, "svc.config.yaml"))}` : `--server ${inert(url)}`;
+    url === undefined
+      ? `--config ${printable(join(folder, "svc.config.yaml"))}`
+      : `--server ${printable(url)}`;
   if (url === undefined) io.out(`  1. svc server ${where}   (while it is away every call is refused)`);
-  else io.out(`  1. give the service the manifests and the policy in ${inert(folder)}`);
+  else io.out(`  1. give the service the manifests and the policy in ${printable(folder)}`);
   io.out(`  2. ${INSTALLED[client].next}`);
   io.out(
     flags["observe"] === true
@@ -93,9 +95,9 @@ async function writePack(
   await mkdir(join(folder, "manifests"), { recursive: true, mode: 0o700 });
   const write = async (name: string, make: (path: string) => Promise<void>) => {
     const path = join(folder, name);
-    if (existsSync(path)) return io.out(`kept ${inert(path)}`);
+    if (existsSync(path)) return io.out(`kept ${printable(path)}`);
     await make(path);
-    io.out(`wrote ${inert(path)}`);
+    io.out(`wrote ${printable(path)}`);
   };
   const own = (text: string) => (path: string) => writeFile(path, text, { mode: 0o600, flag: "wx" });
   await write("manifests/coding-agents.yaml", (path) => copyFile(join(PACK, "manifests.yaml"), path));
@@ -118,7 +120,7 @@ async function writePack(
   };
   const path = join(folder, `${client}.json`);
   await writeFile(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
-  io.out(`wrote ${inert(path)}: mode ${mode}`);
+  io.out(`wrote ${printable(path)}: mode ${mode}`);
 }
 
 /** JSON's texts are YAML's too. */

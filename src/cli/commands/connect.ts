@@ -16,7 +16,7 @@ import { type Edit, snippet, withServer } from "../../gateway/connect/edit.ts";
 import { HOOK_CLIENTS } from "../../hook/clients.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Context, Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { undoClientFile, writeClientFile } from "./client-file.ts";
 import { connectHooks } from "./connect-hooks.ts";
 
@@ -50,7 +50,7 @@ export const registerConnect: Register = (program, context) => {
 async function connect(context: Context, client: string, flags: Record<string, unknown>): Promise<void> {
   const { io } = context;
   if (!(CLIENTS as readonly string[]).includes(client)) {
-    throw invalid(`unknown client ${inert(client)}; known are ${CLIENTS.join(", ")}`);
+    throw invalid(`unknown client ${printable(client)}; known are ${CLIENTS.join(", ")}`);
   }
   const kind = CLIENT_KINDS[client as ClientName];
   const path = fileOf(io, client as ClientName, flags);
@@ -64,13 +64,13 @@ async function connect(context: Context, client: string, flags: Record<string, u
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw invalid('--name: letters, digits, "-" and "_" (at most 64)');
   const edit: Edit = { format: kind.format, member: kind.member, name, entry };
   if (flags["print"] === true) {
-    io.err(`for ${inert(path)}:`);
+    io.err(`for ${printable(path)}:`);
     return io.out(snippet(edit));
   }
   const text = withServer((await readIfThere(path)) ?? "", edit);
   await writeClientFile(io, path, text, `svc connect ${client}`, flags);
   if ("command" in target && !existsSync(config))
-    io.out(`${inert(config)} is not there yet; svc init --from <tool server> writes one`);
+    io.out(`${printable(config)} is not there yet; svc init --from <tool server> writes one`);
   if ("url" in target) io.out(`put the agent's key into the environment variable ${KEY_VARIABLE}`);
   if (kind.own_tools !== null)
     io.out(

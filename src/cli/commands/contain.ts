@@ -10,10 +10,10 @@ import { commandTools } from "../../app/operations/rollback/job-tools.ts";
 import { KeyManager } from "../../auth/manage.ts";
 import { keyFileOf } from "../../config/settings.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
-import { inert, type Paint } from "../io.ts";
+import { type Paint, printable } from "../io.ts";
 import { undoingThroughUpstreams } from "../upstreams.ts";
 
 const LOOK_MS = 200;
@@ -80,7 +80,8 @@ function equipped(app: App, work: () => Promise<void>): Promise<void> {
 
 function readCount(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(given)) throw invalid(`--expect-actors: ${inert(given)} is not a whole number`);
+  if (!/^[1-9]\d{0,8}$/.test(given))
+    throw invalid(`--expect-actors: ${printable(given)} is not a whole number`);
   return Number(given);
 }
 
@@ -100,43 +101,43 @@ function describeContainment(report: ContainReport, dry: boolean, color: Paint):
   const verb = (done: string, would: string) => (dry ? would : done);
   const { halt, keys, requests, revoked, wider, runs, bundles, actors } = report;
   const lines = [
-    `${verb("contained", "would contain")}: ${actors.map(inert).join(", ")}`,
+    `${verb("contained", "would contain")}: ${actors.map(printable).join(", ")}`,
     halt.was_there ? `  halted already (${halt.id})` : `  ${verb(`halted (${halt.id})`, "would be halted")}`,
   ];
   const list = (what: string, ids: readonly string[]) => {
-    if (ids.length > 0) lines.push(`  ${what}: ${ids.map(inert).join(", ")}`);
+    if (ids.length > 0) lines.push(`  ${what}: ${ids.map(printable).join(", ")}`);
   };
   list(
     verb("keys disabled", "keys to disable"),
     keys.disabled.map(({ name, fingerprint }) => `${name} (${fingerprint})`),
   );
   for (const { name, fingerprint, why } of keys.left)
-    lines.push(`  key left: ${inert(name)} (${fingerprint}) ${why}`);
-  if (keys.note !== null) lines.push(`  keys: ${inert(keys.note)}`);
+    lines.push(`  key left: ${printable(name)} (${fingerprint}) ${why}`);
+  if (keys.note !== null) lines.push(`  keys: ${printable(keys.note)}`);
   list(verb("requests denied", "requests to deny"), requests.denied);
   list("approved before and unused", requests.approved);
   list(verb("plans revoked", "plans to revoke"), revoked.plans);
   list(verb("delegations revoked", "delegations to revoke"), revoked.delegations);
   list(verb("grants revoked", "grants to revoke"), revoked.grants);
-  for (const { kind, id, covers } of wider) lines.push(`  wider ${kind} left: ${id} (${inert(covers)})`);
+  for (const { kind, id, covers } of wider) lines.push(`  wider ${kind} left: ${id} (${printable(covers)})`);
   for (const run of runs) lines.push(...describeRun(run, dry));
-  if (bundles.folder !== null) lines.push(`  bundles: ${inert(bundles.folder)}`);
-  if (bundles.note !== null) lines.push(`  ${inert(bundles.note)}`);
+  if (bundles.folder !== null) lines.push(`  bundles: ${printable(bundles.folder)}`);
+  if (bundles.note !== null) lines.push(`  ${printable(bundles.note)}`);
   const undone = `${plural(report.undone, "step", "steps")} ${verb("undone", "to undo")}`;
   const left = report.complete ? color.green("nothing left") : color.yellow(`${report.left} left`);
   return [...lines, `${undone}, ${left}`];
 }
 
 function describeRun(run: RunContainment, dry: boolean): string[] {
-  const lines = [`  run ${run.run_id} (${inert(run.actor)})`];
+  const lines = [`  run ${run.run_id} (${printable(run.actor)})`];
   if (run.undone.length > 0)
     lines.push(
-      `    ${dry ? "to undo" : "undone"}: ${run.undone.map(({ step, tool }) => `${step} ${inert(tool)}`).join(", ")}`,
+      `    ${dry ? "to undo" : "undone"}: ${run.undone.map(({ step, tool }) => `${step} ${printable(tool)}`).join(", ")}`,
     );
   for (const { step, tool, why } of run.cannot)
-    lines.push(`    cannot be undone: ${step} ${inert(tool)}: ${inert(why)}`);
+    lines.push(`    cannot be undone: ${step} ${printable(tool)}: ${printable(why)}`);
   for (const { step, tool, why } of run.unknown)
-    lines.push(`    unknown: ${step} ${inert(tool)}: ${inert(why)}`);
-  if (run.error !== null) lines.push(`    error: ${inert(run.error)}`);
+    lines.push(`    unknown: ${step} ${printable(tool)}: ${printable(why)}`);
+  if (run.error !== null) lines.push(`    error: ${printable(run.error)}`);
   return lines;
 }

@@ -4,7 +4,7 @@ import { invalid, ProblemsError } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { examine } from "../doctor/checks.ts";
 import { type DoctorFinding, type FindingStatus, failures, STANDINGS } from "../doctor/finding.ts";
-import { type Io, inert, table } from "../io.ts";
+import { columns, type Io, printable } from "../io.ts";
 
 const NOTE = `
 Nothing is sent: destinations are resolved and held against the egress rules, but not contacted. Two things are
@@ -57,9 +57,9 @@ function print(io: Io, findings: readonly DoctorFinding[]): void {
   const rows = findings.map(({ check, status, message, fix }) => [
     colors[status](status.padEnd(4)),
     check,
-    inert(fix === null ? message : `${message} -> ${fix}`),
+    printable(fix === null ? message : `${message} -> ${fix}`),
   ]);
-  for (const row of table(rows)) io.out(row);
+  for (const row of columns(rows)) io.out(row);
   const count = (status: FindingStatus) => findings.filter((one) => one.status === status).length;
   io.out(STANDINGS.map((status) => `${count(status)} ${status}`).join(", "));
 }

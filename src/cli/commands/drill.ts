@@ -5,7 +5,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import type { DrillDoc } from "../../model/proof.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { type Door, localDoor } from "../door.ts";
-import { type Io, inert, table } from "../io.ts";
+import { columns, type Io, printable } from "../io.ts";
 import { withUpstreams } from "../upstreams.ts";
 
 const LOOK_MS = 200;
@@ -59,11 +59,13 @@ async function results(door: Door, tools: readonly string[], since: number): Pro
 }
 
 function describe(drills: readonly DrillDoc[], { color }: Io): string[] {
-  return table(
+  return columns(
     drills.map(({ tool, passed, problem, run_id }) => [
-      inert(tool),
+      printable(tool),
       passed ? color.green("passed") : color.red("failed"),
-      [run_id === null ? "" : `run ${run_id}`, inert(problem ?? "")].filter((text) => text !== "").join(": "),
+      [run_id === null ? "" : `run ${run_id}`, printable(problem ?? "")]
+        .filter((text) => text !== "")
+        .join(": "),
     ]),
   );
 }

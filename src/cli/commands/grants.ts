@@ -8,7 +8,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type GrantView, readCondition } from "../../model/grant.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 export const registerGrants: Register = (program, context) => {
   const group = program.command("grants").description("approve calls like these ahead, for a while");
@@ -33,7 +33,7 @@ function registerAdd(group: Command, context: Context): void {
         const { tool, actor } = grant.match;
         const until = new Date(grant.expires_ms).toISOString();
         context.io.out(
-          `${grant.id}: ${inert(tool)} by ${inert(actor)}, at most ${grant.max_uses} until ${until}`,
+          `${grant.id}: ${printable(tool)} by ${printable(actor)}, at most ${grant.max_uses} until ${until}`,
         );
       });
     });
@@ -53,15 +53,15 @@ function registerList(group: Command, { io, withDoor }: Context): void {
         const rows = grants.map((one) => [
           one.id,
           stateOf(one, now),
-          inert(one.match.tool),
-          inert(one.match.actor),
-          one.rules.map(inert).join(", "),
+          printable(one.match.tool),
+          printable(one.match.actor),
+          one.rules.map(printable).join(", "),
           `${one.uses} of ${one.max_uses}`,
           new Date(one.expires_ms).toISOString(),
-          inert(one.by),
-          inert(one.reason),
+          printable(one.by),
+          printable(one.reason),
         ]);
-        for (const row of table(rows)) io.out(row);
+        for (const row of columns(rows)) io.out(row);
       });
     });
 }
@@ -94,15 +94,15 @@ function registerPreview(group: Command, { io, withDoor }: Context): void {
         if (flags["json"]) return io.out(JSON.stringify({ calls, covered, rules }));
         const rows = covered.map((one) => [
           new Date(one.captured_ms).toISOString(),
-          inert(one.run_id),
-          inert(one.tool),
-          inert(one.actor),
+          printable(one.run_id),
+          printable(one.tool),
+          printable(one.actor),
           one.decision,
-          one.rules.map(inert).join(", "),
+          one.rules.map(printable).join(", "),
         ]);
-        for (const row of table(rows)) io.out(row);
+        for (const row of columns(rows)) io.out(row);
         io.out(`${covered.length} of the last ${calls} captured calls would have been covered`);
-        if (rules.length > 0) io.out(`rules that asked: ${rules.map(inert).join(", ")}`);
+        if (rules.length > 0) io.out(`rules that asked: ${rules.map(printable).join(", ")}`);
       });
     });
 }

@@ -3,7 +3,7 @@ import { halt, listHalts, resume } from "../../app/operations/halts.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 export const registerHalt: Register = (program, context) => {
   const { io } = context;
@@ -36,11 +36,11 @@ export const registerHalt: Register = (program, context) => {
         const rows = halts.map((one) => [
           one.id,
           new Date(one.created_ms).toISOString(),
-          inert(one.by),
+          printable(one.by),
           describeScope(one),
-          inert(one.reason),
+          printable(one.reason),
         ]);
-        for (const row of table(rows)) io.out(row);
+        for (const row of columns(rows)) io.out(row);
       });
     });
 
@@ -59,7 +59,7 @@ export const registerHalt: Register = (program, context) => {
 
 function describeScope(halt: Halt): string {
   const fields = HALT_FIELDS.filter((field) => halt.scope[field] !== null).map(
-    (field) => `${field} ${inert(halt.scope[field]!)}`,
+    (field) => `${field} ${printable(halt.scope[field]!)}`,
   );
   return fields.length === 0 ? "everything" : fields.join(", ");
 }

@@ -2,7 +2,7 @@
 import { listHolds, placeHold, releaseHold } from "../../app/operations/holds.ts";
 import type { Hold } from "../../model/hold.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 const SCOPE = { run: "run_id", tenant: "tenant", actor: "actor", tool: "tool" } as const;
 
@@ -48,10 +48,10 @@ export const registerHold: Register = (program, context) => {
             hold.id,
             hold.released_ms === null ? "active" : "released",
             describe(hold),
-            inert(hold.by),
-            inert(hold.reason),
+            printable(hold.by),
+            printable(hold.reason),
           ]);
-          for (const row of table(rows)) io.out(row);
+          for (const row of columns(rows)) io.out(row);
         },
         ["policy"],
       );
@@ -74,7 +74,7 @@ export const registerHold: Register = (program, context) => {
 
 function describe({ scope }: Hold): string {
   const fields = Object.entries(scope).flatMap(([field, value]) =>
-    value === null ? [] : [`${field} ${inert(value)}`],
+    value === null ? [] : [`${field} ${printable(value)}`],
   );
   return fields.join(", ");
 }

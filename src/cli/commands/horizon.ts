@@ -3,7 +3,7 @@ import { horizon } from "../../app/operations/horizon.ts";
 import { showDuration } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 export const registerHorizon: Register = (program, context) => {
   globalOptions(program.command("horizon").description("list undos that stop working, soonest first"))
@@ -24,16 +24,16 @@ export const registerHorizon: Register = (program, context) => {
             const rows = found.undos.map(({ run_id, step, tool, closes_ms }) => [
               run_id,
               `step ${step}`,
-              inert(tool),
+              printable(tool),
               new Date(closes_ms).toISOString(),
               `in ${showDuration(Math.max(0, closes_ms - now))}`,
             ]);
-            for (const row of table(rows)) io.out(row);
+            for (const row of columns(rows)) io.out(row);
           }
           cursor = found.next_cursor ?? undefined;
         } while (cursor !== undefined);
         if (none && !flags["json"])
-          io.err(within === undefined ? "no undo closes" : `no undo closes within ${inert(within)}`);
+          io.err(within === undefined ? "no undo closes" : `no undo closes within ${printable(within)}`);
       });
     });
 };

@@ -5,7 +5,7 @@ import { loadPolicy } from "../../model/policy/load.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { columnsOf, fitted } from "../fit.ts";
-import { type Io, inert, type Paint, table } from "../io.ts";
+import { columns, type Io, type Paint, printable } from "../io.ts";
 import { readPolicy } from "./simulate.ts";
 
 export const registerImpact: Register = (program, context) => {
@@ -69,10 +69,10 @@ function describeImpact(report: ImpactReport, io: Io): string[] {
     ["  undo", undo(report.rollback)],
   ];
   return [
-    `${inert(report.tool)}: ${color[PAINTED[report.decision]](report.decision)}`,
+    `${printable(report.tool)}: ${color[PAINTED[report.decision]](report.decision)}`,
     ...report.reasons.map((reason) => fitted(`  ${reason}`, width)),
-    ...report.hints.map((hint) => fitted(`  hint: ${inert(hint)}`, width)),
-    ...table(rows.map((row) => row.map(inert))).map((line) => fitted(line, width)),
+    ...report.hints.map((hint) => fitted(`  hint: ${printable(hint)}`, width)),
+    ...columns(rows.map((row) => row.map(printable))).map((line) => fitted(line, width)),
     ...report.warnings.map((warning) => color.yellow(fitted(`warning: ${warning}`, width))),
   ];
 }

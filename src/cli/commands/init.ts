@@ -14,7 +14,7 @@ import { readManifests } from "../../model/manifest/load.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import { splitCommand } from "../../process/split-command.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { schemaLine } from "../schema-line.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
@@ -132,17 +132,17 @@ function report({ io }: Context, folder: string, files: object, drafts: readonly
     ({ compensation, tried }) => compensation !== null || tried?.entry.compensation !== undefined,
   ).length;
   const reads = drafts.filter(({ effect }) => effect === "read").length;
-  for (const name of Object.keys(files)) io.out(`wrote ${inert(join(shown, name))}`);
+  for (const name of Object.keys(files)) io.out(`wrote ${printable(join(shown, name))}`);
   io.out(
     `${drafts.length} tools: ${reads} read, ${undoable} with a proposed undo, ${drafts.length - reads - undoable} to look at`,
   );
   if (tried.length > 0)
     io.out(
-      `${tried.length} of them as tried with ${inert(tried[0]!.tried!.by)}, ${drafts.length - tried.length} guessed`,
+      `${tried.length} of them as tried with ${printable(tried[0]!.tried!.by)}, ${drafts.length - tried.length} guessed`,
     );
   io.out("");
   io.out("Next:");
-  const config = shown === "." ? "" : ` --config ${inert(join(shown, "svc.config.yaml"))}`;
+  const config = shown === "." ? "" : ` --config ${printable(join(shown, "svc.config.yaml"))}`;
   io.out(`  1. svc connect claude-code${config}   (or claude-desktop, cursor, vscode, codex)`);
   io.out("     The client then starts the gateway itself. In observe mode nothing is blocked; svc runs and");
   io.out("     svc export show what was called and what would have been blocked.");

@@ -14,11 +14,11 @@ import {
   verifyCheckpoints,
 } from "../../evidence/witness/kept-checkpoints.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { isConsistent } from "../../ledger/tree.ts";
 import type { Context, Flags } from "../context.ts";
 import { type Door, partsOf } from "../door.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 import { verifyHere } from "./verify.ts";
 
 const MAX_BYTES = 65_536;
@@ -77,18 +77,18 @@ async function againstServer(door: Door, trusted: TrustedKeys): Promise<HoldAgai
 
 export function describeCheckpoints(findings: readonly CheckpointFinding[]): string[] {
   const rows = findings.map(({ file, size, problem }) => [
-    inert(file),
+    printable(file),
     size === null ? "? records" : plural(size, "record"),
-    problem === null ? "ok" : `INVALID: ${inert(problem)}`,
+    problem === null ? "ok" : `INVALID: ${printable(problem)}`,
   ]);
   const bad = findings.filter(({ problem }) => problem !== null).length;
   if (bad > 0)
     return [
-      ...table(rows),
+      ...columns(rows),
       `INVALID: ${bad} of ${plural(findings.length, "checkpoint")} ${bad === 1 ? "does" : "do"} not hold`,
     ];
   const lines = [
-    ...table(rows),
+    ...columns(rows),
     `ok: ${plural(findings.length, "checkpoint")} ${findings.length === 1 ? "holds" : "hold"}`,
   ];
   if (findings.some(({ trust }) => trust === "unchecked"))

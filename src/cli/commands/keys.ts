@@ -4,7 +4,7 @@ import { KeyManager } from "../../auth/manage.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Role } from "../../model/roles.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [
   ...before,
@@ -51,7 +51,9 @@ export const registerKeys: Register = (program, context) => {
       const created = context.isRemote(flags)
         ? await context.withDoor(flags, (door) => door.perform(createKey, { name, ...fields }))
         : await manager(context, flags, { create_file: true }).create(name, fields);
-      io.err(`key ${inert(created.name)} (${created.roles.join(", ")}) was added; it is shown this once:`);
+      io.err(
+        `key ${printable(created.name)} (${created.roles.join(", ")}) was added; it is shown this once:`,
+      );
       io.out(created.key);
       if (created.roles.includes("agent") && created.max_permissions.length === 0)
         io.err("without --max-permissions it can request none: its runs can call no tool");
@@ -67,12 +69,12 @@ export const registerKeys: Register = (program, context) => {
       if (flags["json"]) return io.out(JSON.stringify({ keys }));
       const rows = keys.map((key) => [
         String(key.index),
-        inert(key.name),
+        printable(key.name),
         key.roles.join(","),
         key.disabled ? "disabled" : (key.expires_at ?? ""),
         key.fingerprint,
       ]);
-      for (const row of table(rows)) io.out(row);
+      for (const row of columns(rows)) io.out(row);
     });
 };
 

@@ -11,7 +11,7 @@ import {
   type RollbackPlan,
 } from "../../rollback/plan.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
-import { inert, type Paint, table } from "../io.ts";
+import { columns, type Paint, printable } from "../io.ts";
 import { undoingThroughUpstreams } from "../upstreams.ts";
 
 export const registerPlan: Register = (program, context) => {
@@ -40,13 +40,13 @@ export function describePlan(plan: RollbackPlan, color: Paint): string[] {
   if (plan.actions.length === 0) return [head, "  nothing to undo"];
   const rows = plan.actions.map((action) => [
     `  ${action.step}`,
-    inert(action.tool),
+    printable(action.tool),
     paintKind(action, color),
     explain(action),
   ]);
   return [
     head,
-    ...table(rows),
+    ...columns(rows),
     ...plan.actions.filter(hasConflict).flatMap((action) => describeConflict(plan.run_id, action)),
   ];
 }
@@ -56,7 +56,7 @@ const SHOWN_CHARS = 300;
 
 function describeConflict(run: string, action: CompensateAction): string[] {
   const value = (json: Json | undefined) =>
-    json === undefined ? "(not read)" : inert(JSON.stringify(json)).slice(0, SHOWN_CHARS);
+    json === undefined ? "(not read)" : printable(JSON.stringify(json)).slice(0, SHOWN_CHARS);
   return [
     `  step ${action.step} is left alone unless it is overwritten:`,
     `    was       ${value(action.was)}`,
@@ -83,13 +83,13 @@ function explain(action: PlanAction): string {
         ...(action.proof === undefined ? [] : [action.proof]),
         ...(action.closes_ms === undefined ? [] : [`until ${timeText(action.closes_ms)}`]),
       ];
-      const failed = hasFailed(action) ? `; failed before: ${inert(action.last_error)}` : "";
+      const failed = hasFailed(action) ? `; failed before: ${printable(action.last_error)}` : "";
       const changed = hasConflict(action)
         ? "; conflict: changed since the call"
         : isUnread(action)
           ? "; what is there now was not read"
           : "";
-      return `${inert(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}${changed}`;
+      return `${printable(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}${changed}`;
     }
     case "defer":
       return `waits for step ${action.blocked_by.join(", ")}`;

@@ -4,7 +4,7 @@ import { approvePlan, denyPlan, getPlan, listPlans } from "../../app/operations/
 import { LIMITS } from "../../kernel/limits.ts";
 import type { PlanStatus } from "../../model/plan.ts";
 import { globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 export const registerPlans: Register = (program, context) => {
   const { io } = context;
@@ -28,11 +28,11 @@ export const registerPlans: Register = (program, context) => {
           one.id,
           one.status,
           `${one.calls.length} calls`,
-          inert(one.run_id),
-          inert(one.actor),
-          inert(one.reason),
+          printable(one.run_id),
+          printable(one.actor),
+          printable(one.reason),
         ]);
-        for (const row of table(rows)) io.out(row);
+        for (const row of columns(rows)) io.out(row);
       });
     });
 
@@ -68,19 +68,19 @@ export const registerPlans: Register = (program, context) => {
 
 function describePlan(plan: AnswerTo<typeof getPlan>): string[] {
   const lines = [
-    `${plan.id}: ${plan.status}, ${inert(plan.actor)} in ${inert(plan.run_id)}: ${inert(plan.reason)}`,
+    `${plan.id}: ${plan.status}, ${printable(plan.actor)} in ${printable(plan.run_id)}: ${printable(plan.reason)}`,
   ];
   for (const [i, call] of plan.calls.entries()) {
-    const names = call.arg_names.map(inert).join(", ");
-    lines.push(`${i}. ${inert(call.tool)} (${names}): ${call.decision}, risk ${call.risk_score}`);
-    for (const reason of call.reasons) lines.push(`   ${inert(reason)}`);
+    const names = call.arg_names.map(printable).join(", ");
+    lines.push(`${i}. ${printable(call.tool)} (${names}): ${call.decision}, risk ${call.risk_score}`);
+    for (const reason of call.reasons) lines.push(`   ${printable(reason)}`);
     const card = plan.cards?.[i];
     if (card === null) lines.push("   its values are for those who may decide this call");
     for (const line of card?.text.split("\n") ?? []) lines.push(`   ${line}`.trimEnd());
   }
   if (plan.irreversible.length > 0)
-    lines.push(`nothing takes back: ${plan.irreversible.map(inert).join(", ")}`);
-  for (const left of plan.residue) lines.push(`stays after an undo: ${inert(left)}`);
+    lines.push(`nothing takes back: ${plan.irreversible.map(printable).join(", ")}`);
+  for (const left of plan.residue) lines.push(`stays after an undo: ${printable(left)}`);
   if (plan.card_hash !== undefined) lines.push(`card ${plan.card_hash}`);
   return lines;
 }

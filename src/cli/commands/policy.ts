@@ -7,8 +7,7 @@ import { SUGGESTION_PERIOD } from "../../app/operations/simulate/suggest.ts";
 import { doReading, type Labelled } from "../../app/sandbox/readings.ts";
 import { readTextFile } from "../../config/files.ts";
 import { loadManifests } from "../../config/manifest-source.ts";
-import { createEgress } from "../../egress/egress.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
@@ -16,8 +15,9 @@ import { type DiffClass, type PolicyDiff, type Side, toldTools } from "../../mod
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
 import { partsOf } from "../door.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { warnMisfits } from "../misfits.ts";
+import { withEgress } from "../with-egress.ts";
 import { readPolicy } from "./simulate.ts";
 
 export const registerPolicy: Register = (program, context) => {
@@ -42,8 +42,8 @@ export const registerPolicy: Register = (program, context) => {
     const labels = new Map(await manifestLabels(context, flags));
     const results = runPolicyTests(policy, (tool) => labels.get(tool) ?? null);
     for (const result of results) {
-      if (result.ok) io.out(`ok  ${inert(result.name)}`);
-      else io.out(`FAIL ${inert(result.name)}: expected ${result.expected}, got ${result.got}`);
+      if (result.ok) io.out(`ok  ${printable(result.name)}`);
+      else io.out(`FAIL ${printable(result.name)}: expected ${result.expected}, got ${result.got}`);
     }
     const failed = results.filter((result) => !result.ok).length;
     io.out(failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`);
@@ -105,11 +105,14 @@ async function tellClaims(
 }
 
 function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {
-  const title = `${result}  ${inert(name)}`;
-  if (counterexample === undefined) return [reason === undefined ? title : `${title}: ${inert(reason)}`];
+  const title = `${result}  ${printable(name)}`;
+  if (counterexample === undefined) return [reason === undefined ? title : `${title}: ${printable(reason)}`];
   const { input, got, rules } = counterexample;
   const by = rules.length === 0 ? "" : ` by ${rules.join(", ")}`;
-  return [`${title}: expected at least ${at_least}, got ${got}${by}`, `  ${inert(JSON.stringify(input))}`];
+  return [
+    `${title}: expected at least ${at_least}, got ${got}${by}`,
+    `  ${printable(JSON.stringify(input))}`,
+  ];
 }
 
 function describeDiff(diff: PolicyDiff): string[] {
@@ -118,7 +121,7 @@ function describeDiff(diff: PolicyDiff): string[] {
   );
   const { tools, of, reasons } = diff.covered;
   if (!diff.complete) lines.push(`incomplete: ${tools} of ${of} classes of tools were gone through`);
-  for (const reason of reasons) lines.push(`  ${inert(reason)}`);
+  for (const reason of reasons) lines.push(`  ${printable(reason)}`);
   const total = diff.looser.length + diff.stricter.length + diff.other.length;
   if (total === 0 && diff.complete) return ["the same decision for every call"];
   return [
@@ -131,9 +134,9 @@ function describeClass(direction: string, one: DiffClass): string[] {
   const { from, to, a, b, example, counted } = one;
   const by = (rules: readonly string[]) => (rules.length === 0 ? "" : ` by ${rules.join(", ")}`);
   return [
-    `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${toldTools(one).map(inert).join(", ")})`,
-    `  for example ${inert(JSON.stringify(example))}`,
-    ...(counted ?? []).map((one) => `  after ${inert(one)}`),
+    `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${toldTools(one).map(printable).join(", ")})`,
+    `  for example ${printable(JSON.stringify(example))}`,
+    ...(counted ?? []).map((one) => `  after ${printable(one)}`),
     ...toldSide("was", a),
     ...toldSide("is", b),
   ];
@@ -141,16 +144,12 @@ function describeClass(direction: string, one: DiffClass): string[] {
 
 function toldSide(when: string, { approval, reasons }: Side): string[] {
   const told = approval ?? reasons.join("; ");
-  return told === "" ? [] : [`  ${when}: ${inert(told)}`];
+  return told === "" ? [] : [`  ${when}: ${printable(told)}`];
 }
 
 /** Rules may match on labels, which only manifests know; without any, those are unknown. */
 async function manifestLabels(context: Context, flags: Record<string, unknown>): Promise<Labelled[]> {
   const settings = context.settings(flags);
-  const egress = createEgress(settings.egress, {});
-  try {
-    return labelsOf(await loadManifests({ path: settings.manifests, egress }));
-  } finally {
-    await egress.close();
-  }
+  const { manifests: path } = settings;
+  return labelsOf(await withEgress(settings, path, (egress) => loadManifests({ path, egress })));
 }

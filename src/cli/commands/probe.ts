@@ -8,7 +8,7 @@ import { CANARY_MANIFESTS, CANARY_RULES, type ProbeLine } from "../../library/pr
 import { gatewayProbe } from "../../serve/gateway-probe.ts";
 import { probe } from "../../serve/probe.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 import { schemaLine } from "../schema-line.ts";
 
 export const registerProbe: Register = (program, context) => {
@@ -23,7 +23,7 @@ export const registerProbe: Register = (program, context) => {
       if (lines.some(({ verdict }) => verdict === "BROKEN")) context.done(1);
       else if (lines.some(({ verdict }) => verdict === "not checked")) context.done(ATTENTION);
       if (flags["json"]) return io.out(JSON.stringify({ lines }));
-      for (const row of table(lines.map(rowOf))) io.out(row);
+      for (const row of columns(lines.map(rowOf))) io.out(row);
     });
 
   globalOptions(group.command("init").description("draft the canary's manifests and rules"))
@@ -36,14 +36,14 @@ export const registerProbe: Register = (program, context) => {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
         throw conflict(`${file} exists already, and is not overwritten`);
       }
-      io.out(`wrote ${inert(file)}: the canary's manifests; see that the manifests in force include it`);
+      io.out(`wrote ${printable(file)}: the canary's manifests; see that the manifests in force include it`);
       io.out("put these under rules: in the policy, and reload:");
       io.out(CANARY_RULES.trimEnd());
     });
 };
 
 function rowOf({ surface, guarantee, verdict, reason }: ProbeLine): string[] {
-  return [surface, guarantee, reason === null ? verdict : `${verdict}: ${inert(reason)}`];
+  return [surface, guarantee, reason === null ? verdict : `${verdict}: ${printable(reason)}`];
 }
 
 function folderFor(context: Context, flags: Flags & { out?: string }): string {

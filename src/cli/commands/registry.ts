@@ -12,7 +12,7 @@ import {
 } from "../../app/operations/registry.ts";
 import { readTextFileSync } from "../../config/files.ts";
 import { ATTENTION, type Context, globalOptions, type Register } from "../context.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 type Registry = AnswerTo<typeof readRegistry>;
 type ManifestEntry = Registry["manifests"][number];
@@ -37,7 +37,7 @@ export const registerRegistry: Register = (program, context) => {
       const found = await ask(context, flags, readRegistry, {});
       if (flags["json"]) return io.out(JSON.stringify(found));
       if (found.manifests.length + found.policies.length === 0) return io.err("the registry is empty");
-      for (const line of table(rowsOf(found))) io.out(line);
+      for (const line of columns(rowsOf(found))) io.out(line);
     });
 
   command("publish <manifest.yaml>", "publish one manifest as a draft").action(
@@ -45,7 +45,7 @@ export const registerRegistry: Register = (program, context) => {
       const input = { yaml: readTextFileSync(resolve(io.cwd, file)) };
       const entry = await ask(context, flags, publishManifest, input);
       io.out(
-        `published ${said(entry)} as a draft; approve it with: svc registry approve ${inert(entry.tool)}`,
+        `published ${said(entry)} as a draft; approve it with: svc registry approve ${printable(entry.tool)}`,
       );
     },
   );
@@ -102,11 +102,11 @@ const rowsOf = ({ manifests, policies }: Registry): string[][] => [
   ...policies.map((entry) => ["policy", ...policyColumns(entry)]),
 ];
 
-const said = ({ tool, version }: ManifestEntry): string => `${inert(tool)} ${inert(version)}`;
+const said = ({ tool, version }: ManifestEntry): string => `${printable(tool)} ${printable(version)}`;
 
 const manifestColumns = (entry: ManifestEntry): string[] => [
-  inert(entry.tool),
-  inert(entry.version),
+  printable(entry.tool),
+  printable(entry.version),
   entry.lifecycle,
   by("published by", entry.created_by),
   by("approved by", entry.approved_by),
@@ -117,7 +117,7 @@ const policyColumns = (entry: PolicyEntry): string[] => [
   entry.version,
   entry.status,
   by("published by", entry.created_by),
-  entry.note === null ? "" : inert(entry.note),
+  entry.note === null ? "" : printable(entry.note),
 ];
 
-const by = (what: string, name: string | null): string => (name === null ? "" : `${what} ${inert(name)}`);
+const by = (what: string, name: string | null): string => (name === null ? "" : `${what} ${printable(name)}`);

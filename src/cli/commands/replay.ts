@@ -8,7 +8,7 @@ import type { ReplayChange } from "../../sandbox/changes.ts";
 import type { ReplayReport } from "../../sandbox/replay.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { columnsOf, count, fitted } from "../fit.ts";
-import { type Io, inert, table } from "../io.ts";
+import { columns, type Io, printable } from "../io.ts";
 import { naming, readPolicy } from "./simulate.ts";
 
 export const registerReplay: Register = (program, context) => {
@@ -97,18 +97,18 @@ function describeReplay(run_id: string, report: ReplayReport, io: Io): string[] 
   const head = `run ${run_id}: ${count(baseline.length, "call")}, ${changed} changed, ${count(differences.length, "difference")}`;
   const rows = differences.map((one) => [
     `  ${one.step === null ? "-" : one.step}`,
-    inert(one.tool),
+    printable(one.tool),
     `${one.baseline.decision} -> ${one.variant.decision}`,
     one.baseline.undo === one.variant.undo
       ? ""
       : `undo ${one.baseline.undo ?? "none"} -> ${one.variant.undo ?? "none"}`,
-    one.variant.reasons.map(inert).join("; "),
+    one.variant.reasons.map(printable).join("; "),
   ]);
   const plans = (["baseline", "variant"] as const).map((name) => planLine(name, report[`${name}_plan`]));
   const notes = new Set([...baseline, ...variant].flatMap((call) => call.notes));
   return [
     fitted(head, width),
-    ...table([["  step", "tool", "decision", "", ""], ...rows])
+    ...columns([["  step", "tool", "decision", "", ""], ...rows])
       .slice(rows.length === 0 ? 1 : 0)
       .map((line) => fitted(line, width)),
     ...plans,

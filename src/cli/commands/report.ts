@@ -3,7 +3,7 @@ import { DEFAULT_PERIOD, periodReport, runReport, runReportAsPdf } from "../../a
 import { PERIOD_FORMATS } from "../../evidence/report/period-formats.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 import { tellOrWrite } from "../out.ts";
 import { requireDataFolder } from "./verify.ts";
 
@@ -36,7 +36,7 @@ async function oneRun(context: Context, run: string, flags: ReportFlags): Promis
     const report = await door.perform(RUN_FORMATS[kind as keyof typeof RUN_FORMATS], { run_id: run });
     await tellOrWrite(io, report, flags.out);
     if (report.problem !== undefined) {
-      io.err(`the trail of the run does not verify: ${inert(report.problem)}; the report says so`);
+      io.err(`the trail of the run does not verify: ${printable(report.problem)}; the report says so`);
       context.done(1);
     }
   });

@@ -7,7 +7,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { NOT_ARCHIVED } from "../../retention/apply.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 export const registerRetention: Register = (program, context) => {
   const { io } = context;
@@ -29,12 +29,12 @@ export const registerRetention: Register = (program, context) => {
           if (flags["json"]) return io.out(JSON.stringify(plan));
           if (plan.runs.length === 0) return io.err("no runs");
           const rows = plan.runs.map((run) => [
-            inert(run.run_id),
+            printable(run.run_id),
             `${run.age_days} days old`,
             `kept for ${run.keep_days} days`,
-            inert(run.decision),
+            printable(run.decision),
           ]);
-          for (const row of table(rows)) io.out(row);
+          for (const row of columns(rows)) io.out(row);
         },
         ["policy"],
       );
@@ -52,9 +52,10 @@ export const registerRetention: Register = (program, context) => {
         flags,
         async (door) => {
           const report = await apply(door, flags);
-          for (const run of report.deleted) io.out(`deleted: ${inert(run)}`);
-          for (const run of report.would_delete) io.out(`would delete: ${inert(run)}`);
-          for (const { run_id, reason } of report.kept) io.out(`kept ${inert(run_id)}: ${inert(reason)}`);
+          for (const run of report.deleted) io.out(`deleted: ${printable(run)}`);
+          for (const run of report.would_delete) io.out(`would delete: ${printable(run)}`);
+          for (const { run_id, reason } of report.kept)
+            io.out(`kept ${printable(run_id)}: ${printable(reason)}`);
           if (report.deleted.length + report.would_delete.length + report.kept.length === 0)
             io.err("no runs");
           // What was to be deleted and could not be archived stays for ever unless a person looks.
@@ -85,6 +86,6 @@ async function apply({ perform, local: app }: Door, flags: Record<string, string
 function readDays(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,4}$/.test(text))
-    throw invalid(`--days: ${inert(text)} is not a positive whole number of days`);
+    throw invalid(`--days: ${printable(text)} is not a positive whole number of days`);
   return Number(text);
 }

@@ -11,7 +11,7 @@ import type { RollbackProgress, UndoMeans } from "../../rollback/execute.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { localDoor } from "../door.ts";
-import { type Io, inert } from "../io.ts";
+import { type Io, printable } from "../io.ts";
 import { withUpstreams } from "../upstreams.ts";
 
 export const registerRollback: Register = (program, context) => {
@@ -121,7 +121,7 @@ function readOverwrite(flags: Record<string, string | undefined>) {
       throw invalid("--overwrite: which step? --current and --reason are for the one that is overwritten");
     return {};
   }
-  if (!/^\d{1,15}$/.test(step)) throw invalid(`--overwrite: ${inert(step)} is not a step number`);
+  if (!/^\d{1,15}$/.test(step)) throw invalid(`--overwrite: ${printable(step)} is not a step number`);
   if (!reason?.trim()) throw invalid("--reason: is required to overwrite what was written since: say why");
   if (reason.length > LIMITS.reason_chars)
     throw invalid(`--reason: at most ${LIMITS.reason_chars} characters`);
@@ -137,17 +137,17 @@ function readRetries(text: string | undefined): number | undefined {
   const { min, max } = LIMITS.rollback_retries;
   const n = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
   if (!(n >= min && n <= max))
-    throw invalid(`--retries: ${inert(text)} is not a whole number from ${min} to ${max}`);
+    throw invalid(`--retries: ${printable(text)} is not a whole number from ${min} to ${max}`);
   return n;
 }
 
 function describeProgress(progress: RollbackProgress, { color }: Io): string {
-  const step = `step ${progress.step} ${inert(progress.tool)}`;
+  const step = `step ${progress.step} ${printable(progress.tool)}`;
   switch (progress.event) {
     case "begin":
-      return color.dim(`${step}: ${inert(progress.compensation_tool)} ...`);
+      return color.dim(`${step}: ${printable(progress.compensation_tool)} ...`);
     case "attempt_failed":
-      return color.yellow(`${step}: attempt ${progress.attempt} failed: ${inert(progress.error)}`);
+      return color.yellow(`${step}: attempt ${progress.attempt} failed: ${printable(progress.error)}`);
     case "end":
       return `${step}: ${progress.outcome.as === "compensated" ? color.green("compensated") : progress.outcome.as}`;
   }
@@ -160,7 +160,7 @@ function describeReport(run: string, report: RollbackReport): string[] {
   };
   list("compensated", report.compensated);
   list("skipped", report.skipped);
-  for (const { step, error } of report.failed) lines.push(`  failed: ${step}: ${inert(error)}`);
+  for (const { step, error } of report.failed) lines.push(`  failed: ${step}: ${printable(error)}`);
   list("unrecoverable", report.unrecoverable);
   list("unresolved", report.unresolved);
   list("unmanifested", report.unmanifested);

@@ -3,11 +3,11 @@ import type { z } from "zod";
 import type { FoundRun } from "../../app/operations/search/run-search.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
-import { type Io, inert, table } from "../io.ts";
+import { columns, type Io, printable } from "../io.ts";
 
 /** Which runs, in the words of the search. */
 type Wanted = Partial<z.input<typeof searchRuns.input>>;
@@ -65,7 +65,7 @@ async function failedRuns(door: Door, wanted: Wanted): Promise<Set<string>> {
 
 function print(io: Io, runs: readonly FoundRun[], failed: ReadonlySet<string>): void {
   const { red, yellow } = io.color;
-  const lines = table(runs.map((run) => cells(run, failed.has(run.run_id))));
+  const lines = columns(runs.map((run) => cells(run, failed.has(run.run_id))));
   for (const [i, line] of lines.entries()) {
     const { attention, run_id } = runs[i]!;
     const paint = attention ? yellow : failed.has(run_id) ? red : (text: string) => text;
@@ -83,10 +83,10 @@ function cells(run: FoundRun, failed: boolean): string[] {
   return [
     run_id,
     new Date(created_ms).toISOString(),
-    inert(actor),
+    printable(actor),
     mode,
     plural(steps, "step"),
     state.filter((word) => word !== "").join(", "),
-    inert(reason ?? ""),
+    printable(reason ?? ""),
   ];
 }

@@ -4,12 +4,12 @@ import { exportRun } from "../../app/operations/export.ts";
 import { getRun } from "../../app/operations/runs.ts";
 import { capturedPages } from "../../capture/read.ts";
 import type { Json } from "../../kernel/json.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { type Door, partsOf } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
-import { inert, table } from "../io.ts";
+import { columns, printable } from "../io.ts";
 
 export const registerShow: Register = (program, context) => {
   const { io } = context;
@@ -27,7 +27,7 @@ export const registerShow: Register = (program, context) => {
           io.out(JSON.stringify({ ...run, steps, records }, null, 2));
         } else {
           for (const line of headOf(run)) io.out(line);
-          for (const line of table(records.map((record) => cells(record, values))))
+          for (const line of columns(records.map((record) => cells(record, values))))
             io.out(fitted(line, columnsOf(io)));
           for (const line of next(run)) io.out(line);
         }
@@ -57,10 +57,10 @@ async function valuesOf({ local }: Door, run_id: string): Promise<Map<number, Js
 }
 
 function headOf(run: ShownRun): string[] {
-  const tenant = run.tenant === null ? "" : `, tenant ${inert(run.tenant)}`;
+  const tenant = run.tenant === null ? "" : `, tenant ${printable(run.tenant)}`;
   return [
-    `run ${inert(run.run_id)}: ${inert(run.actor)}${tenant}, ${run.mode}, ${plural(run.steps.length, "step")}`,
-    `  opened ${new Date(run.created_ms).toISOString()}${run.reason === null ? "" : `: ${inert(run.reason)}`}`,
+    `run ${printable(run.run_id)}: ${printable(run.actor)}${tenant}, ${run.mode}, ${plural(run.steps.length, "step")}`,
+    `  opened ${new Date(run.created_ms).toISOString()}${run.reason === null ? "" : `: ${printable(run.reason)}`}`,
   ];
 }
 
@@ -73,11 +73,11 @@ function cells(record: LedgerRecord, values: ReadonlyMap<number, Json>): string[
     `  ${new Date(ts_ms).toISOString().slice(11, 19)}`,
     step === undefined ? "" : `#${step}`,
     event,
-    inert(tool),
+    printable(tool),
     [
-      args === undefined ? "" : inert(JSON.stringify(args)),
-      ...said.map((text) => inert(text ?? "")),
-      asked ? "" : `by ${inert(actor)}`,
+      args === undefined ? "" : printable(JSON.stringify(args)),
+      ...said.map((text) => printable(text ?? "")),
+      asked ? "" : `by ${printable(actor)}`,
     ]
       .filter((text) => text !== "")
       .join("  "),

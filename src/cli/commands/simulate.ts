@@ -12,7 +12,7 @@ import type { ChangeName, ReviewLine } from "../../sandbox/review.ts";
 import type { SimulatedCall, SimulationReport } from "../../sandbox/simulate.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { columnsOf, count, fitted, some } from "../fit.ts";
-import { type Io, inert, type Paint, table } from "../io.ts";
+import { columns, type Io, type Paint, printable } from "../io.ts";
 import { nothingCaptured } from "./capture.ts";
 
 export const registerSimulate: Register = (program, context) => {
@@ -110,10 +110,10 @@ function reviewed(line: ReviewLine, width: number, color: Paint): string[] {
   const { change, by, calls, runs, run_ids, tools, reason } = line;
   const words = WORDS[change];
   const said = calls === 1 ? words.one : words.many;
-  const cause = change === "newly_allowed" || by.length === 0 ? "" : ` by ${by.map(inert).join(" and ")}`;
+  const cause = change === "newly_allowed" || by.length === 0 ? "" : ` by ${by.map(printable).join(" and ")}`;
   const head = `${count(calls, "call")} ${said}${cause}, in ${count(runs, "run")}: ${some(run_ids, runs)}`;
   const why = reason === null ? "" : `${change === "newly_allowed" ? "was: " : ""}${reason}`;
-  const below = [tools.map(inert).join(", "), why].filter((part) => part !== "").join(": ");
+  const below = [tools.map(printable).join(", "), why].filter((part) => part !== "").join(": ");
   return [color[words.paint](fitted(head, width)), color.dim(`    ${fitted(below, width - 4)}`)];
 }
 
@@ -121,15 +121,15 @@ function callTable(calls: readonly SimulatedCall[], width: number, color: Paint)
   const rows = calls
     .slice(0, SHOWN_CALLS)
     .map((call) => [
-      `  ${inert(call.run_id)}`,
+      `  ${printable(call.run_id)}`,
       call.step === null ? "-" : String(call.step),
-      inert(call.tool),
+      printable(call.tool),
       call.old.decision,
       "->",
       call.new.decision,
-      (call.new.decision === "allow" ? call.old.reasons : call.new.reasons).map(inert).join("; "),
+      (call.new.decision === "allow" ? call.old.reasons : call.new.reasons).map(printable).join("; "),
     ]);
-  const [head, ...rest] = table([["  run", "step", "tool", "was", "", "now", "why"], ...rows]);
+  const [head, ...rest] = columns([["  run", "step", "tool", "was", "", "now", "why"], ...rows]);
   return [color.dim(fitted(head!, width)), ...rest.map((line) => fitted(line, width))];
 }
 

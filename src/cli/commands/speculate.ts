@@ -7,7 +7,7 @@ import { readYaml } from "../../model/yaml.ts";
 import type { PlanResult, SpeculationReport } from "../../sandbox/speculate.ts";
 import { globalOptions, type Register } from "../context.ts";
 import { columnsOf, count, fitted } from "../fit.ts";
-import { type Io, inert, table } from "../io.ts";
+import { columns, type Io, printable } from "../io.ts";
 import { naming, readPolicy } from "./simulate.ts";
 
 const plansFile = z.strictObject({ plans: plansShape });
@@ -37,18 +37,18 @@ function describeSpeculation(report: SpeculationReport, io: Io): string[] {
   const width = columnsOf(io);
   const rows = report.plans.map((plan) => [
     plan.recommended ? "*" : " ",
-    inert(plan.name),
+    printable(plan.name),
     String(plan.rank),
     plan.blocked_at === null ? "runs to the end" : `blocked at call ${plan.blocked_at.call}`,
     count(plan.approvals.length, "approval"),
     `risk ${plan.highest_risk}`,
     plan.fully_reversible ? "fully reversible" : "not fully reversible",
   ]);
-  const lines = table([[" ", "plan", "rank", "outcome", "approvals", "highest", "undo"], ...rows]);
+  const lines = columns([[" ", "plan", "rank", "outcome", "approvals", "highest", "undo"], ...rows]);
   const verdict =
     report.recommended === null
       ? color.red("no plan can run to its end")
-      : color.green(`recommended: ${inert(report.recommended)}`);
+      : color.green(`recommended: ${printable(report.recommended)}`);
   return [
     ...lines.map((line) => fitted(line, width)),
     verdict,
@@ -66,5 +66,5 @@ function details(plan: PlanResult, width: number): string[] {
     ...(notes.length > SHOWN_NOTES ? [`${notes.length - SHOWN_NOTES} more notes; see --json`] : []),
   ];
   if (facts.length === 0) return [];
-  return [`${inert(plan.name)}:`, ...facts.map((fact) => `  ${fitted(fact, width - 2)}`)];
+  return [`${printable(plan.name)}:`, ...facts.map((fact) => `  ${fitted(fact, width - 2)}`)];
 }

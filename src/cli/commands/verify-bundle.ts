@@ -5,11 +5,11 @@ import { type BundleReport, verifyBundle } from "../../evidence/verify-bundle.ts
 import { NO_DEMAND, type WitnessDemand } from "../../evidence/witness/demand.ts";
 import { readWitnessKeys } from "../../evidence/witness/keys.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import type { Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 
-export const collect = (value: string, before: string[] = []): string[] => [...before, value];
+export const everyValue = (value: string, before: string[] = []): string[] => [...before, value];
 
 const NOT_TRUSTED =
   "the key was not checked against a trusted key (--pub <file>): the signature shows only that nothing was changed since it was made, not who made it";
@@ -38,11 +38,11 @@ export const registerVerifyBundle: Register = (program, context) => {
   program
     .command("verify-bundle <file>")
     .description("check a signed bundle")
-    .option("--pub <file>", "a public key you trust; may be given more than once", collect)
+    .option("--pub <file>", "a public key you trust; may be given more than once", everyValue)
     .option(
       "--witness <key>",
       "a witness you demand: its verifier key, or a file with its key; repeatable",
-      collect,
+      everyValue,
     )
     .option("--quorum <n>", "how many of the witnesses must have cosigned (default: all)")
     .option("--json", "print the result as JSON")
@@ -52,14 +52,14 @@ export const registerVerifyBundle: Register = (program, context) => {
       const verdict = await verifyBundle(at(file), trusted, witnessDemand(flags, at));
       if (!verdict.ok) context.done(1);
       if (flags.json) return io.out(JSON.stringify(verdict));
-      if (!verdict.ok) return io.out(`INVALID: ${inert(verdict.problem)}`);
-      for (const line of describe(verdict.report)) io.out(line);
+      if (!verdict.ok) return io.out(`INVALID: ${printable(verdict.problem)}`);
+      for (const line of bundleLines(verdict.report)) io.out(line);
     });
 };
 
-export function describe(report: BundleReport): string[] {
+function bundleLines(report: BundleReport): string[] {
   const { kind, run_id, count, first_seq, last_seq, head, key_id, trust } = report;
-  const what = kind === "ledger" ? "the whole ledger" : `run ${inert(run_id ?? "")}`;
+  const what = kind === "ledger" ? "the whole ledger" : `run ${printable(run_id ?? "")}`;
   const span = count === 0 ? "" : `, records ${first_seq} to ${last_seq} of the ledger`;
   const lines = [
     `ok: a bundle of ${what}: ${plural(count, "record")}${span}`,
@@ -91,7 +91,7 @@ export function describe(report: BundleReport): string[] {
 function describeWitnesses({ witnesses: { by, covered, checkpoints } }: BundleReport): string[] {
   const lines = by.map(
     ({ name, size, seconds }) =>
-      `  checked:     ${inert(name)} cosigned the first ${size === 1 ? "record" : plural(size, "record")} at ${isoSeconds(seconds)}`,
+      `  checked:     ${printable(name)} cosigned the first ${size === 1 ? "record" : plural(size, "record")} at ${isoSeconds(seconds)}`,
   );
   if (by.length > 0 && covered > 0)
     lines.push(`  checked:     every record was seen by enough witnesses, up to record ${covered - 1}`);

@@ -7,7 +7,7 @@ import { invalid } from "../../kernel/errors.ts";
 import type { Store } from "../../port/store.ts";
 import { openStore } from "../../store/open.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
-import { inert } from "../io.ts";
+import { printable } from "../io.ts";
 
 export const registerVerify: Register = (program, context) => {
   const { io } = context;
@@ -50,7 +50,7 @@ export async function verifyHere(
   options: { tree?: boolean; sizes?: Iterable<number> },
 ): Promise<{ what: string; check: LedgerCheck }> {
   const { store, data, database_url } = settings(flags);
-  const named = { store, data, database_url, warn: (message: string) => io.err(inert(message)) };
+  const named = { store, data, database_url, warn: (message: string) => io.err(printable(message)) };
   return { what: ledgerName(named), check: await verifyNamed(named, options) };
 }
 
@@ -65,14 +65,14 @@ export async function requireDataFolder({ settings }: Context, flags: Flags): Pr
 export async function openLedgerStore(context: Context, flags: Flags): Promise<Store> {
   await requireDataFolder(context, flags);
   const { store, data, database_url } = context.settings(flags);
-  return openStore({ store, data, database_url, warn: (message) => context.io.err(inert(message)) });
+  return openStore({ store, data, database_url, warn: (message) => context.io.err(printable(message)) });
 }
 
 function sound(what: string, { records, head, root }: LedgerCheck): string[] {
-  if (records === 0) return [`nothing to check: ${inert(what)} is empty`];
+  if (records === 0) return [`nothing to check: ${printable(what)} is empty`];
   return [
     `ok: ${records} ${records === 1 ? "record" : "records"}, head ${head}`,
-    `  ledger:      ${inert(what)}`,
+    `  ledger:      ${printable(what)}`,
     ...(root === null ? [] : [`  tree root:   ${root}`]),
     "  checked:     every record's hash, its link to the record before it, and that no number is missing,",
     "               in the ledger and within each run",
@@ -83,8 +83,8 @@ function sound(what: string, { records, head, root }: LedgerCheck): string[] {
 function broken(what: string, { first_bad }: LedgerCheck): string[] {
   const { seq, problem } = first_bad!;
   return [
-    `INVALID: record ${seq}: ${inert(problem)}`,
-    `  ledger:      ${inert(what)}`,
+    `INVALID: record ${seq}: ${printable(problem)}`,
+    `  ledger:      ${printable(what)}`,
     seq === 0
       ? "  no record before it"
       : `  the ${seq === 1 ? "record" : `${seq} records`} before it ${seq === 1 ? "is" : "are"} sound`,

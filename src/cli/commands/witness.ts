@@ -12,9 +12,9 @@ import { listen } from "../../http/lifecycle.ts";
 import { createWitnessServer } from "../../http/witness.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Register } from "../context.ts";
-import { type Io, inert } from "../io.ts";
+import { type Io, printable } from "../io.ts";
 import { untilSignalled } from "../signals.ts";
-import { collect } from "./verify-bundle.ts";
+import { everyValue } from "./verify-bundle.ts";
 
 interface ServeFlags {
   state: string;
@@ -37,7 +37,11 @@ export const registerWitness: Register = (program, { io }) => {
     .description("serve the C2SP tlog-witness protocol")
     .requiredOption("--state <dir>", "what was cosigned before; lose it, and the witness can be fooled")
     .requiredOption("--key <file>", "private key of the witness (svc keygen makes one), of no other use")
-    .requiredOption("--log <origin=file>", "a log and its public key; may be given more than once", collect)
+    .requiredOption(
+      "--log <origin=file>",
+      "a log and its public key; may be given more than once",
+      everyValue,
+    )
     .option("--port <n>", "port to listen on; 0 takes any free one", PORT)
     .option("--host <address>", "address to bind", "127.0.0.1")
     .option("--name <name>", "the witness's name (default: svc-witness/<key id>)")
@@ -53,9 +57,9 @@ export const registerWitness: Register = (program, { io }) => {
       const state = new WitnessState(resolve(io.cwd, flags.state));
       try {
         const witness = new Witness({ name, key, logs, state, now: () => io.clock.now() });
-        const server = createWitnessServer(witness, (error) => io.err(`error: ${inert(error.message)}`));
+        const server = createWitnessServer(witness, (error) => io.err(`error: ${printable(error.message)}`));
         const listening = await listen(server, flags.host, port);
-        io.err(`svc witness ${inert(name)} listening on ${listening.url} for ${logs.size} logs`);
+        io.err(`svc witness ${printable(name)} listening on ${listening.url} for ${logs.size} logs`);
         io.out(witness.verifierKey);
         await untilSignalled({
           reload: () => Promise.reject(new Error("a witness reads its logs at the start")),

@@ -1,5 +1,5 @@
 /** The script for bash: finds out which command the line is about, then offers what that command takes. */
-import { quoted } from "../../kernel/shell.ts";
+import { shellQuoted } from "../../kernel/shell.ts";
 import { allNodes, type CommandNode } from "./tree.ts";
 
 export function bashScript(root: CommandNode): string {
@@ -19,7 +19,7 @@ _svc() {
     case "$place/$word" in
       ${nodes
         .slice(1)
-        .map(({ place }) => quoted(place))
+        .map(({ place }) => shellQuoted(place))
         .join("|")}) place="$place/$word" ;;
     esac
   done
@@ -44,8 +44,8 @@ function valueCases(nodes: readonly CommandNode[]): string {
     .flatMap(({ place, options }) =>
       options.flatMap(({ names, value }) => {
         if (value === null) return [];
-        const pattern = names.map((name) => quoted(`${place} ${name}`)).join("|");
-        const then = typeof value === "string" ? "return" : `words=${quoted(value.join(" "))}`;
+        const pattern = names.map((name) => shellQuoted(`${place} ${name}`)).join("|");
+        const then = typeof value === "string" ? "return" : `words=${shellQuoted(value.join(" "))}`;
         return [`    ${pattern}) ${then} ;;`];
       }),
     )
@@ -62,7 +62,7 @@ function wordCases(nodes: readonly CommandNode[]): string {
       ];
       // An argument that is a path comes first; who wants an option begins it with a dash.
       const otherwise = plain.length > 0 ? plain.join(" ") : args.includes("path") ? "" : names;
-      return `      ${quoted(place)}) if [[ $cur == -* ]]; then words=${quoted(names)}; else words=${quoted(otherwise)}; fi ;;`;
+      return `      ${shellQuoted(place)}) if [[ $cur == -* ]]; then words=${shellQuoted(names)}; else words=${shellQuoted(otherwise)}; fi ;;`;
     })
     .join("\n");
 }

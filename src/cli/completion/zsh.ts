@@ -1,5 +1,5 @@
 /** The script for zsh: the same walk as in bash, with each word's description beside it. */
-import { quoted } from "../../kernel/shell.ts";
+import { shellQuoted } from "../../kernel/shell.ts";
 import { allNodes, type CommandNode, type Value } from "./tree.ts";
 
 export function zshScript(root: CommandNode): string {
@@ -15,7 +15,7 @@ _svc() {
     case "$place/$word" in
       (${nodes
         .slice(1)
-        .map(({ place }) => quoted(place))
+        .map(({ place }) => shellQuoted(place))
         .join("|")}) place="$place/$word" ;;
     esac
   done
@@ -41,7 +41,7 @@ function valueCases(nodes: readonly CommandNode[]): string {
     .flatMap(({ place, options }) =>
       options.flatMap(({ names, value }) => {
         if (value === null) return [];
-        const pattern = names.map((name) => quoted(`${place} ${name}`)).join("|");
+        const pattern = names.map((name) => shellQuoted(`${place} ${name}`)).join("|");
         return [`    (${pattern}) ${offer(value)}; return ;;`];
       }),
     )
@@ -51,7 +51,7 @@ function valueCases(nodes: readonly CommandNode[]): string {
 function offer(value: Value): string {
   if (value === "path") return "_files";
   if (value === "text") return "_message 'a value'";
-  return `compadd -- ${value.map(quoted).join(" ")}`;
+  return `compadd -- ${value.map(shellQuoted).join(" ")}`;
 }
 
 function placeCase({ place, children, options, args }: CommandNode): string {
@@ -66,12 +66,12 @@ function placeCase({ place, children, options, args }: CommandNode): string {
         : args.includes("path") && typeof first === "string"
           ? "_files"
           : offer(first);
-  return `    (${quoted(place)})
+  return `    (${shellQuoted(place)})
       if [[ "$cur" == -* ]]; then offered=(${flags.join(" ")}); _describe 'option' offered
       else ${plain}; fi ;;`;
 }
 
 /** `name:description`, as _describe takes them; a colon inside a name would end it. */
 function described(name: string, about: string): string {
-  return quoted(`${name.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
+  return shellQuoted(`${name.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
 }

@@ -1,11 +1,13 @@
 /** What evidence rests on: the signing key, and anchors that lie where the ledger's disk cannot take them along. */
+
 import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { AnchorSink } from "../../config/sections/operations.ts";
 import type { Settings } from "../../config/settings.ts";
 import { readSigningKey } from "../../evidence/key-files.ts";
 import { showDuration } from "../../kernel/duration.ts";
-import { counted, type DoctorFinding, fail, failures, ok, type World, warn } from "./finding.ts";
+import { plural } from "../../kernel/words.ts";
+import { type DoctorFinding, fail, failures, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
 
 const SIGNING = "signing key";
@@ -31,7 +33,7 @@ export async function checkSigningKey({ settings }: World): Promise<DoctorFindin
 export async function checkAnchors({ settings }: World): Promise<DoctorFinding[]> {
   const { sinks, interval_ms } = settings.anchor;
   if (sinks.length === 0) return [ok(ANCHORS, "no sinks are configured")];
-  const findings = [ok(ANCHORS, `${counted(sinks.length, "sink")}, every ${showDuration(interval_ms)}`)];
+  const findings = [ok(ANCHORS, `${plural(sinks.length, "sink")}, every ${showDuration(interval_ms)}`)];
   for (const sink of sinks) {
     if (sink.type === "file" && !(await isWritable(sink.path))) {
       findings.push(

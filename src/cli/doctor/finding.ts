@@ -57,11 +57,7 @@ export function failures(check: string, error: unknown, fix: string): DoctorFind
 }
 
 /** Names for a line of text: the first few, and how many there are. */
-export function listed(names: readonly string[]): string {
+export function firstNames(names: readonly string[]): string {
   const shown = names.slice(0, MOST_NAMES).join(", ");
   return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;
-}
-
-export function counted(n: number, one: string, many = `${one}s`): string {
-  return `${n} ${n === 1 ? one : many}`;
 }

@@ -1,13 +1,15 @@
 /** The gateway's side: how its tools are named, and whether each tool server comes up and shows its tools. */
+
 import { VERSION } from "../../app/wiring/version.ts";
 import { readTools } from "../../gateway/init/read-tools.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { counted, type DoctorFinding, fail, listed, ok, type World, warn } from "./finding.ts";
+import { plural } from "../../kernel/words.ts";
+import { type DoctorFinding, fail, firstNames, ok, type World, warn } from "./finding.ts";
 
 const GATEWAY = "gateway";
 
 const namesOf = (tools: readonly { name: string }[]): string =>
-  tools.length === 0 ? "" : ` (${listed(tools.map(({ name }) => name))})`;
+  tools.length === 0 ? "" : ` (${firstNames(tools.map(({ name }) => name))})`;
 
 export async function checkGateway({ settings, egress }: World): Promise<DoctorFinding[]> {
   const { upstreams, tool_names } = settings;
@@ -28,7 +30,7 @@ export async function checkGateway({ settings, egress }: World): Promise<DoctorF
         const tools = await readTools(spec, egress, VERSION);
         return ok(
           GATEWAY,
-          `upstream ${spec.name}: started, listed ${counted(tools.length, "tool")}${namesOf(tools)}, and stopped`,
+          `upstream ${spec.name}: started, listed ${plural(tools.length, "tool")}${namesOf(tools)}, and stopped`,
         );
       } catch (error) {
         const fix =

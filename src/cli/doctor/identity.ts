@@ -1,4 +1,5 @@
 /** Who may come in: the key file, its mode and its entries, and the OIDC issuer. */
+
 import { stat } from "node:fs/promises";
 import { asksAndApproves, type KeyEntry } from "../../auth/key-entry.ts";
 import { KeyFile, modeWarning } from "../../auth/key-file.ts";
@@ -7,7 +8,8 @@ import { IssuerSignIn } from "../../auth/sign-in.ts";
 import { keyFileOf } from "../../config/settings.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { counted, type DoctorFinding, fail, failures, listed, ok, type World, warn } from "./finding.ts";
+import { plural } from "../../kernel/words.ts";
+import { type DoctorFinding, fail, failures, firstNames, ok, type World, warn } from "./finding.ts";
 
 const KEYS = "keys";
 const OIDC = "oidc";
@@ -26,7 +28,7 @@ export async function checkKeys({ settings, env }: World): Promise<DoctorFinding
   } catch (error) {
     return failures(KEYS, error, "correct the key file; svc keys list shows its entries");
   }
-  const findings = [ok(KEYS, `${counted(entries.length, "key")} in ${path}`)];
+  const findings = [ok(KEYS, `${plural(entries.length, "key")} in ${path}`)];
   const mode = modeWarning((await stat(path)).mode);
   if (mode !== undefined) findings.push(warn(KEYS, `${path}: ${mode}`, `chmod 600 ${path}`));
   return [...findings, ...entryFindings(entries, env.now())];
@@ -60,7 +62,7 @@ function entryFindings(entries: readonly KeyEntry[], now: number): DoctorFinding
     const names = enabled.filter((entry) => broken(entry, now)).map(({ name }) => name);
     return names.length === 0
       ? []
-      : [warn(KEYS, `${counted(names.length, "key")} ${what}: ${listed(names)}`, fix)];
+      : [warn(KEYS, `${plural(names.length, "key")} ${what}: ${firstNames(names)}`, fix)];
   });
   if (!enabled.some((entry) => entry.roles.includes("admin") && !isExpired(entry, now))) {
     const fix = "make one: svc keys add <name> --role admin";

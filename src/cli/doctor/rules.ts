@@ -1,20 +1,22 @@
 /** Manifests and policy as the server would load them, and the policy's own tests. */
+
 import { type LoadedRules, openRules, type RegistryRules } from "../../app/wiring/rules-source.ts";
 import { isRemote } from "../../config/row.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { plural } from "../../kernel/words.ts";
 import { toolLabels } from "../../model/manifest/labels.ts";
 import type { LoadedManifests } from "../../model/manifest/load.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { registryRules } from "../../registry/rules.ts";
 import { type Logger, silentLogger } from "../../telemetry/log.ts";
-import { counted, type DoctorFinding, failures, listed, ok, type World, warn } from "./finding.ts";
+import { type DoctorFinding, failures, firstNames, ok, type World, warn } from "./finding.ts";
 
 const MANIFESTS = "manifests";
 const POLICY = "policy";
 const FIX_MANIFESTS = "correct the file; svc validate <path> checks it alone";
 const FIX_POLICY = "correct the file; svc policy check <file> checks it alone";
 
-export async function checkRules(world: World): Promise<DoctorFinding[]> {
+export async function checkRuleFiles(world: World): Promise<DoctorFinding[]> {
   const registry = registryRules(world.settings.registry);
   const manifests = await loadManifestsOf(world, registry);
   const policy = await loadPolicyOf(world, registry, manifests.set);
@@ -58,7 +60,7 @@ async function loadManifestsOf(world: World, registry: RegistryRules): Promise<L
   return {
     set: manifests,
     findings: [
-      ok(MANIFESTS, `${counted(manifests.all.length, "manifest")} in ${[...new Set(places)].join(" and ")}`),
+      ok(MANIFESTS, `${plural(manifests.all.length, "manifest")} in ${[...new Set(places)].join(" and ")}`),
       ...warnings.map((text) => warn(MANIFESTS, text, "see the guide to manifests, or correct the entry")),
       ...drafts(manifests),
     ],
@@ -82,7 +84,7 @@ function drafts(set: LoadedManifests): DoctorFinding[] {
     (tool) => set.active(tool)?.lifecycle === "draft",
   );
   if (tools.length === 0) return [];
-  const text = `${counted(tools.length, "tool has", "tools have")} only a draft, which enforce mode does not count: ${listed(tools)}`;
+  const text = `${plural(tools.length, "tool has", "tools have")} only a draft, which enforce mode does not count: ${firstNames(tools)}`;
   return [warn(MANIFESTS, text, "approve them, or set lifecycle: approved")];
 }
 
@@ -119,6 +121,6 @@ async function loadPolicyOf(
     }));
   }
   const tests =
-    results.length === 0 ? "it has no tests" : `its ${counted(results.length, "test passes", "tests pass")}`;
-  return [ok(POLICY, `${counted(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`)];
+    results.length === 0 ? "it has no tests" : `its ${plural(results.length, "test passes", "tests pass")}`;
+  return [ok(POLICY, `${plural(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`)];
 }

@@ -2,15 +2,17 @@
  * The store, tried out: opened with its migrations, written to and synced under its lock, without a record
  * on the ledger. Then what it holds: the ledger's tail, the clock against it, and the halts in force.
  */
+
 import { access, constants, stat } from "node:fs/promises";
 import { maskConnection } from "../../config/mask.ts";
 import { HALTS_KEY } from "../../engine/keys.ts";
 import { checkTail } from "../../evidence/verify-ledger.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
+import { plural } from "../../kernel/words.ts";
 import type { Store } from "../../port/store.ts";
 import { openStore } from "../../store/open.ts";
 import { clockFindings } from "./clock.ts";
-import { counted, type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
+import { type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
 import { nearestExisting } from "./place.ts";
 
 const STORE = "store";
@@ -84,7 +86,7 @@ async function tryOut(store: Store, { settings, env }: World): Promise<DoctorFin
     const place = settings.store === "postgres" ? maskConnection(settings.database_url ?? "") : settings.data;
     return ok(
       STORE,
-      `${store.kind} store at ${place} takes writes; ${counted(records, "record")} on the ledger`,
+      `${store.kind} store at ${place} takes writes; ${plural(records, "record")} on the ledger`,
     );
   } catch (error) {
     return storeFailure(error);
@@ -104,7 +106,7 @@ async function contents(store: Store, { env, settings }: World): Promise<DoctorF
   const findings = [finding, ...clockFindings(env.now(), last_ms)];
   const halts = (await store.get("halts", HALTS_KEY))?.active ?? [];
   if (halts.length > 0) {
-    const text = `${counted(halts.length, "halt is", "halts are")} in force`;
+    const text = `${plural(halts.length, "halt is", "halts are")} in force`;
     findings.push(warn("halts", text, "svc halt list shows them, svc halt lift lifts them"));
   }
   const { kill_file } = settings;
@@ -133,12 +135,12 @@ export async function ledgerTail(store: Store): Promise<{ finding: DoctorFinding
     bad !== null
       ? `record ${bad.seq}: ${bad.problem}`
       : lines.length !== records - from
-        ? `${counted(records - from - lines.length, "record")} of the last ${records - from} cannot be read`
+        ? `${plural(records - from - lines.length, "record")} of the last ${records - from} cannot be read`
         : last !== hash
           ? "the last record is not the head that the store keeps"
           : null;
   if (problem !== null) return unsound(problem);
   const { ts_ms } = JSON.parse(lines.at(-1)!) as { ts_ms: number };
-  const which = from === 0 ? counted(records, "record") : `the last ${TAIL} of ${records} records`;
+  const which = from === 0 ? plural(records, "record") : `the last ${TAIL} of ${records} records`;
   return { finding: ok(LEDGER, `${which} verified, head ${hash.slice(0, 16)}`), last_ms: ts_ms };
 }

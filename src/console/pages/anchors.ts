@@ -2,7 +2,7 @@
 import { publishAnchor } from "../../app/operations/anchors.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, facts } from "../parts/blocks.ts";
+import { bullets, card, factList } from "../parts/blocks.ts";
 import { button, form } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
@@ -20,7 +20,7 @@ export function anchorCard(ctx: Ctx): Html {
   }
   return card(
     { title: "Anchors", id: "anchors", aside: mark("good", `every ${span(interval_ms)}`) },
-    facts([
+    factList([
       [
         "Sinks",
         bullets(

@@ -10,7 +10,7 @@ import { scanJson } from "../../model/detect/json.ts";
 import { findMasks } from "../../model/mask.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
-import { bullets, facts } from "../parts/blocks.ts";
+import { bullets, factList } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { diffBlock } from "../parts/diff.ts";
 import { button, decision, disclosed, form, input, secondGesture, textarea } from "../parts/forms.ts";
@@ -86,7 +86,7 @@ function wayBack({ way_back, proof, closes, kind }: Judged): Html {
 
 function before({ so_far, like }: LoadedCard): Html {
   const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
-  return html`<section><h3>Before this</h3>${facts([
+  return html`<section><h3>Before this</h3>${factList([
     [
       "In this run",
       so_far.calls === 0 ? "no call yet" : html`${plural(so_far.calls, "call")}: ${joined(last, "; ")}`,

@@ -1,4 +1,5 @@
 /** The Approvals page: what waits for a person, decided one by one or together, and what was decided lately. */
+
 import {
   approve as approveOp,
   breakGlass as breakGlassOp,
@@ -8,9 +9,9 @@ import {
 import { invalid, messageOf, notFound, SvcError } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { sentence } from "../../kernel/words.ts";
 import { APPROVAL_STATUSES, isIrreversible, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { sentence } from "../errors.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
 import { nameText, runLink } from "../parts/ids.ts";

@@ -4,7 +4,7 @@ import { contain as containOp, getContain } from "../../app/operations/contain.t
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
-import { bullets, card, empty, facts, notice, pageHead } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, notice, pageHead } from "../parts/blocks.ts";
 import { button, checkbox, form, input } from "../parts/forms.ts";
 import { idText, runLink } from "../parts/ids.ts";
 import { mark, plural, type Tone } from "../parts/marks.ts";
@@ -107,7 +107,7 @@ async function containment(ctx: Ctx): Promise<Answer> {
   const body = html`${pageHead("Containment", job.reason)}
 <div id="containment" data-live>${card(
     { title: job.actor, aside: stateMark(job.state, job.report) },
-    facts([
+    factList([
       ["Id", idText(job.id)],
       ["Actors", job.actors.join(", ")],
       job.tenant === null ? null : ["Tenant", job.tenant],
@@ -163,7 +163,7 @@ function reportCards(report: ContainReport, dry: boolean): Html {
     ...wider.map(({ kind, id, covers }) => `${kind} ${id} covers ${covers}, which is more than this`),
   ];
   const title = dry ? "What would be done" : "What was done";
-  return html`${card({ title, id: "contain-report", aside: verdict(report, dry) }, facts(rows), left.length === 0 ? nothing : html`<h3>For a person</h3>${bullets(left)}`)}${
+  return html`${card({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? nothing : html`<h3>For a person</h3>${bullets(left)}`)}${
     runs.length === 0
       ? card({ title: "Runs" }, empty("It opened no run."))
       : runs.map((run) => runCard(run, dry))

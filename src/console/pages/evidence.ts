@@ -1,12 +1,12 @@
 /** The Evidence page: is the ledger sound, what proves it to others, and the switch that stops everything. */
-import { isWithin } from "../../app/door/perform.ts";
+import { isWithinTenant } from "../../app/door/perform.ts";
 import { bundleLedger, evidenceKey, verifyLedger } from "../../app/operations/bundles.ts";
 import { ledgerCheckpoint } from "../../app/operations/checkpoints.ts";
 import { periodReport } from "../../app/operations/reports.ts";
 import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
-import { card, command, facts, notice, pageHead } from "../parts/blocks.ts";
+import { card, command, factList, notice, pageHead } from "../parts/blocks.ts";
 import { button, form, select } from "../parts/forms.ts";
 import { hashText, idText } from "../parts/ids.ts";
 import { mark } from "../parts/marks.ts";
@@ -49,7 +49,7 @@ async function healthCard(ctx: Ctx): Promise<Html> {
             ? mark("good", "sound")
             : mark("bad", "not sound"),
     },
-    facts([
+    factList([
       ["Records", records.toLocaleString("en")],
       ["Head", hashText(hash, "the head", 16)],
       ["Store", ctx.app.core.store.kind],
@@ -66,7 +66,7 @@ async function healthCard(ctx: Ctx): Promise<Html> {
           "bad",
           html`<p class="said">Record ${last.first_bad.seq} is the first bad one: ${last.first_bad.problem}.</p><p>Keep the data as it is, block all new calls, and compare with the last bundle or anchor that was good.</p>`,
         ),
-    isWithin(verifyLedger, ctx.principal)
+    isWithinTenant(verifyLedger, ctx.principal)
       ? form(ctx, { action: "/console/evidence/verify", class: "inline" }, button("Verify now", "primary"))
       : null,
     html`<p class="soft">Recomputes every hash and every link, from the first record to the last. Others can do the same without this server:</p>`,
@@ -104,7 +104,7 @@ async function bundlesCard(ctx: Ctx): Promise<Html> {
     { title: "Signed bundles", id: "bundles" },
     html`<p>Records with their proofs, signed with Ed25519. A run's own bundle is on its page.</p>`,
     html`<p class="actions">${ctx.may(bundleLedger) ? html`<a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> ` : null}<a class="button" href="/console/evidence/key">Public key</a>${ctx.may(ledgerCheckpoint) ? html` <a class="button" href="/console/evidence/checkpoint">Checkpoint</a>` : null}</p>`,
-    facts([["Key", idText(key_id, "the key's id")]]),
+    factList([["Key", idText(key_id, "the key's id")]]),
     html`<p class="soft">Whoever gets it checks it without this server: <code>svc verify-bundle</code>, the Python SDK, or the page in <code>viewer/</code>.</p>`,
     reportForm(ctx),
   );

@@ -1,4 +1,5 @@
 /** `Approve, and the next ones like this`: a decision on one request, and a grant filled in from its call. */
+
 import type { z } from "zod";
 import { approve } from "../../app/operations/approvals.ts";
 import type { grantInput } from "../../app/operations/grants/grant-input.ts";
@@ -7,9 +8,9 @@ import { unknownRun } from "../../engine/load-run.ts";
 import { forbidden, invalid, notFound, SvcError } from "../../kernel/errors.ts";
 import { isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { sentence } from "../../kernel/words.ts";
 import { OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
-import { sentence } from "../errors.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { type ShownRequest, shownRequest } from "./approval-data.ts";

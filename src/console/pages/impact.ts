@@ -1,12 +1,13 @@
 /** The Impact page: what one call would be answered now, what it would touch, and how it could be taken back. */
+
 import { impact as impactOp } from "../../app/operations/impact.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { sentence } from "../../kernel/words.ts";
 import { RISK_FACTORS, type RiskFactor } from "../../model/policy/risk-weights.ts";
 import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
-import { sentence } from "../errors.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, empty, facts, notice, pageHead } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, notice, pageHead } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { input, textarea } from "../parts/forms.ts";
 import { effectMark, mark, plural, riskTone, rulingMark, type Tone } from "../parts/marks.ts";
@@ -88,7 +89,7 @@ function resultCard(report: ImpactReport): Html {
       : bullets(report.reasons, "reasons"),
     report.hints.length === 0 ? nothing : html`<p><b>Instead</b></p>${bullets(report.hints)}`,
     report.warnings.length === 0 ? nothing : notice("warn", bullets(report.warnings)),
-    facts([
+    factList([
       [
         "Risk",
         html`<span class="risk"><b>${risk.score}</b>${meter(risk.score, 100, riskTone(risk.score))}</span><span class="soft">${parts.join(", ") || "no label adds to it"}</span>`,

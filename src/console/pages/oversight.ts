@@ -6,7 +6,7 @@ import type { Cell, ReportSection } from "../../evidence/report/period-rows.ts";
 import { visible } from "../../evidence/report/text.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html, type Part } from "../html.ts";
-import { card, facts, pageHead, table } from "../parts/blocks.ts";
+import { card, factList, pageHead, table } from "../parts/blocks.ts";
 import { select } from "../parts/forms.ts";
 
 export const oversightRoutes = [get("/oversight", oversight)];
@@ -38,7 +38,7 @@ async function oversight(ctx: Ctx): Promise<Answer> {
       ["1", "left out"],
     ],
   })}</div><button type="submit">Show</button></form>
-${card({ title: "In short", id: "short" }, facts(oversightHeadline(report)))}
+${card({ title: "In short", id: "short" }, factList(oversightHeadline(report)))}
 ${oversightSections(report).map(sectionCard)}
 <p class="soft">Each figure is material for the duty beside it. It does not say that a duty is met or a law complied with. As a document: <code>svc oversight --since ${since} --format html</code></p>`;
   return { page: { title: "Oversight", nav: "approvals", body } };

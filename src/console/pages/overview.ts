@@ -38,7 +38,7 @@ async function overview(ctx: Ctx): Promise<Answer> {
   const totals = sum(day.hours);
   const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
 <div id="overview" data-live>
-<div class="tiles">${tiles(ctx, totals, open, alerts, attention.runs.length, records)}${horizonTile(undos, now)}</div>
+<div class="tiles">${tiles(ctx, { totals, open, alerts, wanting: attention.runs.length, records })}${horizonTile(undos, now)}</div>
 ${
   records === 0
     ? firstSteps(ctx)
@@ -86,14 +86,16 @@ function tile(label: string, value: Part, note: Part, to: string, tone = ""): Ht
   return html`<a class="tile ${tone}" href="${to}"><span class="tile-label">${label}</span><span class="tile-value">${value}</span><span class="tile-note">${note}</span></a>`;
 }
 
-function tiles(
-  ctx: Ctx,
-  totals: Record<DecisionName, number>,
-  open: readonly ApprovalView[],
-  alerts: readonly Alert[],
-  wanting: number,
-  records: number,
-): Html[] {
+interface Glanced {
+  totals: Record<DecisionName, number>;
+  open: readonly ApprovalView[];
+  alerts: readonly Alert[];
+  /** Runs that want a look. */
+  wanting: number;
+  records: number;
+}
+
+function tiles(ctx: Ctx, { totals, open, alerts, wanting, records }: Glanced): Html[] {
   const now = ctx.app.core.env.now();
   const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
   const { waiting, refused } = totals;

@@ -4,7 +4,7 @@ import { invalid } from "../../kernel/errors.ts";
 import type { PlanStatus } from "../../model/plan.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, empty, facts, pageHead, pager, table } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, pageHead, pager, table } from "../parts/blocks.ts";
 import { decision, form, secondGesture } from "../parts/forms.ts";
 import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
@@ -55,7 +55,7 @@ async function plan(ctx: Ctx): Promise<Answer> {
   const body = html`${pageHead("Plan", shown.reason, mark(TONES[shown.status], shown.status))}${await approvalTabs(ctx, "plans")}
 ${card(
   { title: "The plan", id: "plan" },
-  facts([
+  factList([
     ["Who", html`${shown.actor} in ${runLink(shown.run_id)}`],
     ["Proposed", ago(shown.requested_ms, now)],
     ["Expires", ago(shown.expires_ms, now)],

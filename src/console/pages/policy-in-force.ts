@@ -2,7 +2,7 @@
 import type { Policy } from "../../model/policy/compile.ts";
 import type { MatchDoc, PolicyDoc, RuleDoc } from "../../model/policy/schema.ts";
 import { type Html, html, type Part } from "../html.ts";
-import { card, empty, facts, table } from "../parts/blocks.ts";
+import { card, empty, factList, table } from "../parts/blocks.ts";
 import { hashText } from "../parts/ids.ts";
 import { plural, rulingMark } from "../parts/marks.ts";
 
@@ -16,7 +16,7 @@ export function inForceCard({ doc, hash }: Policy): Html {
           html`<p>Whatever manifests, scopes and halts allow is allowed. Start with one of the policies in <code>examples/policies</code>.</p>`,
         )
       : table("Rules in force", ["Rule", "For", "When", "Action", "Reason"], rules.map(ruleRow)),
-    facts(sectionsOf(doc), "wide"),
+    factList(sectionsOf(doc), "wide"),
   );
 }
 

@@ -2,14 +2,15 @@
  * A call on the bench: its fields, and what a policy says of it, entry by entry. With scripts it is decided as one
  * types.
  */
+
 import { tryOnPolicy } from "../../app/operations/simulate/jobs.ts";
 import { ProblemsError, SvcError } from "../../kernel/errors.ts";
+import { sentence } from "../../kernel/words.ts";
 import type { PolicyTestDoc } from "../../model/policy/schema.ts";
 import type { Spoken, Trial, TypedCall } from "../../model/policy/trial.ts";
 import type { Ctx } from "../ctx.ts";
-import { sentence } from "../errors.ts";
 import { type Html, html, type Part } from "../html.ts";
-import { bullets, card, facts, notice, table } from "../parts/blocks.ts";
+import { bullets, card, factList, notice, table } from "../parts/blocks.ts";
 import { button, disclosed, input, textarea } from "../parts/forms.ts";
 import { mark, rulingMark } from "../parts/marks.ts";
 
@@ -84,7 +85,7 @@ ${
     ? html`<p class="calm">No rule, limit, flow or check has anything to say.</p>`
     : table("What spoke", ["What", "Says", "Reason"], trial.spoke.map(spokenRow), "spoke")
 }
-${facts([
+${factList([
   ["Risk", `${trial.risk.score}`],
   trial.hints.length === 0 ? null : ["Hints", bullets(trial.hints)],
   trial.reads.length === 0 ? null : ["Arguments that are read", trial.reads.map(readArgument)],

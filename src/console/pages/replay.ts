@@ -5,7 +5,7 @@ import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { ReplayDifference, ReplayReport } from "../../sandbox/replay.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, empty, facts, pageHead, table } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, pageHead, table } from "../parts/blocks.ts";
 import { button, form, input, select } from "../parts/forms.ts";
 import { runLink, runPath } from "../parts/ids.ts";
 import { mark, planMark, plural, rulingMark } from "../parts/marks.ts";
@@ -103,7 +103,7 @@ function planSide(title: string, plan: RollbackPlan): Html {
       title,
       aside: plan.fully_reversible ? mark("good", "fully reversible") : mark("bad", "not fully reversible"),
     },
-    facts([
+    factList([
       ["Will be undone", String(count("compensate"))],
       ["Cannot be undone", String(count("unrecoverable"))],
       ["Outcome unknown", String(count("unresolved"))],

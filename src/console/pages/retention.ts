@@ -5,7 +5,7 @@ import { invalid } from "../../kernel/errors.ts";
 import type { ApplyReport } from "../../retention/apply.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, empty, facts, notice } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, notice } from "../parts/blocks.ts";
 import { button, form, input } from "../parts/forms.ts";
 import { runLink } from "../parts/ids.ts";
 import { plural } from "../parts/marks.ts";
@@ -27,7 +27,7 @@ export function retentionCard(ctx: Ctx, result: Html | null): Html {
     { title: "Retention", id: "retention" },
     html`<p class="soft">Deletes the working data of runs that are old enough: steps, values, approvals, captures. The ledger is never deleted, and nothing happens by itself.</p>`,
     result,
-    facts([
+    factList([
       ["Kept by default", plural(retention.default_days, "day")],
       ["Further rules", plural(retention.rules?.length ?? 0, "rule")],
       [

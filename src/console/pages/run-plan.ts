@@ -15,7 +15,7 @@ import {
 import type { RollbackReport } from "../../rollback/report.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
-import { bullets, card, command, facts, notice } from "../parts/blocks.ts";
+import { bullets, card, command, factList, notice } from "../parts/blocks.ts";
 import { diffBlock } from "../parts/diff.ts";
 import { folded } from "../parts/fold.ts";
 import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
@@ -215,7 +215,7 @@ function jobBlock(job: JobView): Html {
     job.state === "done" && job.report?.complete === false
       ? (["warn", "done, not complete"] as const)
       : STATES[job.state];
-  return html`<div class="job">${facts([
+  return html`<div class="job">${factList([
     ["State", mark(tone, word)],
     ["By", job.by],
     ["Started", when(job.started_ms)],

@@ -8,7 +8,7 @@ import { type Json, parseJson } from "../../kernel/json.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { card, empty, facts, notice, pageHead, table } from "../parts/blocks.ts";
+import { card, empty, factList, notice, pageHead, table } from "../parts/blocks.ts";
 import { copyButton, hashText, runPath } from "../parts/ids.ts";
 import { approvalMark, mark, plural } from "../parts/marks.ts";
 import { linked, trail } from "../parts/records.ts";
@@ -61,7 +61,7 @@ function documents(ctx: Ctx, run_id: string, actor: string | undefined): Html {
 }
 
 function summary(run: RunView): Html {
-  return html`<div id="run" data-live>${facts(
+  return html`<div id="run" data-live>${factList(
     [
       ["Actor", run.actor],
       ["Mode", run.mode === "enforce" ? "enforce" : mark("info", run.mode)],

@@ -1,7 +1,7 @@
 /** The Settings page: who is told, what leaves this machine, what is kept and for how long, and who holds keys. */
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
-import { card, facts, pageHead } from "../parts/blocks.ts";
+import { card, factList, pageHead } from "../parts/blocks.ts";
 import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
 import { channelsCard, sendTest } from "./channels.ts";
@@ -52,7 +52,7 @@ function serviceCard(ctx: Ctx): Html {
   const { capture } = settings;
   return card(
     { title: "This server", id: "server" },
-    facts([
+    factList([
       ["Version", version],
       ["Environment", settings.environment ?? html`<span class="soft">not named</span>`],
       ["Store", core.store.kind],

@@ -6,7 +6,7 @@ import type { Manifest } from "../../model/manifest/types.ts";
 import { compareVersions } from "../../model/manifest/version.ts";
 import type { Answer, Ctx } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, empty, facts, pageHead, table } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, pageHead, table } from "../parts/blocks.ts";
 import { effectMark, lifecycleMark, mark, proofMark } from "../parts/marks.ts";
 import { moveForms } from "./registry.ts";
 import { runsTable, waitingRuns } from "./runs.ts";
@@ -53,7 +53,7 @@ function manifestCard(manifest: Manifest): Html {
   const { data_class, blast_radius, ...labels } = risk;
   return card(
     { title: "Manifest", aside: html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}` },
-    facts([
+    factList([
       ["Effect", effectMark(manifest.effect)],
       ["Permission", html`<code>${manifest.permission}</code>`],
       ["Owner", manifest.owner ?? html`<span class="soft">nobody named</span>`],
@@ -85,7 +85,7 @@ function undoCard({ compensation, verification, effect }: Manifest, proof: strin
     );
   return card(
     { title: "Undo" },
-    facts([
+    factList([
       ["Tool", html`<code>${compensation.tool}</code>`],
       proof === null ? null : ["Proof", proofMark(proof)],
       [

@@ -29,7 +29,7 @@ export function empty(title: string, ...body: Part[]): Html {
   return html`<div class="empty"><p class="empty-title">${title}</p>${body}</div>`;
 }
 
-export function facts(rows: readonly (readonly [name: string, value: Part] | null)[], kind = ""): Html {
+export function factList(rows: readonly (readonly [name: string, value: Part] | null)[], kind = ""): Html {
   const items = rows.map((row) =>
     row === null ? nothing : html`<div><dt>${row[0]}</dt><dd>${row[1]}</dd></div>`,
   );

@@ -1,4 +1,5 @@
 /** The form that halts new calls, as it stands on the Evidence page and in the dialog that every page opens. */
+import { sentence } from "../../kernel/words.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
@@ -54,7 +55,7 @@ const reasonField = (): Html =>
 function scopeFields(): Html {
   const fields = HALT_FIELDS.map((field) =>
     input({
-      label: field.charAt(0).toUpperCase() + field.slice(1),
+      label: sentence(field),
       name: field,
       placeholder: "*",
       maxlength: 256,

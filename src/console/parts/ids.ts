@@ -8,10 +8,6 @@ export function copyButton(text: string, what: string): Html {
   return html`<button type="button" class="copy js-only" data-copy="${text}" aria-label="Copy ${what}" title="Copy ${what}"></button>`;
 }
 
-export function code(text: string): Html {
-  return html`<code>${text}</code>`;
-}
-
 /** An id in full, with a copy button. */
 export function idText(id: string, what = "id"): Html {
   return html`<span class="id"><code>${id}</code>${copyButton(id, what)}</span>`;

@@ -5,7 +5,7 @@ import type { StepStatus } from "../../model/run.ts";
 import type { PlanKind } from "../../rollback/plan.ts";
 import { type Html, html } from "../html.ts";
 
-export { plural } from "../../kernel/plural.ts";
+export { plural } from "../../kernel/words.ts";
 
 export type Tone = "good" | "bad" | "warn" | "info" | "quiet";
 

@@ -24,8 +24,8 @@ export interface AuthorityFacts {
   now: number;
   /** Delegations to a principal of this name, ended ones included. */
   delegations: readonly Delegation[];
-  /** The lenders as they are now. */
-  today: Today;
+  /** The lenders as they are now; where they cannot be told, nothing is lent. */
+  today: Today | undefined;
 }
 
 /** By name, as people are told apart wherever a person must not count: a token may share it with a key. */
@@ -59,7 +59,7 @@ export function authoritiesFor(
     found.push({ for: null, groups: principal.groups });
   for (const delegation of facts.delegations) {
     if (recipientOf(delegation) !== principal.id) continue;
-    const lender = facts.today(delegation.authority);
+    const lender = facts.today?.(delegation.authority) ?? null;
     if (lender !== null && !seesTenant(lender, tenant)) continue;
     const groups = lentNow(delegation, facts);
     if (groups === null || (tool !== null && !globMatches(delegation.tools, tool))) continue;
@@ -76,7 +76,7 @@ export function lentNow(
   { now, today }: Pick<AuthorityFacts, "now" | "today">,
 ): string[] | null {
   if (delegation.revoked_ms !== null || now >= delegation.expires_ms) return null;
-  const lender = today(delegation.authority);
+  const lender = today?.(delegation.authority) ?? null;
   if (lender === null || !hasRole(lender, "approver")) return null;
   return delegation.authority.groups.filter((group) => lender.groups.includes(group));
 }

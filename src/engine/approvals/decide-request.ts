@@ -14,7 +14,7 @@ import {
 } from "../../model/approval.ts";
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
-import type { Principal, Today } from "../../model/roles.ts";
+import type { Principal } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../port/store.ts";
 import { type Core, ENGINE } from "../core.ts";
@@ -52,7 +52,6 @@ export function decideUnit(
   id: string,
   input: DecideInput,
   delegations: readonly Delegation[],
-  today: Today = () => null,
 ): Unit<DecideResult> {
   return {
     needs: [
@@ -68,7 +67,7 @@ export function decideUnit(
       const current = delegations.flatMap(({ id }) => tx.get("delegations", id) ?? []);
       const four_eyes = core.rules().policy.approvals.four_eyes;
       assertNotOwn(approval, principal, four_eyes);
-      const facts = { four_eyes, now, delegations: current, today };
+      const facts = { four_eyes, now, delegations: current, today: core.today };
       const found = authoritiesOver(approval, principal, facts);
       if (found instanceof SvcError) throw found;
       // Whoever approved before, or lent to a person who did, may still deny.

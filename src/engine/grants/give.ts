@@ -39,7 +39,7 @@ function grantOf(core: Core, giver: Giver, input: GiveInput): GrantDoc {
   if (input.expires_ms <= now) throw invalid("expires_at: is in the past");
   if (input.expires_ms > now + LIMITS.grant_days * 86_400_000)
     throw invalid(`expires_at: a grant lasts at most ${LIMITS.grant_days} days`);
-  assertWithin(core, giver, input);
+  assertMayGive(core, giver, input);
   return {
     id: `grt_${core.env.uuid()}`,
     ...termsOf(input),
@@ -97,7 +97,7 @@ function described({ id, match, rules, max_uses, when, budget, irreversible }: G
 }
 
 /** What the giver could not decide alone now is refused when it is given, and not only when it would be used. */
-export function assertWithin(core: Core, giver: Giver, input: GrantTerms): void {
+export function assertMayGive(core: Core, giver: Giver, input: GrantTerms): void {
   const { principal } = giver;
   const { policy } = core.rules();
   const problems: string[] = [];

@@ -7,7 +7,7 @@ import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { ApprovalValues } from "../../model/card/types.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, type Today } from "../../model/roles.ts";
+import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../port/store.ts";
 import { type AuthorityFacts, assertNotOwn, authoritiesOver } from "../approvals/authority.ts";
@@ -58,7 +58,6 @@ export function decidePlanUnit(
   id: string,
   input: DecidePlanInput,
   delegations: readonly Delegation[],
-  today: Today,
 ): Unit<PlanDecided> {
   return {
     needs: [["plans", id], ...delegations.map((one) => ["delegations", one.id] as const)],
@@ -69,7 +68,7 @@ export function decidePlanUnit(
       const { four_eyes } = core.rules().policy.approvals;
       assertNotOwn(plan, principal, four_eyes);
       const current = delegations.flatMap((one) => tx.get("delegations", one.id) ?? []);
-      const facts = { four_eyes, now, delegations: current, today };
+      const facts = { four_eyes, now, delegations: current, today: core.today };
       const note = input.note === null ? null : core.redact(input.note);
       const vote = { by: principal.name, decision: input.decision, note, at_ms: now };
       const voted = castVotes(core, plan, principal, vote, facts);

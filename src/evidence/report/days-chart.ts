@@ -1,6 +1,6 @@
 /** Calls per day as a picture: a bar a day, accepted calls with blocked ones on top; long periods by several days. */
 import { html } from "hono/html";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import type { Markup } from "./page.ts";
 import type { PeriodReport } from "./period.ts";
 

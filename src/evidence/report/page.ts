@@ -88,7 +88,7 @@ export async function* paced(parts: Iterable<string>): AsyncGenerator<string> {
 }
 
 /** Text of others, in the running text. */
-export function text(value: string | null | undefined, none = "–"): Markup {
+export function foreignText(value: string | null | undefined, none = "–"): Markup {
   return value === null || value === undefined ? html`${none}` : html`${visible(value)}`;
 }
 

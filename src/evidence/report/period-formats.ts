@@ -1,10 +1,10 @@
 /** The period report as a page, as Markdown and as JSON. */
 import { html } from "hono/html";
 import { daysChart } from "./days-chart.ts";
-import { code, facts, type Markup, pageParts, tableParts, text } from "./page.ts";
+import { code, facts, foreignText, type Markup, pageParts, tableParts } from "./page.ts";
 import type { PeriodReport } from "./period.ts";
 import { DAY_COLUMNS } from "./period-counts.ts";
-import { type Cell, headline, type ReportSection, sections } from "./period-rows.ts";
+import { type Cell, keyFigures, type ReportSection, sections } from "./period-rows.ts";
 import { codeSpan, time } from "./text.ts";
 
 export const PERIOD_FORMATS = ["md", "html", "json"] as const;
@@ -47,7 +47,7 @@ function* htmlParts(report: PeriodReport): Generator<Markup> {
     html`<div class="card"><b>${value}</b><span>${label}</span></div>`;
   yield html`<h1>Period report</h1>
 <p class="sub">${time(report.since_ms)} to ${time(report.until_ms)}</p>
-<div class="cards">${headline(report).map(card)}</div>
+<div class="cards">${keyFigures(report).map(card)}</div>
 <h2>Calls per day</h2>
 ${daysChart(report.per_day)}
 `;
@@ -81,14 +81,14 @@ function words(cell: Cell): string {
 
 function htmlCell(cell: Cell): Markup {
   if ("name" in cell) return code(cell.name);
-  return "text" in cell ? text(cell.text) : html`${cell.number}`;
+  return "text" in cell ? foreignText(cell.text) : html`${cell.number}`;
 }
 
 function toMarkdown(report: PeriodReport): string {
   const parts = [
     "# Period report",
     `${time(report.since_ms)} to ${time(report.until_ms)}`,
-    headline(report)
+    keyFigures(report)
       .map(([label, value]) => `- ${label}: ${value}`)
       .join("\n"),
     ...sections(report).flatMap(markdownSection),

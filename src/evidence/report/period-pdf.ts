@@ -1,9 +1,10 @@
 /** The period report on paper: the figures, the calls of each day as bars, and the tables. */
+import { clip } from "../../kernel/words.ts";
 import { daysChartBars } from "./days-chart.ts";
 import { type Doc, each, heading, INK, line, MARGIN, pair, paper, room, SOFT } from "./pdf.ts";
 import type { PeriodReport } from "./period.ts";
-import { type Cell, headline, type ReportSection, sections } from "./period-rows.ts";
-import { clip, forPlainFont, time } from "./text.ts";
+import { type Cell, keyFigures, type ReportSection, sections } from "./period-rows.ts";
+import { forPlainFont, time } from "./text.ts";
 
 const CARDS_A_ROW = 5;
 const CARD_HEIGHT = 40;
@@ -24,7 +25,7 @@ export function periodReportPdf(report: PeriodReport): Promise<Uint8Array> {
   return paper(about, async (doc) => {
     doc.font("Helvetica-Bold").fontSize(18).fillColor(INK).text("Period report");
     line(doc, `${time(report.since_ms)} to ${time(report.until_ms)}`, SOFT);
-    cards(doc, headline(report));
+    cards(doc, keyFigures(report));
     heading(doc, "Calls per day");
     chart(doc, report);
     for (const section of sections(report)) await table(doc, section);

@@ -1,6 +1,6 @@
 /** The period report as headed tables of words and numbers, for every format that shows it. */
 import { showDuration } from "../../kernel/duration.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import type { PeriodReport } from "./period.ts";
 import { ASK_COLUMNS, CALL_COLUMNS } from "./period-counts.ts";
 import { time } from "./text.ts";
@@ -27,7 +27,7 @@ export function percent(share: number | null): string {
 }
 
 /** The numbers at the top. */
-export function headline(report: PeriodReport): [label: string, value: string][] {
+export function keyFigures(report: PeriodReport): [label: string, value: string][] {
   const { calls, runs, outcomes, approvals, rollbacks, irreversible, attention } = report;
   return [
     ["calls", String(calls.total)],

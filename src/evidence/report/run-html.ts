@@ -1,11 +1,11 @@
 /** The run report as one HTML page. */
 import { html } from "hono/html";
-import { plural } from "../../kernel/plural.ts";
+import { plural, sentence } from "../../kernel/words.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type PlanAction, planVerdict } from "../../rollback/plan.ts";
-import { type Column, code, facts, type Markup, pageParts, tableParts, tag, text } from "./page.ts";
+import { type Column, code, facts, foreignText, type Markup, pageParts, tableParts, tag } from "./page.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { sentence, time } from "./text.ts";
+import { time } from "./text.ts";
 import { timeline } from "./timeline.ts";
 
 export function runReportHtml(report: RunReport): string {
@@ -39,9 +39,9 @@ ${timeline(report.steps, report.trail)}
   yield html`
 <h2>About this report</h2>
 ${facts([
-  ["Made", text(time(report.generated_ms))],
-  ["By", text(`svc ${report.version}`)],
-  ["Data region", text(report.region, "not configured")],
+  ["Made", foreignText(time(report.generated_ms))],
+  ["By", foreignText(`svc ${report.version}`)],
+  ["Data region", foreignText(report.region, "not configured")],
   ["Ledger", html`${plural(report.ledger.records, "record")}`],
   ["Ledger head", html`<code class="hash">${report.ledger.head}</code>`],
 ])}
@@ -52,7 +52,7 @@ function verdict({ problem, without, steps }: RunReport): Markup {
   const lines: Markup[] = [];
   if (problem !== null) {
     lines.push(
-      html`<p class="verdict bad">This run does not verify: ${text(problem)}. Run <code>svc verify</code>.</p>`,
+      html`<p class="verdict bad">This run does not verify: ${foreignText(problem)}. Run <code>svc verify</code>.</p>`,
     );
   }
   const open = steps.filter(({ status }) => status === "intended" || status === "uncertain").length;
@@ -70,26 +70,29 @@ function summary({ run, trail, steps }: RunReport): Markup {
   const actors = [...new Set(trail.map(({ actor }) => actor))];
   const counts = statusCounts(steps);
   return facts([
-    ["Who", text(run?.actor ?? actors[0] ?? null)],
-    ["Tenant", text(run?.tenant ?? trail[0]?.tenant ?? null)],
-    ["Environment", text(run?.environment ?? null)],
-    ["Mode", text(run?.mode ?? null)],
-    ["Why", text(run?.reason ?? null, "no reason given")],
-    ["Opened", text(run === null ? null : time(run.created_ms))],
+    ["Who", foreignText(run?.actor ?? actors[0] ?? null)],
+    ["Tenant", foreignText(run?.tenant ?? trail[0]?.tenant ?? null)],
+    ["Environment", foreignText(run?.environment ?? null)],
+    ["Mode", foreignText(run?.mode ?? null)],
+    ["Why", foreignText(run?.reason ?? null, "no reason given")],
+    ["Opened", foreignText(run === null ? null : time(run.created_ms))],
     [
       "Permissions",
       run === null
-        ? text(null)
+        ? foreignText(null)
         : html`${run.permissions.map((one) => html`${code(one)} `)}${run.permissions.length === 0 ? "none" : ""}`,
     ],
-    ["Scope seal", run === null ? text(null) : html`<code class="hash">${run.seal}</code>`],
+    ["Scope seal", run === null ? foreignText(null) : html`<code class="hash">${run.seal}</code>`],
     [
       "Steps",
       counts.length === 0
-        ? text("none")
+        ? foreignText("none")
         : html`${counts.map(([status, count]) => html`${tag(status)} ${count} `)}`,
     ],
-    ["Also acted", text(actors.filter((name) => name !== run?.actor).join(", ") || null, "nobody else")],
+    [
+      "Also acted",
+      foreignText(actors.filter((name) => name !== run?.actor).join(", ") || null, "nobody else"),
+    ],
   ]);
 }
 
@@ -108,15 +111,17 @@ function stepsTable(steps: readonly ReportStep[]): Generator<Markup> {
 
 function stepRow(step: ReportStep): Markup[] {
   const version =
-    step.manifest_version === null ? "" : html` <span class="note">v${text(step.manifest_version)}</span>`;
-  const error = step.error === null ? "" : html`<br><span class="bad">${text(step.error)}</span>`;
+    step.manifest_version === null
+      ? ""
+      : html` <span class="note">v${foreignText(step.manifest_version)}</span>`;
+  const error = step.error === null ? "" : html`<br><span class="bad">${foreignText(step.error)}</span>`;
   const unverified = step.unverified ? html`<br><span class="warn">undone, but not read back</span>` : "";
   return [
     html`${step.step}`,
     html`${code(step.tool)}${version}`,
     tag(step.status),
-    text(step.effect, "no manifest"),
-    html`${text(step.reason)}${error}${unverified}`,
+    foreignText(step.effect, "no manifest"),
+    html`${foreignText(step.reason)}${error}${unverified}`,
     html`${step.risk_score ?? "–"}`,
     html`${time(step.intended_ms)}${step.finished_ms === null ? "" : html`<br>${time(step.finished_ms)}`}`,
   ];
@@ -145,8 +150,8 @@ function* outlook({ outlook }: RunReport): Generator<Markup> {
 }
 
 function actionRow(action: PlanAction): Markup[] {
-  const residue = residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${text(line)}`);
-  return [html`${action.step}`, code(action.tool), text(outlookWords(action)), html`${residue}`];
+  const residue = residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${foreignText(line)}`);
+  return [html`${action.step}`, code(action.tool), foreignText(outlookWords(action)), html`${residue}`];
 }
 
 function trailTable({ trail }: RunReport): Generator<Markup> {
@@ -163,12 +168,12 @@ function trailTable({ trail }: RunReport): Generator<Markup> {
 function recordRow(record: LedgerRecord): Markup[] {
   const tool = record.tool === undefined ? "" : html`${code(record.tool)} `;
   const step = record.step === undefined ? "" : html`<span class="note">step ${record.step}</span> `;
-  const detail = record.detail === undefined ? "" : html`<br>${text(record.detail)}`;
+  const detail = record.detail === undefined ? "" : html`<br>${foreignText(record.detail)}`;
   return [
     html`${record.seq}`,
     html`${time(record.ts_ms)}`,
     tag(record.event),
-    text(record.actor),
+    foreignText(record.actor),
     html`${tool}${step}${detail}<br><code class="hash">${record.hash}</code>`,
   ];
 }

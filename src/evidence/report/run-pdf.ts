@@ -1,10 +1,10 @@
 /** The run report as a plain A4 document of text, with its data region and the ledger's head. */
-import { plural } from "../../kernel/plural.ts";
+import { plural, sentence } from "../../kernel/words.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { planVerdict } from "../../rollback/plan.ts";
 import { type Doc, each, heading, INK, line, MARGIN, pair, paper, room, SOFT } from "./pdf.ts";
 import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { forPlainFont, sentence, time } from "./text.ts";
+import { forPlainFont, time } from "./text.ts";
 
 export function runReportPdf(report: RunReport): Promise<Uint8Array> {
   const about = {

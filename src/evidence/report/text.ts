@@ -42,11 +42,6 @@ export function codeSpan(text: string): string {
   return `${fence}${pad}${shown}${pad}${fence}`;
 }
 
-/** Our own words as the beginning of a sentence. */
-export function sentence(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
 /** ISO 8601 in UTC; a number that is no date stays a number. */
 export function time(ms: number): string {
   const at = new Date(ms);
@@ -56,9 +51,4 @@ export function time(ms: number): string {
 /** The day in UTC, as `2026-06-15`. */
 export function day(ms: number): string {
   return time(ms).slice(0, 10);
-}
-
-export function clip(text: string, max: number): string {
-  const points = [...text];
-  return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }

@@ -1,10 +1,10 @@
 /** The picture of a run: one bar a step, from its acceptance to its outcome, and a mark where it was undone. */
 import { html } from "hono/html";
-import { plural } from "../../kernel/plural.ts";
+import { clip, plural } from "../../kernel/words.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type Markup, toneOf } from "./page.ts";
 import type { ReportStep } from "./run.ts";
-import { clip, time, visible } from "./text.ts";
+import { time, visible } from "./text.ts";
 
 const WIDTH = 920;
 const LEFT = 250;

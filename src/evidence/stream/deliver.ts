@@ -28,7 +28,7 @@ export function sinkName(sink: ExportSink): string {
   return sink.type === "webhook" ? maskUrl(sink.url) : `${sink.protocol}://${sink.host}:${sink.port}`;
 }
 
-export async function deliver(
+export async function deliverBatch(
   sink: ExportSink,
   batch: readonly FormattedRecord[],
   egress: Egress,

@@ -14,7 +14,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Store } from "../../port/store.ts";
 import type { Logger } from "../../telemetry/log.ts";
-import { deliver, type FormattedRecord, sinkName } from "./deliver.ts";
+import { deliverBatch, type FormattedRecord, sinkName } from "./deliver.ts";
 import { writeRecord } from "./formats.ts";
 
 interface StreamParts {
@@ -96,7 +96,7 @@ class Stream {
       const one = { line, record: JSON.parse(line) as LedgerRecord };
       return { ...one, text: writeRecord(one, this.sink.format, version) };
     });
-    await deliver(this.sink, batch, egress);
+    await deliverBatch(this.sink, batch, egress);
     await this.move(batch.at(-1)!.record.seq + 1);
     return "sent";
   }

@@ -5,7 +5,7 @@
 import type { Env } from "../../kernel/env.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
-import { plural } from "../../kernel/plural.ts";
+import { plural } from "../../kernel/words.ts";
 import { EVENT_NAMES, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { Store } from "../../port/store.ts";

@@ -1,6 +1,6 @@
 /** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
 import * as z from "zod";
-import { approve, cardHash, deny, getCard, listApprovals } from "../../app/operations/approvals.ts";
+import { approve, deny, getCard, listApprovals, shownCardHash } from "../../app/operations/approvals.ts";
 import { halt, resume } from "../../app/operations/halts.ts";
 import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
 import { overwriteFields, overwriteOf, plan, rollbackHere } from "../../app/operations/rollback.ts";
@@ -49,7 +49,7 @@ const listApprovalsTool = ownTool({
 const decisionInput = z.strictObject({
   approval_id: givenId("apr_<uuid>"),
   note: note.optional(),
-  card_hash: cardHash.optional(),
+  card_hash: shownCardHash.optional(),
 });
 
 const approveAction = ownTool({
@@ -155,7 +155,7 @@ const planDecision = (name: string, description: string, op: typeof approvePlan)
     // A delegate without the role may decide too; the operation checks.
     role: "auditor",
     read_only: false,
-    input: planId.extend({ note: note.optional(), card_hash: cardHash.optional() }),
+    input: planId.extend({ note: note.optional(), card_hash: shownCardHash.optional() }),
     run: (call, input) => operate(call, op, input),
   });
 

@@ -2,43 +2,34 @@
  * What a shell command does, as far as it can be read: its class, and what it touches that it may not. Wrappers
  * (`sh -c`, `env`, `xargs`, `npx`, ..) are looked through; what cannot be read counts as unknown.
  */
-import { basename, resolve } from "node:path";
-import { type Guard, namesSecrets } from "../guard.ts";
-import { withHome } from "../homes.ts";
+import { basename } from "node:path";
+import type { Guard } from "../guard.ts";
+import { Findings, type Place } from "./findings.ts";
 import {
   ASSIGNMENT,
   afterOptions,
   byFirstWord,
   DEVICES,
-  GIT_REWRITES,
   GIT_RUNS,
   GIT_RUNS_OPTION,
-  GIT_UNINDEXED,
   INTERPRETERS,
   interpreted,
   isWritten,
   KEEPS_TEXT,
-  OTHER_SVC,
   PRINT_VARIABLES,
   PROGRAMS,
-  READS_TREES,
-  RECURSIVE,
-  REWRITES,
   RUNNERS,
-  SEARCHES_ALL,
-  SEARCHES_TREES,
   SHELLS,
   type ShellClass,
   SOCKETS,
-  TREES,
   TURNING,
   turnedInto,
   WRAPPERS,
   worst,
 } from "./programs.ts";
-import { filesIn, piecesOf, rolesOf, type WordRole } from "./roles.ts";
-import { isDecidingCommand, namesDecision } from "./svc-command.ts";
-import { type CommandPart, ENDS, KEYWORDS, type Known, parseScript, type Word } from "./words.ts";
+import { rolesOf, type WordRole } from "./roles.ts";
+import { isDecidingCommand } from "./svc-command.ts";
+import { type CommandPart, ENDS, KEYWORDS, parseScript, type Word } from "./words.ts";
 
 export interface Judged {
   class: ShellClass;
@@ -46,17 +37,12 @@ export interface Judged {
   touches: string[];
 }
 
-export interface Place {
-  cwd: string;
-  home: string;
-}
-
 export function judgeCommand(command: string, place: Place, guard: Guard): Judged {
-  const judge = new Judge(place, guard);
-  judge.script(command, 0);
-  const { classes, touches } = judge;
+  const findings = new Findings(place, guard);
+  new Judge(findings, guard).script(command, 0);
+  const { classes, touches } = findings;
   // What only running would tell is looked through as text.
-  if (classes.includes("unknown")) judge.note(guard.text(command));
+  if (classes.includes("unknown")) findings.note(guard.text(command));
   return { class: worst(classes), touches: [...touches] };
 }
 
@@ -68,34 +54,20 @@ interface Fed {
 const NOTHING: Fed = { text: null, piped: false };
 
 class Judge {
-  readonly classes: ShellClass[] = [];
-  readonly touches = new Set<string>();
-  private readonly known: Known;
-  private cwd: string;
+  private readonly findings: Findings;
+  private readonly guard: Guard;
   /** Whether a `find` before has listed files among which are protected ones; null where there was none. */
   private listed: boolean | null = null;
 
-  private readonly place: Place;
-  private readonly guard: Guard;
-
-  constructor(place: Place, guard: Guard) {
-    this.place = place;
+  constructor(findings: Findings, guard: Guard) {
+    this.findings = findings;
     this.guard = guard;
-    this.cwd = place.cwd;
-    this.known = new Map([
-      ["HOME", place.home],
-      ["PWD", place.cwd],
-    ]);
-  }
-
-  note(why: string | null): void {
-    if (why !== null) this.touches.add(why);
   }
 
   script(text: string, depth: number): void {
-    const { parts, odd } = parseScript(text, this.known, depth);
-    if (odd.length > 0) this.classes.push("unknown");
-    if (parts.length === 0) this.classes.push("read");
+    const { parts, odd } = parseScript(text, this.findings.known, depth);
+    if (odd.length > 0) this.findings.classes.push("unknown");
+    if (parts.length === 0) this.findings.classes.push("read");
     for (const part of parts) this.part(part, depth);
   }
 
@@ -105,26 +77,26 @@ class Judge {
     const assigned = at;
     while (at < words.length && ASSIGNMENT.test(words[at]!.text)) at++;
     const variables = words.slice(assigned, at);
-    if (variables.some(({ text }) => TURNING.test(text))) this.classes.push("unknown");
+    if (variables.some(({ text }) => TURNING.test(text))) this.findings.classes.push("unknown");
     for (const { text, glob } of variables) {
-      this.decides(text);
-      this.touched(text.slice(text.indexOf("=") + 1), false, glob);
+      this.findings.decides(text);
+      this.findings.touched(text.slice(text.indexOf("=") + 1), false, glob);
     }
     for (const { write, target } of redirects) this.redirected(write, target);
     this.call(words.slice(at), { text: fed, piped }, depth);
   }
 
   private redirected(write: boolean, target: Word): void {
-    if (target.dynamic) this.classes.push("unknown");
-    if (write && !DEVICES.test(target.text)) this.classes.push("write");
-    if (SOCKETS.test(target.text)) this.classes.push("network");
-    this.touched(target.text, false, target.glob);
+    if (target.dynamic) this.findings.classes.push("unknown");
+    if (write && !DEVICES.test(target.text)) this.findings.classes.push("write");
+    if (SOCKETS.test(target.text)) this.findings.classes.push("network");
+    this.findings.touched(target.text, false, target.glob);
   }
 
   /** One program with its words, whatever runs it. */
   private call(words: readonly Word[], fed: Fed, depth: number): void {
     const [first, ...rest] = words;
-    if (first === undefined || ENDS.test(first.text)) this.classes.push("read");
+    if (first === undefined || ENDS.test(first.text)) this.findings.classes.push("read");
     else if (first.text === "for" || first.text === "select") this.loop(rest);
     else this.program(first, rest, fed, depth);
   }
@@ -132,17 +104,17 @@ class Judge {
   private program(first: Word, rest: readonly Word[], fed: Fed, depth: number): void {
     const name = basename(first.text);
     const plain = !first.dynamic && (!first.glob || /^\[\[?$/.test(first.text));
-    if (!plain) this.classes.push("unknown");
+    if (!plain) this.findings.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
-    if (isDecidingCommand(name, texts)) this.note("it is a deciding svc command");
-    if (first.text.includes("/")) this.touched(first.text);
+    if (isDecidingCommand(name, texts)) this.findings.note("it is a deciding svc command");
+    if (first.text.includes("/")) this.findings.touched(first.text);
     if (this.through(name, rest, fed, depth)) return;
-    this.classes.push(this.classOf(first.text, name, texts));
-    if (rest.some(({ dynamic }) => dynamic)) this.classes.push("unknown");
+    this.findings.classes.push(this.classOf(first.text, name, texts));
+    if (rest.some(({ dynamic }) => dynamic)) this.findings.classes.push("unknown");
     if (name === "git") this.gitRuns(rest, depth);
-    this.arguments(name, rest, rolesOf(name, texts, fed.piped));
-    if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.isFed(fed.text);
-    if (name === "cd") this.moved(rest);
+    this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
+    if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
+    if (name === "cd") this.findings.moved(rest);
   }
 
   private classOf(path: string, name: string, texts: readonly string[]): ShellClass {
@@ -169,8 +141,8 @@ class Judge {
         rest.some(({ dynamic }) => dynamic),
       );
     if (name === "source" || name === "." || name === "sudo" || name === "doas" || name === "su") {
-      this.classes.push("unknown");
-      this.arguments(name, rest, rolesOf(name, texts, false));
+      this.findings.classes.push("unknown");
+      this.findings.given(name, rest, rolesOf(name, texts, false));
       if (name === "sudo" || name === "doas") this.call(afterOptions(rest, 0), fed, depth);
       return true;
     }
@@ -191,21 +163,21 @@ class Judge {
 
   /** `git -C <folder> ..` is git in that folder. */
   private elsewhere([, folder, ...rest]: readonly Word[], fed: Fed, depth: number): true {
-    const { cwd } = this;
-    this.touched(folder!.text, false, folder!.glob);
-    this.moved([folder!]);
+    const { cwd } = this.findings;
+    this.findings.touched(folder!.text, false, folder!.glob);
+    this.findings.moved([folder!]);
     this.program({ text: "git", dynamic: false, glob: false }, rest, fed, depth);
-    this.moved([{ text: cwd, dynamic: false, glob: false }]);
+    this.findings.moved([{ text: cwd, dynamic: false, glob: false }]);
     return true;
   }
 
   private unknown(): true {
-    this.classes.push("unknown");
+    this.findings.classes.push("unknown");
     return true;
   }
 
   private again(text: string, depth: number, dynamic: boolean): true {
-    if (dynamic) this.classes.push("unknown");
+    if (dynamic) this.findings.classes.push("unknown");
     this.script(text, depth + 1);
     return true;
   }
@@ -215,18 +187,18 @@ class Judge {
     const script = at < 0 ? undefined : rest.slice(at + 1).find(({ text }) => !text.startsWith("-"));
     if (script !== undefined) return this.again(script.text, depth, script.dynamic);
     if (fed.text !== null) return this.again(fed.text, depth, false);
-    for (const { text, glob } of rest) this.touched(text, false, glob);
+    for (const { text, glob } of rest) this.findings.touched(text, false, glob);
     return this.unknown();
   }
 
   private environment(rest: readonly Word[], fed: Fed, depth: number): true {
-    if (rest.some(({ text }) => /^(?:-S|--split-string)/.test(text))) this.classes.push("unknown");
+    if (rest.some(({ text }) => /^(?:-S|--split-string)/.test(text))) this.findings.classes.push("unknown");
     const after = rest.slice(rest.findIndex(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text)));
     const runs = rest.some(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text));
-    if (rest.some(({ text }) => TURNING.test(text)) || !runs) this.classes.push("unknown");
+    if (rest.some(({ text }) => TURNING.test(text)) || !runs) this.findings.classes.push("unknown");
     for (const { text } of runs ? rest.slice(0, rest.length - after.length) : rest) {
-      this.touched(text);
-      this.decides(text);
+      this.findings.touched(text);
+      this.findings.decides(text);
     }
     if (runs) this.call(/^-u$/.test(rest[0]?.text ?? "") ? after.slice(1) : after, fed, depth);
     return true;
@@ -234,49 +206,41 @@ class Judge {
 
   /** Its words come from elsewhere: what only reads may get any. */
   private manyTimes(rest: readonly Word[], fed: Fed, depth: number): true {
-    const before = this.classes.length;
+    const before = this.findings.classes.length;
     const options = /^-[anPIdLsE]$/;
     let at = 0;
     while (at < rest.length && rest[at]!.text.startsWith("-")) at += options.test(rest[at]!.text) ? 2 : 1;
-    for (const { text } of rest.slice(0, at)) this.touched(text);
-    if (fed.text !== null) this.isFed(fed.text);
+    for (const { text } of rest.slice(0, at)) this.findings.touched(text);
+    if (fed.text !== null) this.findings.isFed(fed.text);
     this.call(rest.slice(at).filter(isWritten), NOTHING, depth);
-    const open = this.listed ?? this.guard.holds(".", this.cwd, true);
-    if (open || worst(this.classes.slice(before)) !== "read") this.classes.push("unknown");
+    const open = this.listed ?? this.guard.holds(".", this.findings.cwd, true);
+    if (open || worst(this.findings.classes.slice(before)) !== "read") this.findings.classes.push("unknown");
     return true;
   }
 
   private found(rest: readonly Word[], depth: number): void {
-    const open = this.findsProtected(rest.map(({ text }) => text));
+    const open = this.findings.findsProtected(rest.map(({ text }) => text));
     this.listed = open || this.listed === true;
     rest.forEach(({ text }, at) => {
       if (!/^-(?:exec|execdir|ok|okdir)$/.test(text)) return;
-      if (open) this.classes.push("unknown");
+      if (open) this.findings.classes.push("unknown");
       const tail = rest.slice(at + 1);
       const end = tail.findIndex((word) => word.text === ";" || word.text === "+");
       this.call((end < 0 ? tail : tail.slice(0, end)).filter(isWritten), NOTHING, depth);
     });
   }
 
-  private findsProtected(texts: readonly string[]): boolean {
-    const end = texts.findIndex((text) => /^[-(!]/.test(text));
-    const folders = end < 0 ? texts : texts.slice(0, end);
-    const names = texts.filter((_, at) => /^-i?name$/.test(texts[at - 1] ?? ""));
-    const chosen = names.length > 0 && !texts.some((text) => /^(?:!|-not|-o|-or|,)$/.test(text));
-    if (chosen && !names.some((name) => /^\*+$/.test(name) || namesSecrets(name))) return false;
-    return (folders.length === 0 ? ["."] : folders).some((one) => this.guard.holds(one, this.cwd, true));
-  }
-
   private interpreter(name: string, words: readonly Word[], fed: Fed): true {
     const texts = words.map(({ text }) => text);
-    this.classes.push(interpreted(name, texts));
-    for (const text of fed.text === null ? texts : [...texts, fed.text]) this.note(this.guard.text(text));
+    this.findings.classes.push(interpreted(name, texts));
+    for (const text of fed.text === null ? texts : [...texts, fed.text])
+      this.findings.note(this.guard.text(text));
     const roles = texts.map((text): WordRole => (/[\s(]/.test(text) ? "code" : "plain"));
-    this.arguments(name, words, roles);
-    if (fed.text !== null) this.looked(fed.text, "code");
+    this.findings.given(name, words, roles);
+    if (fed.text !== null) this.findings.looked(fed.text, "code");
     const script = texts.findIndex((text) => /(?:^|\/)(?:svc\.js|cli\/bin\.js)$/.test(text));
     if (script >= 0 && isDecidingCommand("svc", texts.slice(script + 1)))
-      this.note("it is a deciding svc command");
+      this.findings.note("it is a deciding svc command");
     return true;
   }
 
@@ -291,27 +255,20 @@ class Judge {
     let at = from;
     while (at < rest.length && rest[at]!.text.startsWith("-"))
       at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
-    const before = this.classes.length;
+    const before = this.findings.classes.length;
     const program = rest[at];
     if (program !== undefined) {
       const unversioned = program.text.replace(/(?<=.)@[^/]*$/, "");
       this.call([{ ...program, text: unversioned }, ...rest.slice(at + 1)], NOTHING, depth);
     }
-    const found = worst(this.classes.splice(before));
-    this.classes.push(found === "build" || found === "destructive" ? found : "packages");
+    const found = worst(this.findings.classes.splice(before));
+    this.findings.classes.push(found === "build" || found === "destructive" ? found : "packages");
     return true;
   }
 
   private loop(words: readonly Word[]): void {
-    this.classes.push(words.some(({ dynamic }) => dynamic) ? "unknown" : "read");
-    for (const { text, glob } of words) this.touched(text, false, glob);
-  }
-
-  private moved([to]: readonly Word[]): void {
-    if (to === undefined) this.cwd = this.place.home;
-    else if (to.dynamic || to.glob || to.text === "-") this.classes.push("unknown");
-    else this.cwd = resolve(this.cwd, withHome(to.text, this.place.home, this.cwd) ?? "/");
-    this.known.set("PWD", this.cwd);
+    this.findings.classes.push(words.some(({ dynamic }) => dynamic) ? "unknown" : "read");
+    for (const { text, glob } of words) this.findings.touched(text, false, glob);
   }
 
   /** Git runs a command for each commit, submodule or match. */
@@ -324,77 +281,5 @@ class Judge {
       if (at > 0 && GIT_RUNS.test(text) && /^(?:bisect|submodule)$/.test(rest[at - 1]!.text))
         this.call(rest.slice(at + 1), NOTHING, depth);
     });
-  }
-
-  private arguments(name: string, words: readonly Word[], roles: readonly WordRole[]): void {
-    const texts = words.map(({ text }) => text);
-    const chosen = texts.some((text) => /^-i?(?:name|path|regex)$/.test(text));
-    const reach = TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
-    const rewrites =
-      REWRITES.test(name) ||
-      (name === "git" && GIT_REWRITES.test(texts.find((text) => !text.startsWith("-")) ?? ""));
-    const files: string[] = [];
-    const said: string[] = [];
-    words.forEach(({ text, glob }, at) => {
-      const role = roles[at]!;
-      if (role === "text") return;
-      if (!OTHER_SVC.test(name) || /\s/.test(text)) said.push(text);
-      this.looked(text, role);
-      if (role !== "plain") return;
-      if (!text.startsWith("-")) files.push(text);
-      this.touched(text, reach || (rewrites && !this.isWhole(text)), glob);
-    });
-    this.decides(said.join(" "));
-    if (SOCKETS.test(texts.join(" "))) this.classes.push("network");
-    // Which files that means, the program finds out by itself.
-    if (rewrites && files.some((text) => this.isWhole(text) || /^:|[*?[]/.test(text)))
-      this.classes.push("unknown");
-    if (this.readsProtected(name, texts, files)) this.classes.push("unknown");
-  }
-
-  private decides(text: string): void {
-    if (namesDecision(text)) this.note("it names a deciding svc command");
-  }
-
-  /** A script, or words that are only printed: they name files in their own way. */
-  private looked(text: string, role: WordRole): void {
-    for (const path of filesIn(text, role)) this.note(this.guard.path(path, this.cwd));
-  }
-
-  /** Lines that another program takes for its words, or for its own script. */
-  private isFed(text: string): void {
-    this.decides(text);
-    for (const piece of piecesOf(text))
-      if (/^[.~]|\//.test(piece)) this.note(this.guard.path(piece, this.cwd));
-  }
-
-  /** The folder of the call, or one around it. */
-  private isWhole(text: string): boolean {
-    return `${this.cwd}/`.startsWith(`${resolve(this.cwd, text).replace(/\/$/, "")}/`);
-  }
-
-  /** A search through a folder shows what stands in each of its files. */
-  private readsProtected(name: string, texts: readonly string[], files: readonly string[]): boolean {
-    if (name === "git" && texts.some((text) => GIT_UNINDEXED.test(text))) {
-      const looked = [...files.slice(1), ...(files.length > 2 ? [] : ["."])];
-      return looked.some((one) => this.guard.holds(one, this.cwd, true));
-    }
-    const searches = SEARCHES_TREES.test(name);
-    if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE.test(text)))) return false;
-    const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
-    return (files.length === 0 ? ["."] : files).some((one) => this.guard.holds(one, this.cwd, hidden));
-  }
-
-  /** The word, and each part of it that could be a path. */
-  private touched(text: string, reach = false, glob = false): void {
-    if (text === "") return;
-    for (const piece of piecesOf(text)) this.note(this.guard.path(piece, this.cwd, reach));
-    if (glob)
-      for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) {
-        const { why, maybe } = this.guard.glob(piece, this.cwd);
-        this.note(why);
-        if (maybe) this.classes.push("unknown");
-      }
-    if (/^(?:https?|file):|:\d{2,5}\b/i.test(text)) this.note(this.guard.text(text));
   }
 }

@@ -159,7 +159,7 @@ function roleForSed(text: string, before: string, first: boolean): WordRole {
 /** What a script names in its own way. */
 export function filesIn(text: string, role: WordRole): string[] {
   if (role === "sed") return filesOfSed(text);
-  return role === "code" ? quotedIn(text).flatMap((one) => [...piecesOf(one)]) : [];
+  return role === "code" ? quotedIn(text).flatMap((one) => [...pathPieces(one)]) : [];
 }
 
 /** Where a command of sed begins; behind an address or a substitution a letter may be a part of that as well. */
@@ -185,7 +185,7 @@ function quotedIn(code: string): string[] {
 }
 
 /** Every part of a text that could be a path by itself. */
-export function piecesOf(text: string): Set<string> {
+export function pathPieces(text: string): Set<string> {
   const parts = text.split(/[=:,]|@(?!~\d*(?:$|[~^:]))/);
   const pieces = new Set([text, ...parts, text.replace(/^-[a-zA-Z]/, "")]);
   if (/[\s'"`<>|;()&]/.test(text)) for (const piece of text.split(/[\s'"`<>|;()&=,:@{}]+/)) pieces.add(piece);

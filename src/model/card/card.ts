@@ -13,9 +13,9 @@ import { readShown } from "../mask.ts";
 import type { Policy } from "../policy/compile.ts";
 import { asText, changesOf, diffOf, replacements, restoredBy } from "./changes.ts";
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
-import { placeOf } from "./place.ts";
+import { textPlace } from "./place.ts";
 import { riskOf } from "./risk-words.ts";
-import { piecesOf, sentenceOf } from "./sentence.ts";
+import { sentenceOf, titlePieces } from "./sentence.ts";
 import type { CardFormat } from "./template.ts";
 import type { ApprovalValues, AskedCall, CardField, JudgedCard } from "./types.ts";
 import { wayBackOf } from "./way-back.ts";
@@ -109,7 +109,7 @@ function field(label: string, path: string, as: CardFormat, { values, manifest }
 
 function standingAt(before: Json, manifest: Manifest | null, path: string): Json | undefined {
   if (manifest?.before !== undefined && isAbsent(manifest.before, before)) return "";
-  const place = placeOf(before, manifest, tryPath(path)?.keys ?? []);
+  const place = textPlace(before, manifest, tryPath(path)?.keys ?? []);
   return place === undefined ? undefined : readKeys(before, place);
 }
 
@@ -128,7 +128,7 @@ function moreFields({ call, manifest, values }: CardFacts): CardField[] {
   const shown = new Set<string>();
   const template = manifest?.card;
   for (const { path } of template?.fields ?? []) see(path, shown);
-  for (const piece of piecesOf(template?.title ?? ""))
+  for (const piece of titlePieces(template?.title ?? ""))
     if ("path" in piece) see(piece.path?.source ?? "", shown);
   if (values === undefined)
     return call.arg_names.filter((name) => !shown.has(name)).map((name) => more(name, undefined));

@@ -8,7 +8,7 @@ import { isPlaceholder, secretName } from "../detect/names.ts";
 import { redactSecrets } from "../detect/secrets.ts";
 import type { Manifest } from "../manifest/types.ts";
 import { isPrefix, maskExcept, maskFilled } from "../mask.ts";
-import { placeOf } from "./place.ts";
+import { textPlace } from "./place.ts";
 
 type Declared = Pick<Manifest, "audit" | "card">;
 
@@ -39,7 +39,7 @@ export function keptBefore(
     .map(({ keys }) => keys)
     .filter((keys) => !shown.some((wide) => isPrefix(wide, keys)));
   const places = hidden.flatMap((keys) => {
-    const place = placeOf(before, manifest, keys);
+    const place = textPlace(before, manifest, keys);
     return place === undefined ? [] : [place];
   });
   return withoutCredentials(maskExcept(before, [...results, ...places], []));

@@ -35,6 +35,6 @@ export function soleTextPlace(before: Json): Keys | undefined {
 const PART = ["content", 0, "text"] as const;
 
 /** As far as it can be told: by name, or because there is but one text. */
-export function placeOf(before: Json, manifest: Undoing, keys: Keys): Keys | undefined {
+export function textPlace(before: Json, manifest: Undoing, keys: Keys): Keys | undefined {
   return namedPlace(before, manifest, keys) ?? soleTextPlace(before);
 }

@@ -13,7 +13,7 @@ const PLACE = /\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}/g;
 type TitlePiece = { text: string } | { place: string; path: Path | undefined };
 
 /** The words and places of a title, in order; a place that is no path into the arguments has none. */
-export function piecesOf(title: string): TitlePiece[] {
+export function titlePieces(title: string): TitlePiece[] {
   const pieces: TitlePiece[] = [];
   let done = 0;
   for (const match of title.matchAll(PLACE)) {
@@ -28,7 +28,7 @@ export function piecesOf(title: string): TitlePiece[] {
 
 /** `args` undefined: the values are not kept, or no longer. */
 export function sentenceOf(title: string, args: Json | undefined): SentencePart[] {
-  return piecesOf(title).map((piece) => {
+  return titlePieces(title).map((piece) => {
     if ("text" in piece) return { text: piece.text, value: false };
     if (args === undefined) return { text: NOT_KEPT, value: true };
     const value = piece.path === undefined ? undefined : readShown(args, piece.path.keys);

@@ -3,7 +3,7 @@ import { globMatches } from "../../kernel/glob.ts";
 import { type Path, tryPath } from "../../kernel/paths.ts";
 import type { Manifest, ManifestSet } from "../manifest/types.ts";
 import type { MatchDoc, PolicyDoc } from "../policy/schema.ts";
-import { piecesOf } from "./sentence.ts";
+import { titlePieces } from "./sentence.ts";
 
 interface Asking {
   id: string;
@@ -55,7 +55,9 @@ function isShown(source: string, { card, audit }: Manifest): boolean {
   if (!revealed && pathsOf(audit.redaction).some((hidden) => covers(hidden, path))) return false;
   if (card === undefined) return true;
   const named = pathsOf(card.fields.map((field) => field.path));
-  const placed = piecesOf(card.title ?? "").flatMap((piece) => ("path" in piece ? (piece.path ?? []) : []));
+  const placed = titlePieces(card.title ?? "").flatMap((piece) =>
+    "path" in piece ? (piece.path ?? []) : [],
+  );
   if (named.length + placed.length === 0) return true;
   return [...named, ...placed].some((shown) => covers(shown, path));
 }

@@ -2,7 +2,7 @@
  * Credentials on a command line: the value that follows `--password`, the password of `curl -u user:password`, what
  * `sshpass -p` and `mysql -p` are given. Elsewhere `-u` and `-p` mean anything, so the command's name must stand before.
  */
-import { atEnd, collect, type Hit } from "./hit.ts";
+import { atEnd, collectHits, type Hit } from "./hit.ts";
 import { isPlaceholder, secretName } from "./names.ts";
 
 /** One of these is in every text that the patterns below could match. */
@@ -15,7 +15,7 @@ const GIVEN =
   /\b(?:sshpass[ \t]+-p[ \t]*|(?:mysql|mysqldump|mariadb|mysqladmin)\b[^\n;|&]{0,400}?[ \t]-p)["']?([^\s"'`;|&-][^\s"'`;|&]{2,255})/g;
 
 export function findOnCommandLine(text: string, hits: Hit[]): void {
-  collect(text, FLAG, hits, (match) => {
+  collectHits(text, FLAG, hits, (match) => {
     const name = secretName(match[1]!);
     const value = match[2]!;
     if (name === undefined || isPlaceholder(value)) return undefined;
@@ -25,7 +25,7 @@ export function findOnCommandLine(text: string, hits: Hit[]): void {
     return { kind: name.kind, start: end - value.length, end };
   });
   for (const pattern of [HTTP_USER, GIVEN])
-    collect(text, pattern, hits, (match) =>
+    collectHits(text, pattern, hits, (match) =>
       isPlaceholder(match[1]!) ? undefined : atEnd("password", match),
     );
 }

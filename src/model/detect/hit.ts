@@ -37,7 +37,7 @@ export function settle(found: readonly Hit[]): Hit[] {
 export const MOST_HITS = 2_000;
 
 /** Runs the pattern over the text; `judge` says what of a match, if anything, is a hit. */
-export function collect(
+export function collectHits(
   text: string,
   pattern: RegExp,
   hits: Hit[],

@@ -3,7 +3,7 @@
  * conversation marks, requests to hide or leak, characters that cannot be seen. A hint, not a proof: policies
  * usually warn on it.
  */
-import { collect, type Hit, settle } from "./hit.ts";
+import { collectHits, type Hit, settle } from "./hit.ts";
 
 interface Phrase {
   readonly kind: string;
@@ -149,7 +149,7 @@ export function findInjection(text: string, _key?: string): Hit[] {
   if (text.length < 8) return [];
   const hits: Hit[] = [];
   const look = ({ kind, pattern }: Phrase) =>
-    collect(text, pattern, hits, (match) => ({
+    collectHits(text, pattern, hits, (match) => ({
       kind,
       start: match.index,
       end: match.index + match[0].length,

@@ -3,7 +3,7 @@
  * candidate, so past a bound the patterns alone decide and a hostile text cannot stall the process.
  */
 import { createRequire } from "node:module";
-import { atEnd, collect, type Hit } from "./hit.ts";
+import { atEnd, collectHits, type Hit } from "./hit.ts";
 
 type Library = typeof import("libphonenumber-js/min");
 let library: Library | undefined;
@@ -29,13 +29,13 @@ export function findPhones(text: string, key?: string): Hit[] {
   const hits: Hit[] = [];
   const budget = { left: PARSED };
   if (text.includes("+") || text.includes("00")) {
-    collect(text, INTERNATIONAL, hits, (match) => {
+    collectHits(text, INTERNATIONAL, hits, (match) => {
       const length = validLength(match[0], budget);
       return length > 0 ? { kind: "phone", start: match.index, end: match.index + length } : undefined;
     });
   }
-  collect(text, NORTH_AMERICAN, hits, (match) => atEnd("phone", match));
-  collect(text, NAMED, hits, (match) => (plausible(match[1]!) ? atEnd("phone", match) : undefined));
+  collectHits(text, NORTH_AMERICAN, hits, (match) => atEnd("phone", match));
+  collectHits(text, NAMED, hits, (match) => (plausible(match[1]!) ? atEnd("phone", match) : undefined));
   if (
     key !== undefined &&
     PHONE_KEY.test(key) &&

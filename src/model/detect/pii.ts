@@ -1,6 +1,6 @@
 /** Finds personal data: emails, phone numbers, payment cards, US social security numbers, IBANs. */
 import { countrySpecs, isValidIBAN } from "ibantools";
-import { atEnd, collect, type Hit, replaceHits, settle } from "./hit.ts";
+import { atEnd, collectHits, type Hit, replaceHits, settle } from "./hit.ts";
 import { findPhones } from "./phone.ts";
 
 export function findPii(text: string, key?: string): Hit[] {
@@ -28,7 +28,7 @@ const NOT_EMAIL = /^git@|\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|js|ts|mjs|json
 const IN_URL = /:\/\/[^\s/@]*$/;
 
 function findEmails(text: string, hits: Hit[]): void {
-  collect(text, EMAIL, hits, (match) => {
+  collectHits(text, EMAIL, hits, (match) => {
     const value = match[0];
     const top = value.slice(value.lastIndexOf(".") + 1);
     if (!/^(?:\p{L}{2,24}|xn--[a-z0-9-]{2,20})$/iu.test(top) || NOT_EMAIL.test(value)) return undefined;
@@ -41,7 +41,7 @@ const IBAN_START = /(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}(?=[ -]?[A-Za-z0-9])/g;
 
 /** The country says how long an IBAN is, so the words after it are not taken for a part of it. */
 function findIbans(text: string, hits: Hit[]): void {
-  collect(text, IBAN_START, hits, (match) => {
+  collectHits(text, IBAN_START, hits, (match) => {
     const country = match[1]!.toUpperCase();
     const length = Object.hasOwn(countrySpecs, country) ? countrySpecs[country]?.chars : undefined;
     if (length === undefined || length === null) return undefined;
@@ -95,7 +95,7 @@ const ISSUER =
   /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|64[4-9]\d|65\d\d)\d{12,15}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}|(?:50|5[6-9]|6\d)\d{11,17})$/;
 
 function findCards(text: string, hits: Hit[]): void {
-  collect(text, CARD, hits, (match) => {
+  collectHits(text, CARD, hits, (match) => {
     const digits = match[0].replace(/\D/g, "");
     return ISSUER.test(digits) && luhn(digits) ? atEnd("card", match) : undefined;
   });
@@ -118,12 +118,12 @@ const NAMED_SSN =
 const SSN_KEY = /ssn$|social_?security/i;
 
 function findSsns(text: string, hits: Hit[], key?: string): void {
-  collect(text, SSN, hits, (match) => ({
+  collectHits(text, SSN, hits, (match) => ({
     kind: "ssn",
     start: match.index,
     end: match.index + match[0].length,
   }));
-  collect(text, NAMED_SSN, hits, (match) => atEnd("ssn", match));
+  collectHits(text, NAMED_SSN, hits, (match) => atEnd("ssn", match));
   if (key !== undefined && SSN_KEY.test(key) && /^(?!000|666|9)\d{9}$/.test(text)) {
     hits.push({ kind: "ssn", start: 0, end: text.length });
   }

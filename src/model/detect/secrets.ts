@@ -6,7 +6,7 @@ import { findAssignments, findKeyed } from "./assignments.ts";
 import { COMMAND_HINTS, findOnCommandLine } from "./command-line.ts";
 import { CREDENTIALS } from "./credentials.ts";
 import { HintTable } from "./hints.ts";
-import { atEnd, collect, entropy, type Hit, replaceHits, settle } from "./hit.ts";
+import { atEnd, collectHits, entropy, type Hit, replaceHits, settle } from "./hit.ts";
 import { isPlaceholder } from "./names.ts";
 
 /** No credential with a mark of its own is shorter. */
@@ -45,7 +45,7 @@ const AWS_SECRET = /(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;
 
 /** The secret half of an AWS pair has no mark; beside its id, forty random characters are it. */
 function findAwsSecrets(text: string, hits: Hit[]): void {
-  collect(text, AWS_SECRET, hits, (match) => {
+  collectHits(text, AWS_SECRET, hits, (match) => {
     const random = /[A-Z]/.test(match[0]) && /[a-z]/.test(match[0]) && entropy(match[0]) >= 3.5;
     return random ? atEnd("aws_secret_access_key", match) : undefined;
   });
@@ -80,7 +80,7 @@ const TOY_HOST =
   /^(?:localhost|127\.0\.0\.1|\[?::1\]?|host|hostname|server|db|(?:.*\.)?example(?:\.[a-z]+)?|)$/i;
 
 function findUrlPasswords(text: string, hits: Hit[]): void {
-  collect(text, URL_PASSWORD, hits, (match) => {
+  collectHits(text, URL_PASSWORD, hits, (match) => {
     const [, user = "", password = "", host = ""] = match;
     const toy = TOY_PASSWORD.test(password);
     if (toy ? TOY_HOST.test(host) : isPlaceholder(password)) return undefined;
@@ -94,7 +94,7 @@ const BEARER = /(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Tt]oken)[ \t]{1,4}([A-Za-z0
 const BASIC = /(?<![A-Za-z0-9])(?:[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9+/]{8,500}={0,2})(?![A-Za-z0-9+/=])/g;
 
 function findBearers(text: string, hits: Hit[]): void {
-  collect(text, BEARER, hits, (match) => {
+  collectHits(text, BEARER, hits, (match) => {
     const value = match[1]!.replace(/[.=-]+$/, "");
     if (value.length < 16 || !/\d/.test(value) || !/[A-Za-z]/.test(value)) return undefined;
     if (isPlaceholder(value) || entropy(value.slice(0, 200)) < 3) return undefined;
@@ -103,7 +103,7 @@ function findBearers(text: string, hits: Hit[]): void {
 }
 
 function findBasics(text: string, hits: Hit[]): void {
-  collect(text, BASIC, hits, (match) => {
+  collectHits(text, BASIC, hits, (match) => {
     const decoded = Buffer.from(match[1]!, "base64").toString("latin1");
     return /^[\x20-\x7e]{1,100}:[\x20-\x7e]+$/.test(decoded) ? atEnd("basic_auth_header", match) : undefined;
   });
@@ -115,7 +115,7 @@ type Find = (text: string, hits: Hit[]) => void;
 const FINDERS: readonly (readonly [hints: readonly string[], find: Find])[] = [
   ...CREDENTIALS.map(({ kind, hints, pattern, accept }) => {
     const find: Find = (text, hits) =>
-      collect(text, pattern, hits, (match) =>
+      collectHits(text, pattern, hits, (match) =>
         accept(match[1] ?? match[0]) ? atEnd(kind, match) : undefined,
       );
     return [hints, find] as const;

@@ -42,6 +42,11 @@ export function manifestReading(files: readonly ManifestFile[]): ManifestReading
   const checked = checkManifests(files);
   const problems = problemsOf(checked);
   if (problems.length > 0) throw new ProblemsError(problems);
+  return readingOf(checked);
+}
+
+/** What entries without a problem say. */
+export function readingOf(checked: readonly CheckedEntry[]): ManifestReading {
   const places = new Map(
     checked.flatMap((entry) => (entry.manifest ? [[entry.manifest, entry] as const] : [])),
   );

@@ -8,7 +8,7 @@ import { tryDuration } from "../../kernel/duration.ts";
 import { isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { tryPath, tryTemplatePath } from "../../kernel/paths.ts";
-import { piecesOf } from "../card/sentence.ts";
+import { titlePieces } from "../card/sentence.ts";
 import { CARD_FORMATS } from "../card/template.ts";
 import { BLAST_RADII, EFFECTS, LIFECYCLES } from "./types.ts";
 
@@ -219,7 +219,7 @@ const PLACE_HINT = "write a place as {$args.name}";
 /** Every brace is a place: one that is none would be shown to an approver as it stands. */
 const title = label.max(TITLE_CHARS).superRefine((text, context) => {
   const refuse = (message: string) => context.addIssue({ code: "custom", message });
-  for (const piece of piecesOf(text)) {
+  for (const piece of titlePieces(text)) {
     if ("text" in piece) {
       if (/[{}]/.test(piece.text)) refuse(`holds a brace that is no place; ${PLACE_HINT}`);
     } else if (piece.path === undefined) {

@@ -28,7 +28,7 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
   // Most calls: nothing was found, and nothing has to be weighed.
   if (findings.length === 0)
     return { action: "allow", reasons: [], rules: [], approval: null, causes: [], warnings: [], hints: [] };
-  const standing = standingOf(findings);
+  const standing = effectiveFindings(findings);
   const by = (action: Finding["action"]) => standing.filter((finding) => finding.action === action);
   const action: RuleAction =
     by("deny").length > 0 ? "deny" : by("require_approval").length > 0 ? "require_approval" : "allow";
@@ -54,7 +54,7 @@ export function combine(policy: Pick<Policy, "approvals">, findings: readonly Fi
 }
 
 /** The findings that count: those that no explicit allow lifts. */
-export function standingOf(findings: readonly Finding[]): readonly Finding[] {
+export function effectiveFindings(findings: readonly Finding[]): readonly Finding[] {
   const allowed = findings.some(({ stage, action }) => stage === "rule" && action === "allow");
   return allowed ? findings.filter(({ stage }) => !LIFTED_BY_ALLOW.has(stage)) : findings;
 }

@@ -48,7 +48,7 @@ function durationProblem(text: string): string | null {
 export const duration = checked(32, durationProblem);
 
 /** How far back a flow looks: this run, or all of the actor's for so long. */
-export const within = checked(32, (text) => {
+export const lookback = checked(32, (text) => {
   const problem = text === "run" ? null : durationProblem(text);
   return problem === null ? null : `${problem}, or run`;
 });
@@ -72,5 +72,5 @@ export const argsPath = checked(512, (text) => {
 
 export const zone = checked(64, zoneProblem);
 export const hours = checked(200, hoursProblem);
-export const text = z.string().min(1).max(LIMITS.reason_chars);
+export const shortText = z.string().min(1).max(LIMITS.reason_chars);
 export const group = z.string().min(1).max(128);

@@ -4,7 +4,18 @@
  */
 import * as z from "zod";
 import { BLAST_RADII, EFFECTS } from "../manifest/types.ts";
-import { argsPath, duration, glob, group, hours, id, text, timestamp, within, zone } from "./fields.ts";
+import {
+  argsPath,
+  duration,
+  glob,
+  group,
+  hours,
+  id,
+  lookback,
+  shortText,
+  timestamp,
+  zone,
+} from "./fields.ts";
 import { APPROVAL_SHOWS, RESTRICTING_ACTIONS, RULE_ACTIONS } from "./finding.ts";
 import { DAYS } from "./hours.ts";
 import { OP_NAMES } from "./ops/table.ts";
@@ -51,8 +62,8 @@ const rule = z.strictObject({
   match: match.optional(),
   when: z.array(condition).max(100).optional(),
   action: z.enum(RULE_ACTIONS),
-  reason: text.optional(),
-  hint: text.optional(),
+  reason: shortText.optional(),
+  hint: shortText.optional(),
   approval: approval.optional(),
 });
 
@@ -60,8 +71,8 @@ const rule = z.strictObject({
 const restricting = {
   id,
   action: z.enum(RESTRICTING_ACTIONS).optional(),
-  reason: text.optional(),
-  hint: text.optional(),
+  reason: shortText.optional(),
+  hint: shortText.optional(),
   approval: approval.optional(),
 };
 
@@ -69,7 +80,7 @@ const restriction = { ...restricting, match: match.optional() };
 
 /** A call that matches `then` is restricted once one that matches `after` was accepted. */
 // biome-ignore lint/suspicious/noThenProperty: the policy's own word; it holds a match, never a function
-const flow = z.strictObject({ ...restricting, after: match, then: match, within: within.optional() });
+const flow = z.strictObject({ ...restricting, after: match, then: match, within: lookback.optional() });
 
 /** What everything that counts has in common. `refund`: a proven undo gives back what its call was charged. */
 const counting = { ...restriction, per: z.enum(PER), window: duration, refund: z.boolean().optional() };
@@ -141,7 +152,7 @@ const retention = z.strictObject({
     .optional(),
 });
 
-const flowLabels = z.union([text, z.array(text).max(100)]);
+const flowLabels = z.union([shortText, z.array(shortText).max(100)]);
 
 /** The call of a test: what is said here goes before what the tool's manifest says. */
 const testCall = {
@@ -149,7 +160,7 @@ const testCall = {
   args: z.unknown().optional(),
   at: timestamp.optional(),
   effect: z.enum([...EFFECTS, "read_only"]).optional(),
-  data_class: text.optional(),
+  data_class: shortText.optional(),
   blast_radius: z.enum(BLAST_RADII).optional(),
   source: flowLabels.optional(),
   sink: flowLabels.optional(),
@@ -157,9 +168,9 @@ const testCall = {
 
 export const policyTestInput = z.strictObject({
   ...testCall,
-  actor: text.optional(),
-  tenant: text.optional(),
-  environment: text.optional(),
+  actor: shortText.optional(),
+  tenant: shortText.optional(),
+  environment: shortText.optional(),
   /** Calls that the same run made before, and that were accepted. */
   earlier: z.array(z.strictObject(testCall)).max(100).optional(),
   /** The decision wanted is that on the last of so many equal calls, for limits and budgets. */
@@ -167,7 +178,7 @@ export const policyTestInput = z.strictObject({
 });
 
 const policyTest = z.strictObject({
-  name: text,
+  name: shortText,
   input: policyTestInput,
   expect: z.enum(RULE_ACTIONS),
   rule: id.optional(),
@@ -175,7 +186,7 @@ const policyTest = z.strictObject({
 
 /** A statement about all calls, which is proved or shown to be wrong. */
 const claim = z.strictObject({
-  name: text,
+  name: shortText,
   match: match.optional(),
   when: z.array(condition).max(100).optional(),
   at_least: z.enum(RESTRICTING_ACTIONS),

@@ -8,7 +8,7 @@ import type { Json } from "../../kernel/json.ts";
 import type { ToolLabels } from "../manifest/labels.ts";
 import { schemaProblems, showPath } from "../problems.ts";
 import { parseYaml } from "../yaml.ts";
-import { standingOf } from "./combine.ts";
+import { effectiveFindings } from "./combine.ts";
 import type { Policy } from "./compile.ts";
 import type { Evaluation } from "./evaluate.ts";
 import type { Finding } from "./finding.ts";
@@ -55,7 +55,7 @@ export function tryCall(policy: Policy, typed: TypedCall, labels: Labels): Trial
     { name: "trial", input, expect: "allow" },
     (tool) => labels.get(tool) ?? null,
   );
-  const standing = new Set(standingOf(found.findings));
+  const standing = new Set(effectiveFindings(found.findings));
   const { action, rules, reasons, hints, risk } = found;
   return {
     action,

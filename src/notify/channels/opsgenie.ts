@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { type Channel, common, type HttpDelivery, httpUrl, postJson, withPath } from "../channel.ts";
 import type { Severity } from "../events.ts";
-import { describe, headline, type Message } from "../message.ts";
+import { describeEvent, headline, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const DEFAULT_URL = "https://api.opsgenie.com/v2/alerts";
@@ -57,7 +57,7 @@ export const opsgenie: Channel<Config> = {
   secrets: ["api_key"],
   destination: (config) => ({ kind: "url", url: target(config) }),
   render(event, config, context) {
-    const message = describe(event, context);
+    const message = describeEvent(event, context);
     const { change } = message.incident;
     if (change === "opens") return [create(message, config, event.event)];
     if (change === "closes") return [close(message, config)];

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { type Channel, common, httpUrl, postJson, type RenderContext, withPath } from "../channel.ts";
-import { describe, headline, type Message } from "../message.ts";
+import { describeEvent, headline, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const DEFAULT_URL = "https://events.pagerduty.com/v2/enqueue";
@@ -46,7 +46,7 @@ export const pagerduty: Channel<Config> = {
   secrets: ["routing_key"],
   destination: (config) => ({ kind: "url", url: target(config) }),
   render(event, config, context) {
-    const message = describe(event, context);
+    const message = describeEvent(event, context);
     const { key, change } = message.incident;
     const { routing_key } = config;
     const opening = postJson(target(config), trigger(message, routing_key, event.event, context));

@@ -5,14 +5,14 @@
 import * as z from "zod";
 import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describe, headline, type Message } from "../message.ts";
-import { inert } from "../text.ts";
+import { describeEvent, headline, type Message } from "../message.ts";
+import { defused } from "../text.ts";
 
 const schema = z.strictObject({ type: z.literal("slack"), ...common, url: httpUrl });
 
 /** Slack's three control characters; anything else is literal in a plain text. */
 const escaped = (text: string, max: number) =>
-  inert(text, max).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  defused(text, max).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 /** Escaping can make a text five times longer, and Slack refuses a field over 2,000 characters. */
 const text = (value: string, max = 300) => ({
@@ -72,7 +72,7 @@ export const slack: Channel<z.infer<typeof schema>> = {
   secrets: ["url"],
   destination: (config) => ({ kind: "url", url: config.url }),
   render(event, config, context) {
-    const message = describe(event, context);
+    const message = describeEvent(event, context);
     return [
       postJson(config.url, {
         text: escaped(headline(message), 300),

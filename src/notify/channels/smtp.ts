@@ -6,7 +6,7 @@ import * as z from "zod";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { type Channel, common, type Mail, type MailServer, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describe, headline, type Message } from "../message.ts";
+import { describeEvent, headline, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
@@ -93,7 +93,7 @@ export const smtp: Channel<SmtpConfig> = {
     return { kind: "host", host, port };
   },
   render(event, config, context) {
-    const mail = compose(event, describe(event, context), config, context);
+    const mail = compose(event, describeEvent(event, context), config, context);
     return [{ kind: "mail", server: server(config), mail }];
   },
 };

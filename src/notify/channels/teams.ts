@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { type Channel, common, httpUrl, postJson } from "../channel.ts";
 import type { Severity } from "../events.ts";
-import { describe, type Fact, type Message } from "../message.ts";
+import { describeEvent, type Fact, type Message } from "../message.ts";
 import { tagless } from "../text.ts";
 
 const schema = z.strictObject({ type: z.literal("teams"), ...common, url: httpUrl });
@@ -49,7 +49,7 @@ export const teams: Channel<z.infer<typeof schema>> = {
   destination: (config) => ({ kind: "url", url: config.url }),
   render(event, config, context) {
     const contentType = "application/vnd.microsoft.card.adaptive";
-    const content = card(describe(event, context));
+    const content = card(describeEvent(event, context));
     return [
       postJson(config.url, { type: "message", attachments: [{ contentType, contentUrl: null, content }] }),
     ];

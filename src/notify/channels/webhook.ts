@@ -7,8 +7,8 @@ import * as z from "zod";
 import { hmacHex } from "../../kernel/hash.ts";
 import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describe } from "../message.ts";
-import { plain } from "../text.ts";
+import { describeEvent } from "../message.ts";
+import { plainLine } from "../text.ts";
 
 const schema = z.strictObject({
   type: z.literal("webhook"),
@@ -21,17 +21,17 @@ const TEXT_CHARS = 4_000;
 const LIST_ENTRIES = 1_000;
 
 function cleaned(value: unknown): unknown {
-  if (typeof value === "string") return plain(value, TEXT_CHARS);
+  if (typeof value === "string") return plainLine(value, TEXT_CHARS);
   if (Array.isArray(value)) return value.slice(0, LIST_ENTRIES).map(cleaned);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, cleaned(member)]));
 }
 
 function payload(event: NotificationEvent, context: RenderContext): Record<string, unknown> {
-  const message = describe(event, context);
+  const message = describeEvent(event, context);
   return {
     ...(cleaned(event) as NotificationEvent),
-    title: plain(message.title),
+    title: plainLine(message.title),
     at_ms: context.now_ms,
     delivery_id: context.delivery_id,
     environment: context.environment,

@@ -3,8 +3,10 @@
  * nothing can take back, the permissions that were used, grants for what people always approve. Each with its
  * evidence. It only ever adds to the policy in force.
  */
+
 import { globMatches, isGlob } from "../../kernel/glob.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { plural } from "../../kernel/words.ts";
 import type { ManifestSet } from "../../model/manifest/types.ts";
 import type { BudgetDoc, LimitDoc, PolicyDoc, RuleDoc } from "../../model/policy/schema.ts";
 import { BUDGET_WINDOW, LIMIT_WINDOW, type Observation, type ToolUse } from "./observe.ts";
@@ -94,7 +96,7 @@ function permissionsUsed(uses: readonly ToolUse[], { manifests, granted }: Draft
       actor,
       permissions: [...needed].sort(),
       unused: held.filter((one) => ![...needed].some((used) => globMatches(one, used))).sort(),
-      evidence: `${counted(sum(own), "call")} of ${counted(own.length, "tool")} in ${runsOf(runs)}`,
+      evidence: `${plural(sum(own), "call")} of ${plural(own.length, "tool")} in ${runsOf(runs)}`,
     };
   });
 }
@@ -114,7 +116,7 @@ function irreversibleRules(uses: readonly ToolUse[], around: DraftBasis, ids: Id
     const before =
       calls === 0
         ? "not called in this time"
-        : `${counted(calls, "call")} in ${runsOf(runs)}, ${approved} approved`;
+        : `${plural(calls, "call")} in ${runsOf(runs)}, ${approved} approved`;
     const entry: RuleDoc = {
       id: ids(`irreversible-${tool}`),
       match: actor === null ? { tool } : { tool, actor },
@@ -134,7 +136,7 @@ function limitFor(use: ToolUse, ids: Ids): Suggestion {
     per: "actor",
     window: LIMIT_WINDOW.text,
   };
-  const evidence = `${counted(calls, "call")} in ${runsOf(runs)}; at most ${peak} in ${LIMIT_WINDOW.text}`;
+  const evidence = `${plural(calls, "call")} in ${runsOf(runs)}; at most ${peak} in ${LIMIT_WINDOW.text}`;
   return { section: "limits", entry, evidence };
 }
 
@@ -157,7 +159,7 @@ function budgetsFor(use: ToolUse, { manifests }: DraftBasis, ids: Ids): Suggesti
       {
         section: "budgets",
         entry,
-        evidence: `${counted(use.calls, "call")} in ${runsOf(use.runs)}; ${peak}`,
+        evidence: `${plural(use.calls, "call")} in ${runsOf(use.runs)}; ${peak}`,
       },
     ];
   });
@@ -224,13 +226,9 @@ function takenIds(active: PolicyDoc): Ids {
 
 const sum = (uses: readonly ToolUse[]) => uses.reduce((n, { calls }) => n + calls, 0);
 
-export function counted(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? "" : "s"}`;
-}
-
 const NAMED_RUNS = 3;
 
 function runsOf(runs: ReadonlySet<string>): string {
   const [named, more] = [[...runs].slice(0, NAMED_RUNS), runs.size - NAMED_RUNS];
-  return `${counted(runs.size, "run")} (${named.join(", ")}${more > 0 ? ` and ${more} more` : ""})`;
+  return `${plural(runs.size, "run")} (${named.join(", ")}${more > 0 ? ` and ${more} more` : ""})`;
 }

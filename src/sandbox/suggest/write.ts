@@ -1,6 +1,6 @@
 /** A draft as the policy file that it could become: the entries in force, those suggested, and the evidence as comments. */
 import { Document, isMap, isScalar, isSeq } from "yaml";
-import { quoted } from "../../kernel/shell.ts";
+import { shellQuoted } from "../../kernel/shell.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
 import type { PolicyDraft, SuggestedGrant, Suggestion, UsedPermissions } from "./draft.ts";
 
@@ -35,7 +35,7 @@ function permissionLines(permissions: readonly UsedPermissions[]): string[] {
   const lines = permissions.flatMap(({ actor, permissions: used, unused, evidence }) => [
     `  ${actor}: ${used.join(", ") || "none"} (${evidence})`,
     ...(unused.length === 0 ? [] : [`    held by its runs and never used: ${unused.join(", ")}`]),
-    ...(used.length === 0 ? [] : [`    --max-permissions ${quoted(used.join(","))}`]),
+    ...(used.length === 0 ? [] : [`    --max-permissions ${shellQuoted(used.join(","))}`]),
   ]);
   return [
     "",
@@ -55,9 +55,9 @@ function grantLines(grants: readonly SuggestedGrant[]): string[] {
 
 function grantCommand({ actor, tool, tenant, rule, when, max_uses, irreversible }: SuggestedGrant): string {
   return [
-    `svc grants add --tool ${quoted(tool)} --actor ${quoted(actor)} --rule ${quoted(rule)}`,
-    ...(tenant === null ? [] : [`--tenant ${quoted(tenant)}`]),
-    ...when.map((condition) => `--when ${quoted(condition)}`),
+    `svc grants add --tool ${shellQuoted(tool)} --actor ${shellQuoted(actor)} --rule ${shellQuoted(rule)}`,
+    ...(tenant === null ? [] : [`--tenant ${shellQuoted(tenant)}`]),
+    ...when.map((condition) => `--when ${shellQuoted(condition)}`),
     `--max-uses ${max_uses}`,
     ...(irreversible ? ["--irreversible"] : []),
     "--expires 7d --reason 'always approved so far'",

@@ -280,6 +280,6 @@ function infoOf(text: string, length: number): LineInfo {
   try {
     return lineInfo(text, length);
   } catch {
-    return { length, ts_ms: 0, event: "", actor: "", run_id: undefined, tool: undefined };
+    return { length, ts_ms: 0, event: "", actor: "", run_id: undefined, tool: undefined, tenant: null };
   }
 }

@@ -118,7 +118,13 @@ export class FilesLog implements Log {
       this.cursor = { ...orphan.cursor, ledger_fd: ledger, journal_fd: ledger };
       return orphan.loaded;
     }
-    const head = { kind: "header", format: JOURNAL_FORMAT, generation: 1, head: EMPTY_HEAD, size: 0 } as const;
+    const head = {
+      kind: "header",
+      format: JOURNAL_FORMAT,
+      generation: 1,
+      head: EMPTY_HEAD,
+      size: 0,
+    } as const;
     const { fd, bytes, crc } = await this.newJournal(head, EMPTY_BASE.crc);
     // The names of both files must outlive a power cut before the checkpoint says that they exist.
     await disk.sync(ledger);
@@ -234,7 +240,14 @@ export class FilesLog implements Log {
       await writeAll(disk, before.journal_fd, Buffer.from(trailer.text), null);
       await disk.datasync(before.journal_fd);
       const journal_ino = disk.facts(fd).ino;
-      const place = { format: JOURNAL_FORMAT, generation, journal_fd: fd, journal_ino, journal_size: bytes, crc };
+      const place = {
+        format: JOURNAL_FORMAT,
+        generation,
+        journal_fd: fd,
+        journal_ino,
+        journal_size: bytes,
+        crc,
+      };
       this.cursor = { ...before, ...place };
     } catch (error) {
       await this.cutBack(before);

@@ -235,6 +235,6 @@ function planRepair(
 }
 
 export function lineInfo(text: string, length: number): LineInfo {
-  const { ts_ms, event, actor, run_id, tool } = JSON.parse(text) as LedgerRecord;
-  return { length, ts_ms, event, actor, run_id, tool };
+  const { ts_ms, event, actor, run_id, tool, tenant } = JSON.parse(text) as LedgerRecord;
+  return { length, ts_ms, event, actor, run_id, tool, tenant };
 }

@@ -7,7 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
 import type { TableName } from "../../port/tables.ts";
 import { toText } from "../key-text.ts";
-import { type Slot, textOf, type UnitBlock } from "./block.ts";
+import { type Slot, slotText, type UnitBlock } from "./block.ts";
 import { type Base, readBase, writeBase } from "./checkpoint.ts";
 import type { Database, PreparedStatement } from "./connection.ts";
 import { Overlay } from "./overlay.ts";
@@ -115,7 +115,7 @@ class DocumentWriter {
   }
 
   write(key: string, slot: Slot): void {
-    const text = textOf(slot);
+    const text = slotText(slot);
     const owner = toText(slot.owner);
     const tag = toText(slot.tag);
     if (this.isNew && this.insert.run(key, owner, slot.sort, tag, text).changes > 0) return;

@@ -4,17 +4,17 @@ import { describe, expect, it } from "vitest";
 import { work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { aMoment } from "../../../test/support/until.ts";
-import { checkpointPath as filesCheckpoint } from "../files/paths.ts";
+import { checkpointPath } from "../files/paths.ts";
 import { openFilesStore } from "../files/store.ts";
-import { checkpointPath as sqliteCheckpoint } from "../sqlite/paths.ts";
+import { sqliteCheckpointPath } from "../sqlite/paths.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 import { Checkpoint, EMPTY_BASE, writeBase } from "./checkpoint.ts";
 import { closeDatabase, openDatabase } from "./connection.ts";
 
 describe("the first checkpoint", () => {
   it.each([
-    ["files", openFilesStore, filesCheckpoint],
-    ["sqlite", openSqliteStore, sqliteCheckpoint],
+    ["files", openFilesStore, checkpointPath],
+    ["sqlite", openSqliteStore, sqliteCheckpointPath],
   ] as const)("waits for another process that is making it (%s)", async (_, open, checkpointPath) => {
     const folder = tempDir();
     const path = checkpointPath(folder);

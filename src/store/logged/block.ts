@@ -44,6 +44,8 @@ export interface LineInfo {
   actor: string;
   run_id: string | undefined;
   tool: string | undefined;
+  /** Null where an earlier version wrote the journal, which did not say. */
+  tenant: string | null | undefined;
 }
 
 export interface UnitBlock {
@@ -98,7 +100,7 @@ export const SEALED_FROM = CRC_PREFIX.length + 8 + 2;
 
 export function docOf(slot: Slot): AnyDoc {
   if (slot.doc === undefined) {
-    slot.doc = JSON.parse(textOf(slot)) as AnyDoc;
+    slot.doc = JSON.parse(slotText(slot)) as AnyDoc;
     slot.text = slot.members = undefined;
   }
   return slot.doc;
@@ -113,7 +115,7 @@ export function changed(before: Slot | null | undefined, { tag, members }: Chang
   return { owner, sort, tag, doc, text: undefined, members: undefined };
 }
 
-export function textOf({ text, members, doc }: Slot): string {
+export function slotText({ text, members, doc }: Slot): string {
   if (text === undefined) return JSON.stringify(doc);
   if (members === undefined) return text;
   const now = withChange(text, members);
@@ -150,10 +152,16 @@ export function encodeBatch(
       puts.push({
         table,
         key,
-        slot: { owner: entry.owner, sort: entry.sort, tag: entry.tag, doc, text: undefined, members: undefined },
+        slot: {
+          owner: entry.owner,
+          sort: entry.sort,
+          tag: entry.tag,
+          doc,
+          text: undefined,
+          members: undefined,
+        },
       });
-      const known = told && before(change, told);
-      const members = known && changedText(table, known, doc);
+      const members = told && changeOf(change, told);
       body +=
         members === undefined
           ? `["${table}",${quoted(key)},${quoted(entry.owner)},${entry.sort},${quoted(entry.tag)},${docText(table, doc)}]\n`
@@ -161,10 +169,10 @@ export function encodeBatch(
     }
     const infos: LineInfo[] = [];
     for (let j = 0; j < lines.length; j++) {
-      const { ts_ms, event, actor, run_id, tool } = records[j]!;
+      const { ts_ms, event, actor, run_id, tool, tenant } = records[j]!;
       const length = Buffer.byteLength(lines[j]!) + 1;
       size += length;
-      infos.push({ length, ts_ms, event, actor, run_id, tool });
+      infos.push({ length, ts_ms, event, actor, run_id, tool, tenant });
     }
     const end = i === committed.length - 1;
     const unit: UnitBlock = {
@@ -184,11 +192,11 @@ export function encodeBatch(
   return { units, text, tip: { size, crc } };
 }
 
-/** What the journal will have told of the document before this change; undefined where it has not, or its end. */
-function before(change: DocChange, told: Told): AnyDoc | undefined {
-  if (change.before !== undefined) return change.before.doc;
-  const slot = told(change.table, change.key);
-  return slot ? docOf(slot) : undefined;
+/** What became of a document that the journal will have told before this change; undefined where it is told whole. */
+function changeOf({ table, key, doc, before }: DocChange, told: Told): string | undefined {
+  const slot = before === undefined ? told(table, key) : null;
+  const known = before === undefined ? slot && docOf(slot) : before.doc;
+  return known && doc ? changedText(table, known, doc) : undefined;
 }
 
 /** Any other item, or a unit without documents, as one line. */
@@ -205,13 +213,15 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
 
 function unitFields(unit: UnitBlock): string {
   let lines = "";
-  for (const { length, ts_ms, event, actor, run_id, tool } of unit.lines) {
-    const of = `${run_id === undefined ? 0 : quoted(run_id)},${tool === undefined ? 0 : quoted(tool)}`;
+  for (const { length, ts_ms, event, actor, run_id, tool, tenant } of unit.lines) {
+    const of = `${orNone(run_id)},${orNone(tool)}${tenant === null ? "" : `,${orNone(tenant)}`}`;
     lines += `${lines === "" ? "" : ","}[${length},${ts_ms},${quoted(event)},${quoted(actor)},${of}]`;
   }
   const synced = unit.synced === undefined ? "" : `,"synced":[${unit.synced.ledger},${unit.synced.journal}]`;
   return `${standing(unit)},"lines":[${lines}]${synced}${unit.end ? ',"end":1' : ""}`;
 }
+
+const orNone = (text: string | undefined): string => (text === undefined ? "0" : quoted(text));
 
 function standing(at: { head: Head; size: number }): string {
   return `"records":${at.head.records},"head":"${at.head.hash}","size":${at.size}`;

@@ -176,7 +176,7 @@ interface SealFields {
   records?: number;
   head?: string;
   size?: number;
-  lines?: [number, number, string, string, string | 0, string | 0][];
+  lines?: [number, number, string, string, string | 0, string | 0, (string | 0)?][];
   synced?: [number, number];
   end?: 1;
   journal?: number;
@@ -198,13 +198,14 @@ function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
   if (fields.journal !== undefined) {
     return { kind: "header", format: fields.journal, generation: fields.generation ?? 0, ...at };
   }
-  const lines = (fields.lines ?? []).map(([length, ts_ms, event, actor, run_id, tool]) => ({
+  const lines = (fields.lines ?? []).map(([length, ts_ms, event, actor, run_id, tool, tenant]) => ({
     length,
     ts_ms,
     event,
     actor,
     run_id: run_id === 0 ? undefined : run_id,
     tool: tool === 0 ? undefined : tool,
+    tenant: tenant === 0 ? undefined : (tenant ?? null),
   }));
   const synced =
     fields.synced === undefined ? undefined : { ledger: fields.synced[0], journal: fields.synced[1] };

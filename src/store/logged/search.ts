@@ -150,14 +150,18 @@ export class LedgerSearch {
     const here = segments.at(at);
     const start = isUp ? (here?.first_seq ?? at) : at;
     const order = isUp ? "asc" : "desc";
-    const [driver] = conditions;
-    if (driver === undefined) return here ?? segments.next(start, order);
-    let best: number | undefined;
-    for (const value of driver.values) {
-      const found = segments.nextWith(driver.field, value, start, order);
-      if (found !== undefined && (best === undefined || (isUp ? found < best : found > best))) best = found;
+    if (conditions.length === 0) return here ?? segments.next(start, order);
+    let reached = start;
+    for (const { field, values } of conditions) {
+      let best: number | undefined;
+      for (const value of values) {
+        const found = segments.nextWith(field, value, reached, order);
+        if (found !== undefined && (best === undefined || (isUp ? found < best : found > best))) best = found;
+      }
+      if (best === undefined) return undefined;
+      reached = best;
     }
-    return best === undefined ? undefined : segments.at(best);
+    return segments.at(reached);
   }
 
   private placesIn(segment: Segment, conditions: readonly Condition[]): number[] {
@@ -166,7 +170,7 @@ export class LedgerSearch {
     for (const { field, values } of conditions) {
       const found = new Set<number>();
       for (const value of values)
-        for (const place of segments.places(field, value, segment.first_seq)) found.add(place);
+        for (const place of segments.places(field, value, segment)) found.add(place);
       places =
         places === undefined ? [...found].sort((a, b) => a - b) : places.filter((place) => found.has(place));
     }
@@ -207,7 +211,7 @@ function mayMatch(line: LineInfo, query: RecordQuery, conditions: readonly Condi
   if (query.until_ms !== undefined && line.ts_ms > query.until_ms) return false;
   return conditions.every(({ field, values }) => {
     const value = line[field];
-    return value !== undefined && values.includes(value);
+    return value === null || (value !== undefined && values.includes(value));
   });
 }
 

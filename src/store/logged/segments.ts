@@ -6,8 +6,11 @@
 import type { LineInfo } from "./block.ts";
 import type { Database, PreparedStatement } from "./connection.ts";
 
-export const SEARCHABLE = ["run_id", "event", "actor", "tool"] as const;
+export const SEARCHABLE = ["run_id", "event", "actor", "tool", "tenant"] as const;
 export type SearchField = (typeof SEARCHABLE)[number];
+
+/** What stands in every segment whose tenants are indexed: those of the first versions have none. */
+const KNOWN = [-1, "tenant"] as const;
 
 /** Places are kept in 16 bits. */
 export const SEGMENT_RECORDS = 4_096;
@@ -45,6 +48,7 @@ export function writeSegments(
         posting.run(number, value, seq, new Uint8Array(Uint16Array.from(places).buffer));
       }
     });
+    if (part.every(({ tenant }) => tenant !== null)) posting.run(...KNOWN, seq, new Uint8Array(0));
     for (const { length } of part) start += length;
   }
 }
@@ -54,7 +58,7 @@ function placesByValue(lines: readonly LineInfo[], field: SearchField): [string,
   const found = new Map<string, number[]>();
   lines.forEach((line, place) => {
     const value = line[field];
-    if (value === undefined) return;
+    if (value === undefined || value === null) return;
     const places = found.get(value);
     if (places === undefined) found.set(value, [place]);
     else places.push(place);
@@ -70,6 +74,10 @@ export class SegmentReader {
   private readonly posting: PreparedStatement;
   private readonly postingUp: PreparedStatement;
   private readonly postingDown: PreparedStatement;
+  private readonly later: PreparedStatement;
+  /** The last segment that was looked at for its tenants, and the last that does not have them. */
+  private looked = -1;
+  private plain = -1;
 
   constructor(db: Database) {
     const columns = "SELECT first_seq, records, offset, ts_min, ts_max FROM segments";
@@ -81,6 +89,9 @@ export class SegmentReader {
     const next = "SELECT first_seq FROM postings WHERE field = ? AND value = ? AND first_seq";
     this.postingUp = db.prepare(`${next} >= ? ORDER BY first_seq LIMIT 1`);
     this.postingDown = db.prepare(`${next} <= ? ORDER BY first_seq DESC LIMIT 1`);
+    this.later = db.prepare(`SELECT first_seq, EXISTS (SELECT 1 FROM postings p
+      WHERE field = ${KNOWN[0]} AND value = '${KNOWN[1]}' AND p.first_seq = s.first_seq) AS known
+      FROM segments s WHERE first_seq > ? ORDER BY first_seq`);
   }
 
   /** The segment that holds `seq`. */
@@ -94,11 +105,23 @@ export class SegmentReader {
     return (order === "asc" ? this.nextUp : this.nextDown).get(seq) as Segment | undefined;
   }
 
-  /** Where the nearest segment that has the value begins. */
+  /** Where the nearest segment begins that has the value, or may have it. */
   nextWith(field: SearchField, value: string, seq: number, order: "asc" | "desc"): number | undefined {
     const statement = order === "asc" ? this.postingUp : this.postingDown;
     const row = statement.get(SEARCHABLE.indexOf(field), value, seq) as { first_seq: number } | undefined;
-    return row?.first_seq;
+    const plain = field === "tenant" ? this.lastPlain() : -1;
+    if (order === "asc") return seq <= plain ? this.next(seq, order)?.first_seq : row?.first_seq;
+    const before = this.next(Math.min(seq, plain), order)?.first_seq;
+    return before === undefined || (row !== undefined && row.first_seq > before) ? row?.first_seq : before;
+  }
+
+  /** Where the last segment begins that was written without tenants; -1 where all have them. */
+  private lastPlain(): number {
+    for (const row of this.later.all(this.looked) as { first_seq: number; known: number }[]) {
+      this.looked = row.first_seq;
+      if (row.known === 0) this.plain = row.first_seq;
+    }
+    return this.plain;
   }
 
   lengths(first_seq: number): Uint32Array {
@@ -107,12 +130,16 @@ export class SegmentReader {
     return new Uint32Array(Uint8Array.from(row.lengths).buffer);
   }
 
-  /** The places in a segment at which the field has the value, in order. */
-  places(field: SearchField, value: string, first_seq: number): Uint16Array {
+  /** The places in a segment at which the field has the value, or may have it, in order. */
+  places(field: SearchField, value: string, { first_seq, records }: Segment): Uint16Array {
     const row = this.posting.get(SEARCHABLE.indexOf(field), value, first_seq) as
       | { places: Uint8Array }
       | undefined;
-    if (row === undefined) return new Uint16Array(0);
-    return new Uint16Array(Uint8Array.from(row.places).buffer);
+    if (row !== undefined) return new Uint16Array(Uint8Array.from(row.places).buffer);
+    const isPlain =
+      field === "tenant" &&
+      first_seq <= this.lastPlain() &&
+      this.posting.get(...KNOWN, first_seq) === undefined;
+    return isPlain ? Uint16Array.from({ length: records }, (_, place) => place) : new Uint16Array(0);
   }
 }

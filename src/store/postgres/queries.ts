@@ -5,6 +5,7 @@
 import type { CountQuery, ListQuery, RecordQuery } from "../../port/store.ts";
 import type { TableName } from "../../port/tables.ts";
 import { toText } from "../key-text.ts";
+import { tenantMark } from "../query.ts";
 import { SLOT_MS } from "./rounds.ts";
 
 export interface Sql {
@@ -79,15 +80,56 @@ export function recordsSql(query: RecordQuery, pattern: string | undefined): Sql
   where.when(query.run_id, (p) => `run_id = ${p}`, toText);
   where.when(query.actor, (p) => `actor = ${p}`, toText);
   where.when(query.tool, (p) => `tool = ${p}`, toText);
+  where.when(query.tenant, (p) => `strpos(line, ${p}) > 0`, tenantMark);
   where.when(query.since_ms, (p) => `ts_ms >= ${p}`, up);
   where.when(query.until_ms, (p) => `ts_ms <= ${p}`, down);
   // Where in the chain that time lies; without it a search for the last hour would begin at record 0.
-  where.when(query.since_ms, (p) => `seq >= (SELECT min(first_seq) FROM svc_times WHERE slot >= ${p})`, slot);
-  where.when(query.until_ms, (p) => `seq <= (SELECT max(last_seq) FROM svc_times WHERE slot <= ${p})`, slot);
+  where.when(query.since_ms, (p) => `seq >= ${firstSince(p)}`, slot);
+  where.when(query.until_ms, (p) => `seq <= ${lastUntil(p)}`, slot);
   where.when(pattern, (p) => `line ILIKE ${p}`);
   const page = `ORDER BY seq ${query.order === "desc" ? "DESC" : "ASC"} LIMIT ${where.value(rows(query.limit))}`;
   const text = anyOf(where, "event", query.event, { columns: "seq, line", from: "svc_ledger", page });
   return text === undefined ? undefined : { text, values: where.values };
+}
+
+const firstSince = (slot: string): string => `(SELECT min(first_seq) FROM svc_times WHERE slot >= ${slot})`;
+const lastUntil = (slot: string): string => `(SELECT max(last_seq) FROM svc_times WHERE slot <= ${slot})`;
+
+/** For every so many records the database notes whose are among them. */
+export const STRETCH = 512;
+export const stretchOf = (seq: number): number => Math.floor(seq / STRETCH);
+
+/** The first stretch of which that is known. */
+export const NOTED: Sql = { text: "SELECT stretch FROM svc_tenants WHERE tenant = ''", values: [] };
+
+export type OwnQuery = RecordQuery & { tenant: string; from: number; to: number };
+
+/** The first and the last record that there is, of that time where one is given. */
+export function placesSql(since_ms: number | undefined, until_ms: number | undefined): Sql {
+  const values: unknown[] = [];
+  const low = since_ms === undefined ? "0" : firstSince(`$${values.push(slot(since_ms))}`);
+  const last = "(SELECT records - 1 FROM svc_head WHERE one)";
+  const high = until_ms === undefined ? last : lastUntil(`$${values.push(slot(until_ms))}`);
+  return { text: `SELECT ${low} AS low, ${high} AS high`, values };
+}
+
+export function stretchesSql(query: OwnQuery, noted: number, count: number): Sql {
+  const { tenant, from, to, order } = query;
+  const text = `SELECT stretch FROM svc_tenants WHERE tenant = $1 AND stretch BETWEEN $2 AND $3
+    ORDER BY stretch ${order === "desc" ? "DESC" : "ASC"} LIMIT $4`;
+  return { text, values: [JSON.stringify(tenant), Math.max(noted, stretchOf(from)), stretchOf(to), count] };
+}
+
+export function ownRecordsSql(
+  { tenant, from, to, order, limit }: OwnQuery,
+  stretches: readonly number[],
+): Sql {
+  const text = `
+    SELECT l.seq, l.line FROM unnest($1::bigint[]) AS s(stretch), LATERAL (
+      SELECT seq, line FROM svc_ledger WHERE seq >= stretch * ${STRETCH} AND seq < (stretch + 1) * ${STRETCH}
+        AND seq BETWEEN $2 AND $3 AND strpos(line, $4) > 0) AS l
+    ORDER BY l.seq ${order === "desc" ? "DESC" : "ASC"} LIMIT $5`;
+  return { text, values: [stretches, from, to, tenantMark(tenant), rows(limit)] };
 }
 
 interface Select {

@@ -8,11 +8,10 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { CountQuery, DocRow, LedgerState, ListQuery, RecordQuery } from "../../port/store.ts";
 import type { TableName, Tables } from "../../port/tables.ts";
 import { fromText, toText } from "../key-text.ts";
-import { matchesRecord } from "../query.ts";
 import { failure } from "./failures.ts";
-import { likePattern } from "./like.ts";
 import { SessionPool } from "./pool.ts";
-import { countSql, listSql, recordsSql, type Sql } from "./queries.ts";
+import { countSql, listSql, type Sql } from "./queries.ts";
+import { RecordSearch } from "./records.ts";
 import type { PgSession } from "./session.ts";
 import { READER_SETTINGS } from "./settings.ts";
 import { timeLimit } from "./time-limit.ts";
@@ -21,8 +20,6 @@ const CONNECTIONS = 4;
 const CONNECT_MS = LIMITS.store_deadline_ms * 0.8;
 const READ_MS = LIMITS.store_deadline_ms * 0.96;
 const IDLE_MS = 30_000;
-/** How many lines to look through at a time when SQL alone cannot tell. */
-const LOOK_AGAIN = 500;
 
 const GET = { name: "svc_get", text: "SELECT doc FROM svc_docs WHERE tbl = $1 AND key = $2" };
 /** `$1` is a place; the answer has the hash of the record there, or null. */
@@ -47,6 +44,7 @@ export interface HeadVersion {
 
 export class PgReader {
   private readonly pool: SessionPool;
+  private readonly search = new RecordSearch((sql) => this.query(sql));
 
   constructor(url: string) {
     this.pool = new SessionPool({
@@ -79,12 +77,8 @@ export class PgReader {
     return Number(rows[0]!.n);
   }
 
-  async records(query: RecordQuery): Promise<string[]> {
-    if (query.q === undefined) return (await this.page(query, undefined)).map(({ line }) => line);
-    const like = likePattern(query.q);
-    if (like === undefined) return [];
-    if (like.exact) return (await this.page(query, like.pattern)).map(({ line }) => line);
-    return this.lookAgain(query, like.pattern);
+  records(query: RecordQuery): Promise<string[]> {
+    return this.search.records(query);
   }
 
   async head(): Promise<LedgerState> {
@@ -104,30 +98,6 @@ export class PgReader {
   /** A read that hangs does not hold this up for longer than it may take. */
   close(): Promise<void> {
     return this.pool.close();
-  }
-
-  /** Takes candidates page by page and keeps those that do contain the text. */
-  private async lookAgain(query: RecordQuery, pattern: string): Promise<string[]> {
-    const found: string[] = [];
-    const rest = { ...query, limit: LOOK_AGAIN };
-    for (;;) {
-      const page = await this.page(rest, pattern);
-      for (const { line } of page) {
-        if (found.length < query.limit && matchesRecord(query, line)) found.push(line);
-      }
-      const last = page.at(-1);
-      if (last === undefined || page.length < LOOK_AGAIN || found.length >= query.limit) return found;
-      if (query.order === "desc") rest.to = Number(last.seq) - 1;
-      else rest.from = Number(last.seq) + 1;
-    }
-  }
-
-  private async page(
-    query: RecordQuery,
-    pattern: string | undefined,
-  ): Promise<{ seq: string; line: string }[]> {
-    const sql = recordsSql(query, pattern);
-    return sql === undefined ? [] : this.query(sql);
   }
 
   private async query<R extends pg.QueryResultRow>(sql: Sql): Promise<R[]> {

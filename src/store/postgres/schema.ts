@@ -5,6 +5,7 @@
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
 import { failure, sqlState } from "./failures.ts";
+import { STRETCH } from "./queries.ts";
 
 /** Any number, as long as all of us take the same. */
 const MIGRATION_LOCK = 7_370_017;
@@ -113,6 +114,36 @@ const MIGRATIONS: readonly string[] = [
   UPDATE svc_docs SET tenant = NULL WHERE tbl IN ('runs', 'approvals', 'captures') AND doc LIKE '%"tenant":"%';
   CREATE INDEX svc_docs_tenant ON svc_docs (tbl, tenant, sort, key) WHERE tenant <> '';
   `,
+  // In which stretches of the chain a tenant has records: an index over the records would cost each of them, this costs a row
+  // a stretch. The line says whose it is, as JSON spells it: a quote inside a text is escaped, and only "tool" and "ts_ms" may
+  // come behind. So this holds for a server of the version before, too, which is why its role may write here. The row of no
+  // tenant says from which stretch on it holds.
+  `
+  LOCK TABLE svc_ledger IN SHARE ROW EXCLUSIVE MODE;
+  CREATE TABLE svc_tenants (
+    tenant text COLLATE "C" NOT NULL,
+    stretch bigint NOT NULL,
+    PRIMARY KEY (tenant, stretch)
+  );
+  INSERT INTO svc_tenants SELECT '', (records + ${STRETCH} - 1) / ${STRETCH} FROM svc_head;
+  DO $$ DECLARE role text; BEGIN
+    FOR role IN SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+      FROM pg_class, aclexplode(relacl) a WHERE oid = 'svc_ledger'::regclass AND a.privilege_type = 'INSERT'
+    LOOP EXECUTE 'GRANT SELECT, INSERT ON svc_tenants TO ' || role; END LOOP;
+  END $$;
+  CREATE FUNCTION svc_note_tenants() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  BEGIN
+    INSERT INTO svc_tenants
+      SELECT DISTINCT split_part(split_part(split_part(line, ',"tenant":', 2), ',"tool":', 1), ',"ts_ms":', 1),
+        seq / ${STRETCH}
+      FROM fresh WHERE strpos(line, ',"tenant":') > 0
+      ON CONFLICT DO NOTHING;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER svc_ledger_tenants AFTER INSERT ON svc_ledger REFERENCING NEW TABLE AS fresh
+    FOR EACH STATEMENT EXECUTE FUNCTION svc_note_tenants();
+  ALTER TABLE svc_ledger ENABLE ALWAYS TRIGGER svc_ledger_tenants;
+  `,
 ];
 
 const SCHEMA_VERSION = MIGRATIONS.length;
@@ -123,6 +154,7 @@ const RIGHTS: Record<string, readonly string[]> = {
   svc_docs: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   svc_times: ["SELECT", "INSERT", "UPDATE"],
   svc_head: ["SELECT", "UPDATE"],
+  svc_tenants: ["SELECT", "INSERT"],
 };
 
 /**
@@ -200,7 +232,7 @@ function migrationFailure(error: unknown): SvcError {
   if (state === "42P07" || state === "42710" || state === "42723") {
     return new SvcError(
       "invalid",
-      "the database already has something called svc_ledger, svc_docs, svc_times or svc_head that svc did not make; use another database or schema",
+      "the database already has something called svc_ledger, svc_docs, svc_times, svc_tenants or svc_head that svc did not make; use another database or schema",
     );
   }
   return failure(error);

@@ -12,7 +12,7 @@ import { closeDatabase, type Database, openDatabase } from "../logged/connection
 import { parseJournal } from "../logged/parse.ts";
 import type { Jobs } from "../logged/side-thread.ts";
 import type { JournalRow } from "./connections.ts";
-import { checkpointPath, databasePath } from "./paths.ts";
+import { databasePath, sqliteCheckpointPath } from "./paths.ts";
 
 /** Frames of the write-ahead log above which writers are held for a moment, so that it can start over. */
 const RESTART_FRAMES = 4_000;
@@ -21,7 +21,7 @@ const DELETE_ROWS = 8;
 
 /** `wait_ms`: how long a job may stand and wait for a lock, which it may do where it has a thread of its own. */
 export function sqliteJobs(folder: string, wait_ms: number = LIMITS.store_deadline_ms): Jobs {
-  const state = openCheckpointWriter(checkpointPath(folder));
+  const state = openCheckpointWriter(sqliteCheckpointPath(folder));
   const ledger = openDatabase(databasePath(folder), {
     synchronous: "NORMAL",
     wait_ms,

@@ -2,4 +2,4 @@
 import { join } from "node:path";
 
 export const databasePath = (folder: string): string => join(folder, "svc.db");
-export const checkpointPath = (folder: string): string => join(folder, "svc.checkpoint");
+export const sqliteCheckpointPath = (folder: string): string => join(folder, "svc.checkpoint");

@@ -5,7 +5,7 @@ import { makeFolder } from "../logged/disk.ts";
 import { threadHelper } from "../logged/side-thread.ts";
 import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
 import { SqliteLog } from "./log.ts";
-import { checkpointPath, databasePath } from "./paths.ts";
+import { databasePath, sqliteCheckpointPath } from "./paths.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
@@ -20,7 +20,7 @@ export async function openSqliteStore(
   return LoggedStore.open({
     ...parts,
     folder,
-    checkpoint_path: checkpointPath(folder),
+    checkpoint_path: sqliteCheckpointPath(folder),
     warn,
     makeLog: () => new SqliteLog({ disk, folder, path: databasePath(folder), helper, warn }),
   });

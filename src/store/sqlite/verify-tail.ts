@@ -3,7 +3,7 @@
  * of the journal, and the row that says where both end. O(tail), whatever the ledger's length.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import type { Head } from "../../ledger/record.ts";
+import type { Head, LedgerRecord } from "../../ledger/record.ts";
 import type { LineInfo, UnitBlock } from "../logged/block.ts";
 import type { Base } from "../logged/checkpoint.ts";
 import { verifyLine } from "../logged/line.ts";
@@ -66,8 +66,8 @@ export function ledgerUnit(reader: LedgerStatements, at: { head: Head; size: num
     const rows = reader.ledger(records, 1_000);
     for (const row of rows) {
       const length = Buffer.byteLength(row.line) + 1;
-      const { ts_ms, event, actor, run_id, tool } = JSON.parse(row.line) as LineInfo;
-      lines.push({ length, ts_ms, event, actor, run_id, tool });
+      const { ts_ms, event, actor, run_id, tool, tenant } = JSON.parse(row.line) as LedgerRecord;
+      lines.push({ length, ts_ms, event, actor, run_id, tool, tenant });
       size += length;
       hash = row.hash;
       records = row.seq + 1;

@@ -3,7 +3,11 @@
  * each call that the executable would make in its model's turns.
  */
 import type { GovernedSession } from "../../../src/adapters/claude-agent-sdk.ts";
-import type { ScriptedModel } from "./mastra.ts";
+
+/** Plays the model: which call comes next, or what it says in the end. */
+export interface ScriptedModel {
+  next(told: unknown): { tool: string; args: unknown } | { text: string };
+}
 
 type Work = (args: Record<string, unknown>) => Promise<{ content: unknown }>;
 interface Server {

@@ -8,12 +8,12 @@ import { tempDir } from "../../support/tmp.ts";
 
 /**
  * Puts what stands for the reader's own model where the program finds it, and a module of this folder in the place of a
- * package that cannot be installed here.
+ * package that is not to be run. `installed` has the packages that the program imports.
  */
 export async function runGuide(
   name: string,
   model: unknown,
-  stand_ins: Record<string, string> = {},
+  { installed = ROOT, stand_ins = {} }: { installed?: string; stand_ins?: Record<string, string> } = {},
 ): Promise<{ printed: string; shown: string }> {
   const page = readFileSync(join(ROOT, "docs/guides/frameworks", `${name}.md`), "utf8");
   const folder = tempDir("guide");
@@ -31,7 +31,7 @@ export async function runGuide(
   );
   writeFileSync(join(folder, "agent.ts"), standing);
   writeFileSync(join(folder, "model.ts"), "export const { model } = globalThis;\n");
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  symlinkSync(join(installed, "node_modules"), join(folder, "node_modules"));
   const lines: string[] = [];
   const log = vi.spyOn(console, "log").mockImplementation((...words) => void lines.push(words.join(" ")));
   const home = process.cwd();

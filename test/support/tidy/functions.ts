@@ -8,6 +8,7 @@ export interface FunctionSpan {
   readonly header: string;
   readonly line: number;
   readonly lines: number;
+  readonly parameters: number;
 }
 
 const BLOCK_WORDS = new Set(["if", "for", "while", "switch", "catch", "with"]);
@@ -18,41 +19,63 @@ const OPENING: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{"
 /** All functions in code whose comments and strings are blanked (see readSource). */
 export function functionsIn(code: string): FunctionSpan[] {
   const spans: FunctionSpan[] = [];
-  const open: { at: number; isFunction: boolean; line: number }[] = [];
+  const open: { at: number; close: number | undefined; line: number }[] = [];
   let line = 1;
   for (let at = 0; at < code.length; at++) {
     const c = code[at];
     if (c === "\n") line++;
-    else if (c === "{") open.push({ at, isFunction: opensFunction(code, at), line });
+    else if (c === "{") open.push({ at, close: parametersEnd(code, at), line });
     else if (c === "}") {
       const start = open.pop();
-      if (start?.isFunction) {
-        const header = code.slice(code.lastIndexOf("\n", start.at) + 1, start.at).trim();
-        spans.push({ header, line: start.line, lines: line - start.line + 1 });
-      }
+      if (start?.close === undefined) continue;
+      const header = code.slice(code.lastIndexOf("\n", start.at) + 1, start.at).trim();
+      const parameters = countParameters(code, start.close);
+      spans.push({ header, line: start.line, lines: line - start.line + 1, parameters });
     }
   }
   return spans;
 }
 
-function opensFunction(code: string, brace: number): boolean {
-  let at = skipSpaceBack(code, brace - 1);
-  if (code.slice(at - 1, at + 1) === "=>") return true;
-  if (code[at] === ")") return isParameterList(code, at);
+/** Where the parameter list of the function ends that the brace opens; -1 where it has none, undefined for no function. */
+function parametersEnd(code: string, brace: number): number | undefined {
+  const last = skipSpaceBack(code, brace - 1);
+  const arrow = code.slice(last - 1, last + 1) === "=>";
+  const body = arrow ? last - 1 : brace;
+  let at = skipSpaceBack(code, body - 1);
+  if (code[at] === ")" && (arrow || isParameterList(code, at))) return at;
+  if (code[at] === ")" && !arrow) return undefined;
+  const none = arrow ? -1 : undefined;
   // Walk back over what may be a return type, to the colon before it.
   while (at >= 0) {
     const c = code[at]!;
     if (c === ":") {
       const before = skipSpaceBack(code, at - 1);
-      const type = code.slice(at + 1, brace);
-      return code[before] === ")" && !NOT_A_TYPE.test(type) && isParameterList(code, before);
+      const type = code.slice(at + 1, body);
+      return code[before] === ")" && !NOT_A_TYPE.test(type) && isParameterList(code, before) ? before : none;
     }
     if (c === ">" && code[at - 1] === "=") at -= 2;
     else if (c in OPENING) at = matchBack(code, at) - 1;
     else if (/[\w$.|&?"'\s]/.test(c)) at--;
-    else return false;
+    else return none;
   }
-  return false;
+  return none;
+}
+
+/** The commas between the parameters, none that stands inside one of them. */
+function countParameters(code: string, close: number): number {
+  if (close < 0) return 0;
+  let count = 0;
+  let begun = false;
+  for (let at = close - 1; code[at] !== "("; at--) {
+    const c = code[at]!;
+    if (c === ",") begun = false;
+    else if (!/\s/.test(c)) {
+      if (!begun) count++;
+      begun = true;
+      if (c in OPENING && !(c === ">" && code[at - 1] === "=")) at = matchBack(code, at);
+    }
+  }
+  return count;
 }
 
 /** Not the condition of an `if` or a loop. */

@@ -7,7 +7,7 @@ import type { RunDoc } from "../../../model/run.ts";
 import { allRows } from "../../../port/pages.ts";
 import { needsUndo } from "../../../rollback/classify.ts";
 import { hasConsent } from "../../../rollback/consent.ts";
-import { placeOf } from "../../../rollback/in-order.ts";
+import { ledgerPlace } from "../../../rollback/in-order.ts";
 import { type Loaded, loadForRollback } from "../../../rollback/load.ts";
 import { type Lookout, readStates } from "../../../rollback/look.ts";
 import { type CompensateAction, planTogether } from "../../../rollback/plan.ts";
@@ -87,12 +87,12 @@ export async function newestToUndo(
 ): Promise<number | null> {
   for await (const { doc } of allRows(core.store, "steps", { owner: run.run_id, order: "desc", page: 100 })) {
     if (doc.step < down_to) return null;
-    if (needsUndo(doc) || (doc.compensated_seq ?? -1) >= since_seq) return placeOf(doc);
+    if (needsUndo(doc) || (doc.compensated_seq ?? -1) >= since_seq) return ledgerPlace(doc);
   }
   return null;
 }
 
-export const factsOf = ({ run_id, actor, tenant }: RunDoc) => ({ run_id, actor, tenant });
+export const runLabels = ({ run_id, actor, tenant }: RunDoc) => ({ run_id, actor, tenant });
 
 /**
  * What rolling these runs back as one would do with each. With a lookout, what is there now, and will be after each
@@ -124,7 +124,7 @@ export async function foretell(
   return runs.map(({ run }) => {
     const { run_id } = run;
     const plan = plans.get(run_id) ?? { run_id, actions: [], fully_reversible: false };
-    const told = foretold(factsOf(run), plan, rollback, (step) => consented.has(stepKey(run_id, step)));
+    const told = foretold(runLabels(run), plan, rollback, (step) => consented.has(stepKey(run_id, step)));
     return { ...told, error: broken.get(run_id) ?? null };
   });
 }

@@ -12,7 +12,7 @@ import { acquireLease, LostLease } from "../../../rollback/lease.ts";
 import type { App } from "../../app.ts";
 import { type RunContainment, undoneIn } from "./report.ts";
 import type { RunInScope } from "./scope.ts";
-import { factsOf, foretell, newestToUndo } from "./survey.ts";
+import { foretell, newestToUndo, runLabels } from "./survey.ts";
 
 interface UndoControl {
   /** Aborts when the containment was taken over. */
@@ -76,7 +76,7 @@ async function undoRun(
       stop: background.signal,
       authorised: control.authorised,
     });
-    return undoneIn(factsOf(run), report, await toolsOf(core, run));
+    return undoneIn(runLabels(run), report, await toolsOf(core, run));
   } catch (error) {
     control.mayGoOn();
     if (error instanceof SvcError && error.code === "unavailable") throw error;

@@ -10,7 +10,7 @@ import { dropLease, type Lease, needOfLease, renewLease } from "../../../engine/
 import { runBundle } from "../../../evidence/bundle.ts";
 import { writeOutFile } from "../../../evidence/out-file.ts";
 import { forbidden, messageOf, SvcError } from "../../../kernel/errors.ts";
-import { plural } from "../../../kernel/plural.ts";
+import { plural } from "../../../kernel/words.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
 import { localId, type Principal, stillHolds, type Today } from "../../../model/roles.ts";
 import type { ContainedKey, ContainmentDoc } from "../../../port/docs.ts";

@@ -5,7 +5,7 @@
 import { authoritiesFor } from "../../../engine/approvals/authority.ts";
 import { policyCall } from "../../../engine/gather.ts";
 import { coveringGrant, type GrantInHand } from "../../../engine/grants/coverage.ts";
-import { assertWithin, type Giver } from "../../../engine/grants/give.ts";
+import { assertMayGive, type Giver } from "../../../engine/grants/give.ts";
 import { globMatches } from "../../../kernel/glob.ts";
 import type { GrantDoc, GrantTerms } from "../../../model/grant.ts";
 import { evaluatePolicy } from "../../../model/policy/evaluate.ts";
@@ -43,7 +43,7 @@ export async function grantPreview(
   terms: GrantTerms,
   signal: AbortSignal,
 ): Promise<GrantPreview> {
-  assertWithin(app.core, giver, terms);
+  assertMayGive(app.core, giver, terms);
   const calls = await lastCalls(app);
   const covered: CoveredCall[] = [];
   const asked = new Set<string>();

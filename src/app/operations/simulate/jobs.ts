@@ -56,7 +56,7 @@ export async function simulateHistory(
   const since_ms =
     input.since === undefined ? now - parseDuration(SIMULATION_PERIOD) : parseSince(input.since, now);
   const history = capturedPages(app.core.store, { run_id: input.run_id, since_ms, until_ms: now }, now);
-  return runJob(app, { kind: "simulate" }, input.policy, history, signal);
+  return runJob(app, { task: { kind: "simulate" }, policy: input.policy, history }, signal);
 }
 
 export async function replayRun(
@@ -71,7 +71,8 @@ export async function replayRun(
   const history = capturedPages(app.core.store, { run_id, until_ms: now }, now);
   const first = await history.next();
   if (first.done) throw notFound(noCaptures(app, run_id));
-  return runJob(app, { kind: "replay", run_id, changes }, input.policy, after(first.value, history), signal);
+  const task = { kind: "replay" as const, run_id, changes };
+  return runJob(app, { task, policy: input.policy, history: after(first.value, history) }, signal);
 }
 
 function noCaptures(app: App, run_id: string): string {
@@ -96,7 +97,8 @@ export async function speculatePlans(
     plans.flatMap(({ calls }) => calls.map(({ tool }) => tool)),
     actor,
   );
-  return runJob(app, { kind: "speculate", plans, actor }, policy, nothing(), signal, held);
+  const task = { kind: "speculate" as const, plans, actor };
+  return runJob(app, { task, policy, history: nothing(), held }, signal);
 }
 
 /** The grants in force for an actor's calls of these tools. */
@@ -168,13 +170,17 @@ export function comparePolicies(
 /** One for the process: however many ask, simulations take no more of the machine than this allows. */
 const host = new SandboxHost();
 
+interface Wanted {
+  task: SandboxTask;
+  policy: PolicyText | null;
+  history: AsyncIterable<PastCall[]>;
+  held?: HeldGrants;
+}
+
 async function runJob<T>(
   app: App,
-  task: SandboxTask,
-  policy: PolicyText | null,
-  history: AsyncIterable<PastCall[]>,
+  { task, policy, history, held = NO_GRANTS }: Wanted,
   signal?: AbortSignal,
-  held: HeldGrants = NO_GRANTS,
 ): Promise<JsonText<T>> {
   const { core, background } = app;
   const { manifests, policy: active } = core.rules();

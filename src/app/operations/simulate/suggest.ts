@@ -1,6 +1,8 @@
 /** Drafting a policy from the captured history, and trying the draft on that same history before it is shown. */
+
 import { capturedPages } from "../../../capture/read.ts";
 import { notFound } from "../../../kernel/errors.ts";
+import { plural } from "../../../kernel/words.ts";
 import type { ApprovalDoc } from "../../../model/approval.ts";
 import type { PolicyDoc } from "../../../model/policy/schema.ts";
 import { didYouMean } from "../../../model/problems.ts";
@@ -9,7 +11,6 @@ import type { Store } from "../../../port/store.ts";
 import type { SimulationReport } from "../../../sandbox/simulate.ts";
 import {
   type AskedApprovals,
-  counted,
   draftPolicy,
   type PolicyDraft,
   type Suggestion,
@@ -145,15 +146,15 @@ function headLines(
   const whose = actor === undefined ? "" : ` of ${actor}`;
   return [
     `DRAFT by svc policy suggest, ${day(now)}: for a person to read and change before it is put in force.`,
-    `Drawn from ${counted(observed.calls, "captured call")}${whose} in ${counted(observed.runs.size, "run")} since ${day(since_ms)}; the first is of ${first}.`,
+    `Drawn from ${plural(observed.calls, "captured call")}${whose} in ${plural(observed.runs.size, "run")} since ${day(since_ms)}; the first is of ${first}.`,
     "It keeps the policy in force and adds to it. Above each line stands what it rests on.",
     "",
-    `Simulated on the same history (${counted(calls, "call")} in ${counted(runs, "run")}): nothing that ran well is newly blocked${refused_anyway === 0 ? "" : " by what it adds"}.`,
+    `Simulated on the same history (${plural(calls, "call")} in ${plural(runs, "run")}): nothing that ran well is newly blocked${refused_anyway === 0 ? "" : " by what it adds"}.`,
     `  ${unchanged} unchanged, ${newly_needs_approval} newly need approval, ${newly_allowed} newly allowed`,
     ...(refused_anyway === 0
       ? []
       : [
-          `  ${counted(refused_anyway, "call")} would be blocked by the rules in force today, without this draft, too`,
+          `  ${plural(refused_anyway, "call")} would be blocked by the rules in force today, without this draft, too`,
         ]),
     ...left_out.map(
       ({ entry, evidence }) => `  left out, since it would have blocked: ${entry.id} (${evidence})`,

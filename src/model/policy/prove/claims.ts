@@ -60,7 +60,7 @@ function checkClaim(policy: Policy, claim: ClaimDoc, { labels, now_ms, budget }:
     );
     all = classes.length;
     for (const tools of classes) {
-      const found = violation(policy, entries, claim, tools, now_ms, budget);
+      const found = violation({ policy, entries, claim, now_ms }, tools, budget);
       if (found !== null && "call" in found) {
         const { action, rules } = judge(policy, found);
         const input = exampleOf(found, isTimed(policy));
@@ -87,12 +87,16 @@ interface Part {
   literals: Literal[];
 }
 
+interface Question {
+  policy: Policy;
+  entries: readonly Entry[];
+  claim: ClaimDoc;
+  now_ms: number;
+}
+
 function violation(
-  policy: Policy,
-  entries: readonly Entry[],
-  claim: ClaimDoc,
+  { policy, entries, claim, now_ms }: Question,
   tools: ToolClass,
-  now_ms: number,
   budget: SearchBudget,
 ): Concrete | { doubt: string } | null {
   const concerned = concerning(tools.tool);

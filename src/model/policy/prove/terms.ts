@@ -1,6 +1,6 @@
 /** Whether one set of approval terms asks for more than another, or for something else. */
 import { showDuration } from "../../../kernel/duration.ts";
-import { plural } from "../../../kernel/plural.ts";
+import { plural } from "../../../kernel/words.ts";
 import type { ApprovalNeed, MergedApproval } from "../approvals.ts";
 import type { Policy } from "../compile.ts";
 

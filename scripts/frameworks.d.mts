@@ -1,0 +1,2 @@
+export function ensureFrameworks(): Promise<string>;
+export function newerNode(): Promise<string>;

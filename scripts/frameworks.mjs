@@ -1,0 +1,57 @@
+/**
+ * The agent frameworks that the adapters' tests run: those that want a newer Node, and an executable of hundreds of
+ * megabytes, are no dependencies of ours. They are installed beside those tests when one of them is run.
+ */
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { npm, ROOT } from "./ensure.mjs";
+
+const FOLDER = join(ROOT, "test", "adapters", "frameworks");
+const STAMP = join(FOLDER, "node_modules", ".svc-install-stamp");
+
+/** The folder that has them, installed as its lockfile says; throws with what a person can do where that fails. */
+export async function ensureFrameworks() {
+  const wanted = readFileSync(join(FOLDER, "package-lock.json"), "utf8");
+  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return FOLDER;
+  console.error("svc: installing the agent frameworks for the tests that need them (800 MB)");
+  const problem = await install();
+  if (problem !== undefined) {
+    const by_hand = "npm ci --prefix test/adapters/frameworks";
+    throw new Error(
+      `This test needs the agent frameworks, which could not be installed. Run: ${by_hand}\n${problem}`,
+    );
+  }
+  writeFileSync(STAMP, wanted);
+  return FOLDER;
+}
+
+/** A Node that is new enough for the newest frameworks: this one, or the one that is installed with them. */
+export async function newerNode() {
+  if (Number(process.versions.node.split(".")[0]) >= 24) return process.execPath;
+  const path = join(
+    await ensureFrameworks(),
+    "node_modules",
+    `node-${process.platform}-${process.arch}`,
+    "bin",
+    "node",
+  );
+  if (existsSync(path)) return path;
+  throw new Error(
+    "This test needs Node 24 or newer: none is published for this machine, run the tests with one",
+  );
+}
+
+/** What npm complains of, where it fails. Engines are not ours to judge here: the tests say what runs. */
+function install() {
+  const [program, args] = npm("ci", "--prefer-offline", "--engine-strict=false", "--loglevel=error");
+  const child = spawn(program, args, { cwd: FOLDER, stdio: ["ignore", "ignore", "pipe"] });
+  let told = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    told += text;
+  });
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("close", (code) => resolve(code === 0 ? undefined : told.slice(0, 2_000)));
+  });
+}

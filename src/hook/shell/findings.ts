@@ -1,0 +1,144 @@
+/**
+ * What was found of a shell command so far: what it does, and what its words touch that they may not, seen from the
+ * folder that the script has gone to.
+ */
+import { resolve } from "node:path";
+import { type Guard, namesSecrets } from "../guard.ts";
+import { withHome } from "../homes.ts";
+import {
+  GIT_REWRITES,
+  GIT_UNINDEXED,
+  OTHER_SVC,
+  READS_TREES,
+  RECURSIVE,
+  REWRITES,
+  SEARCHES_ALL,
+  SEARCHES_TREES,
+  type ShellClass,
+  SOCKETS,
+  TREES,
+} from "./programs.ts";
+import { filesIn, pathPieces, type WordRole } from "./roles.ts";
+import { namesDecision } from "./svc-command.ts";
+import type { Known, Word } from "./words.ts";
+
+export interface Place {
+  cwd: string;
+  home: string;
+}
+
+export class Findings {
+  readonly classes: ShellClass[] = [];
+  /** Why it is refused whatever the classes. */
+  readonly touches = new Set<string>();
+  /** The variables whose values are known. */
+  readonly known: Known;
+  cwd: string;
+  private readonly home: string;
+  private readonly guard: Guard;
+
+  constructor({ cwd, home }: Place, guard: Guard) {
+    this.cwd = cwd;
+    this.home = home;
+    this.guard = guard;
+    this.known = new Map([
+      ["HOME", home],
+      ["PWD", cwd],
+    ]);
+  }
+
+  note(why: string | null): void {
+    if (why !== null) this.touches.add(why);
+  }
+
+  /** The word, and each part of it that could be a path. */
+  touched(text: string, reach = false, glob = false): void {
+    if (text === "") return;
+    for (const piece of pathPieces(text)) this.note(this.guard.path(piece, this.cwd, reach));
+    if (glob)
+      for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) {
+        const { why, maybe } = this.guard.glob(piece, this.cwd);
+        this.note(why);
+        if (maybe) this.classes.push("unknown");
+      }
+    if (/^(?:https?|file):|:\d{2,5}\b/i.test(text)) this.note(this.guard.text(text));
+  }
+
+  /** The words a program is given. */
+  given(name: string, words: readonly Word[], roles: readonly WordRole[]): void {
+    const texts = words.map(({ text }) => text);
+    const chosen = texts.some((text) => /^-i?(?:name|path|regex)$/.test(text));
+    const reach = TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
+    const rewrites =
+      REWRITES.test(name) ||
+      (name === "git" && GIT_REWRITES.test(texts.find((text) => !text.startsWith("-")) ?? ""));
+    const files: string[] = [];
+    const said: string[] = [];
+    words.forEach(({ text, glob }, at) => {
+      const role = roles[at]!;
+      if (role === "text") return;
+      if (!OTHER_SVC.test(name) || /\s/.test(text)) said.push(text);
+      this.looked(text, role);
+      if (role !== "plain") return;
+      if (!text.startsWith("-")) files.push(text);
+      this.touched(text, reach || (rewrites && !this.isWhole(text)), glob);
+    });
+    this.decides(said.join(" "));
+    if (SOCKETS.test(texts.join(" "))) this.classes.push("network");
+    // Which files that means, the program finds out by itself.
+    if (rewrites && files.some((text) => this.isWhole(text) || /^:|[*?[]/.test(text)))
+      this.classes.push("unknown");
+    if (this.readsProtected(name, texts, files)) this.classes.push("unknown");
+  }
+
+  /** A script, or words that are only printed: they name files in their own way. */
+  looked(text: string, role: WordRole): void {
+    for (const path of filesIn(text, role)) this.note(this.guard.path(path, this.cwd));
+  }
+
+  /** Lines that another program takes for its words, or for its own script. */
+  isFed(text: string): void {
+    this.decides(text);
+    for (const piece of pathPieces(text))
+      if (/^[.~]|\//.test(piece)) this.note(this.guard.path(piece, this.cwd));
+  }
+
+  decides(text: string): void {
+    if (namesDecision(text)) this.note("it names a deciding svc command");
+  }
+
+  /** The folder that the rest of the script stands in. */
+  moved([to]: readonly Word[]): void {
+    if (to === undefined) this.cwd = this.home;
+    else if (to.dynamic || to.glob || to.text === "-") this.classes.push("unknown");
+    else this.cwd = resolve(this.cwd, withHome(to.text, this.home, this.cwd) ?? "/");
+    this.known.set("PWD", this.cwd);
+  }
+
+  /** Whether what `find` lists has protected files among it. */
+  findsProtected(texts: readonly string[]): boolean {
+    const end = texts.findIndex((text) => /^[-(!]/.test(text));
+    const folders = end < 0 ? texts : texts.slice(0, end);
+    const names = texts.filter((_, at) => /^-i?name$/.test(texts[at - 1] ?? ""));
+    const chosen = names.length > 0 && !texts.some((text) => /^(?:!|-not|-o|-or|,)$/.test(text));
+    if (chosen && !names.some((name) => /^\*+$/.test(name) || namesSecrets(name))) return false;
+    return (folders.length === 0 ? ["."] : folders).some((one) => this.guard.holds(one, this.cwd, true));
+  }
+
+  /** The folder of the call, or one around it. */
+  private isWhole(text: string): boolean {
+    return `${this.cwd}/`.startsWith(`${resolve(this.cwd, text).replace(/\/$/, "")}/`);
+  }
+
+  /** A search through a folder shows what stands in each of its files. */
+  private readsProtected(name: string, texts: readonly string[], files: readonly string[]): boolean {
+    if (name === "git" && texts.some((text) => GIT_UNINDEXED.test(text))) {
+      const looked = [...files.slice(1), ...(files.length > 2 ? [] : ["."])];
+      return looked.some((one) => this.guard.holds(one, this.cwd, true));
+    }
+    const searches = SEARCHES_TREES.test(name);
+    if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE.test(text)))) return false;
+    const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
+    return (files.length === 0 ? ["."] : files).some((one) => this.guard.holds(one, this.cwd, hidden));
+  }
+}
