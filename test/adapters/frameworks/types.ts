@@ -1,6 +1,8 @@
 /** The types that the package ships, against those of the frameworks: checked by the compiler, never run. */
+import type { Options } from "@anthropic-ai/claude-agent-sdk";
 import { createTool } from "@mastra/core/tools";
 import { z } from "zod";
+import * as claude from "../../../dist/adapters/claude-agent-sdk.js";
 import * as mastra from "../../../dist/adapters/mastra.js";
 import type { Run } from "../../../dist/index.js";
 
@@ -17,3 +19,5 @@ const plain = createTool(definition);
 export const governed: typeof plain = createTool(mastra.governedTool(run, definition));
 // @ts-expect-error what the tool takes is still known
 export const wrong: Parameters<NonNullable<typeof governed.execute>>[0] = { n: "1" };
+
+export const session: Options = { ...claude.govern(run), allowedTools: [] };
