@@ -13,7 +13,7 @@ import {
   JOURNAL_FORMAT,
   type JournalItem,
   type Synced,
-  type Told,
+  type ToldSoFar,
 } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull } from "../logged/connection.ts";
@@ -161,7 +161,7 @@ export class FilesLog implements Log {
     return loaded;
   }
 
-  async write(units: readonly CommittedUnit[], told: Told, leave: () => void): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled> {
     const { disk } = this.parts;
     const before = this.cursor!;
     const tip = { size: before.ledger_size, crc: before.crc };

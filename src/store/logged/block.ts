@@ -92,7 +92,7 @@ export const JOURNAL_FORMAT = 2;
 export const CHANGES_SINCE = 2;
 
 /** What the journal has said of a document so far; undefined where nothing. */
-export type Told = (table: TableName, key: string) => Slot | null | undefined;
+export type ToldSoFar = (table: TableName, key: string) => Slot | null | undefined;
 
 export const CRC_PREFIX = '{"crc":"';
 /** Where in its line the part begins that a seal's checksum covers. */
@@ -132,7 +132,7 @@ export function encodeBatch(
   committed: readonly CommittedUnit[],
   tip: JournalTip,
   synced?: Synced,
-  told?: Told,
+  told?: ToldSoFar,
 ): EncodedBatch {
   const units: UnitBlock[] = [];
   let { size, crc } = tip;
@@ -193,7 +193,7 @@ export function encodeBatch(
 }
 
 /** What became of a document that the journal will have told before this change; undefined where it is told whole. */
-function changeOf({ table, key, doc, before }: DocChange, told: Told): string | undefined {
+function changeOf({ table, key, doc, before }: DocChange, told: ToldSoFar): string | undefined {
   const slot = before === undefined ? told(table, key) : null;
   const known = before === undefined ? slot && docOf(slot) : before.doc;
   return known && doc ? changedText(table, known, doc) : undefined;

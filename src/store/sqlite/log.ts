@@ -7,7 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch, type Told } from "../logged/block.ts";
+import { encodeBatch, type ToldSoFar } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
@@ -143,7 +143,7 @@ export class SqliteLog implements Log {
     }
   }
 
-  async write(units: readonly CommittedUnit[], told: Told, leave: () => void): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled> {
     const open = this.holding();
     const { n, generation, size, crc } = this.at;
     const batch = encodeBatch(units, { size, crc }, undefined, told);
