@@ -24,5 +24,6 @@ export const beyondAdapters = section("beyond", "7.1 Adapters", {
   "beyond.adapter.streaming": [22, "a streamed answer and a tool that yields work as without the adapter"],
   "beyond.adapter.threads": [22, "`threadRun(svc, thread_id, options)` gives the run of a thread, opened before or not"],
   "beyond.adapter.guide": [22, "each framework's guide has the shortest whole program, which runs as it stands"],
+  "beyond.adapter.newest": [22, "each adapter works with the newest release of its framework under a newer Node"],
   "beyond.adapter.undo": [22, "the undo of a whole thread is one call"],
 });
