@@ -147,8 +147,11 @@ async function perSecond(decision: Decision): Promise<number> {
 /** Those that can be had here, by what they are called in the table. */
 export async function installedEngines(folder: string): Promise<Record<string, () => Promise<number>>> {
   const versions = new Map(Object.values(ENGINES).map((engine) => [engine.package, engine.version]));
-  const folders = new Map<string, string | null>();
-  for (const [name, version] of versions) folders.set(name, await installed(folder, name, version));
+  const folders = new Map(
+    await Promise.all(
+      [...versions].map(async ([name, version]) => [name, await installed(folder, name, version)] as const),
+    ),
+  );
   const engines: Record<string, () => Promise<number>> = {};
   for (const [name, engine] of Object.entries(ENGINES)) {
     const own = folders.get(engine.package);

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 /** Alone, npm waits five minutes for each answer of a registry and asks three times. */
-const ANSWER_MS = 20_000;
+const ANSWER_MS = 10_000;
 const INSTALL_MS = 90_000;
 const OPTIONS = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--fetch-retries=1"];
 
@@ -21,7 +21,7 @@ export async function installed(folder: string, name: string, version: string): 
       (error, _stdout, stderr) => {
         if (error === null) resolve(null);
         else if (error.killed) resolve(`npm was not done after ${INSTALL_MS / 1_000} s`);
-        else resolve(stderr.trim().split("\n")[0] || error.message);
+        else resolve(/^npm error (?!code|errno)(.*)$/m.exec(stderr)?.[1] ?? error.message);
       },
     );
   });
