@@ -193,6 +193,7 @@ describe("the Kubernetes example", () => {
       "Deployment",
       "Service",
       "PodDisruptionBudget",
+      "NetworkPolicy",
       "Ingress",
     ]);
     const [deployment] = kind("Deployment");
@@ -200,6 +201,7 @@ describe("the Kubernetes example", () => {
     expect(deployment!.spec.selector.matchLabels).toEqual(labels);
     expect(kind("Service")[0]!.spec.selector).toEqual(labels);
     expect(kind("PodDisruptionBudget")[0]!.spec.selector.matchLabels).toEqual(labels);
+    expect(kind("NetworkPolicy")[0]!.spec.podSelector.matchLabels).toEqual(labels);
   });
 
   it("is accepted by the schema of each kind", () => {
@@ -230,6 +232,8 @@ describe("the Kubernetes example", () => {
       allowPrivilegeEscalation: false,
     });
     expect(pod.securityContext.runAsNonRoot).toBe(true);
+    expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
+    expect(container.resources).toMatchObject({ requests: { memory: "256Mi" }, limits: { memory: "512Mi" } });
     const mounts = container.volumeMounts.map(({ name }: { name: string }) => name);
     expect(pod.volumes.map(({ name }: { name: string }) => name).sort()).toEqual(mounts.sort());
   });
@@ -271,6 +275,20 @@ describe("the Helm chart", () => {
     expect(accepts({ ...values(), replica: 3 })).toBe(false);
   });
 
+  it("says what the Kubernetes example says, where it takes no values", () => {
+    const lines = (text: string) =>
+      text
+        .split("\n")
+        .map((line) => line.trim())
+        .filter((line) => line !== "" && !line.startsWith("#") && !line.includes("{{"));
+    const example = new Set(lines(read("kubernetes/svc.yaml")));
+    for (const name of ["config", "deployment", "disruption", "service"])
+      expect(lines(read(`helm/templates/${name}.yaml`)).filter((line) => !example.has(line))).toEqual([]);
+    const pod = lines(read("helm/templates/deployment.yaml"));
+    for (const wall of ["enableServiceLinks: false", "runAsNonRoot: true", "readOnlyRootFilesystem: true"])
+      expect(pod).toContain(wall);
+  });
+
   it("closes what it opens, and carries the package's version", () => {
     for (const text of templates()) {
       expect(text.match(/\{\{-? ?(?:if|with|range|define) /g)?.length ?? 0).toBe(
@@ -297,7 +315,10 @@ describe("the Helm chart", () => {
   it("passes helm's own linter and the schema of each kind it renders, where there is a helm", () => {
     if (spawnSync("helm", ["version"]).status !== 0) return;
     const chart = join(ROOT, "deploy/helm");
-    const all = ["--set", "ingress.enabled=true,signing=true,ingress.tlsSecret=certificate"];
+    const all = [
+      "--set",
+      "ingress.enabled=true,signing=true,ingress.tlsSecret=certificate,image.pullSecrets[0].name=r,pod.priorityClassName=high",
+    ];
     execFileSync("helm", ["lint", "--strict", chart, ...all], { encoding: "utf8" });
     const rendered = execFileSync("helm", ["template", "svc", chart, ...all], { encoding: "utf8" });
     const made = parseAllDocuments(rendered).map((document) => document.toJS() as Resource);

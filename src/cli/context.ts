@@ -31,6 +31,13 @@ export type Register = (program: Command, context: Context) => void;
 
 export const NEEDS_DATA =
   "this command needs the data themselves: run it on the server's machine, with -d <dir>";
+const NEEDS_FILES = "this command works on files of this machine: leave out --server";
+/** What looks at files and at no data: by the words of the command. */
+const ON_FILES = new Set(["init", "validate", "policy check", "policy test", "config show", "config check"]);
+
+/** Why the command takes no server. */
+export const needsThisMachine = (command: string): string =>
+  ON_FILES.has(command) ? NEEDS_FILES : NEEDS_DATA;
 
 const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
   ["-m, --manifests <path>", "tool manifests: a file, a folder or a URL"],

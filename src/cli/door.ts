@@ -93,12 +93,19 @@ interface Asked {
 }
 
 /** The server that the options or the environment name; null where the work is on local data. */
-export function serverAddress({ server, keyFile, local }: Asked, io: Io): ServerAddress | null {
+export function serverUrl({ server, local }: Omit<Asked, "keyFile">, io: Io): string | null {
   if (server !== undefined && local)
     throw invalid("--server: its data are there; leave out --data, --store, --manifests and --config");
   const url = server ?? (local ? undefined : io.env["SVC_SERVER"] || undefined);
-  if (url === undefined) return null;
-  if (!/^https?:\/\/[^/]/.test(url)) throw invalid("--server: must be a URL such as https://svc.example.com");
+  if (url !== undefined && !/^https?:\/\/[^/]/.test(url))
+    throw invalid("--server: must be a URL such as https://svc.example.com");
+  return url ?? null;
+}
+
+/** The same with the key for it. */
+export function serverAddress({ keyFile, ...asked }: Asked, io: Io): ServerAddress | null {
+  const url = serverUrl(asked, io);
+  if (url === null) return null;
   const key =
     keyFile === undefined
       ? io.env["SVC_TOKEN"]?.trim() || keptKey(io.env, url)

@@ -4,9 +4,9 @@ import { quiet } from "../config/settings.ts";
 import { invalid } from "../kernel/errors.ts";
 import { channelsSchema } from "../notify/channels/table.ts";
 import { openStore } from "../store/open.ts";
-import { type Context, type Flags, NEEDS_DATA } from "./context.ts";
+import { type Context, type Flags, NEEDS_DATA, needsThisMachine } from "./context.ts";
 import { doesWithoutStore, withFoundStore } from "./data-folder.ts";
-import { type Door, localDoor, remoteDoor, serverAddress } from "./door.ts";
+import { type Door, localDoor, remoteDoor, serverAddress, serverUrl } from "./door.ts";
 import type { Io } from "./io.ts";
 
 /** Options that name data on this machine. */
@@ -28,6 +28,8 @@ export function createContext(
 ): Omit<Context, "done"> {
   const settings = (flags: Flags = {}, own: readonly string[] = []) => {
     const given = before();
+    // Settings are those of this machine. That a variable names a server is meant for the commands that ask one.
+    if ((flags["server"] ?? given["server"]) !== undefined) throw invalid(needsThisMachine(called()));
     // An option of one command may share its name with a setting and mean something else.
     const chosen = Object.fromEntries([
       ...LOCAL_FLAGS.map((name) => [name, flags[name] ?? given[name]]),
@@ -37,15 +39,16 @@ export function createContext(
       loadSettings({ flags: chosen, env: io.env, cwd: io.cwd, schemas: CHANNEL_SCHEMAS }),
     );
   };
-  const server = (flags: Flags) => {
+  const asked = (flags: Flags) => {
     const given = before();
     const one = (name: string) => (flags[name] ?? given[name]) as string | undefined;
     const local = LOCAL_FLAGS.some((name) => one(name) !== undefined);
-    return serverAddress({ server: one("server"), keyFile: one("keyFile"), local }, io);
+    return { server: one("server"), keyFile: one("keyFile"), local };
   };
+  const isRemote = (flags: Flags) => serverUrl(asked(flags), io) !== null;
   const openDoor = async (flags: Flags, own?: readonly string[]): Promise<Door> => {
     const as = flags["as"] as string | undefined;
-    const address = server(flags);
+    const address = serverAddress(asked(flags), io);
     if (address === null) {
       const { openApp } = await import("../app/wiring/open-app.ts");
       const chosen = settings(flags, own);
@@ -67,13 +70,13 @@ export function createContext(
     }
   };
   const withData: Context["withData"] = (flags, work, own) => {
-    if (server(flags) !== null) throw invalid(NEEDS_DATA);
+    if (isRemote(flags)) throw invalid(NEEDS_DATA);
     return withDoor(flags, work, own);
   };
   return {
     io,
     settings,
-    isRemote: (flags) => server(flags) !== null,
+    isRemote,
     withDoor,
     withData,
     withApp: (flags, work, own) => withData(flags, (door) => work(door.local!), own),

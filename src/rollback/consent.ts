@@ -128,11 +128,17 @@ export function dropConsent({ core, tx, run, step }: StepAtHand): LedgerRecord[]
 }
 
 /** Why a request that could be decided or used ends here: a note, or null where its time is over. */
-function endOf(request: ApprovalDoc, now: number, { current_hash }: ConsentInput): string | null | undefined {
+function endOf(
+  request: ApprovalDoc,
+  now: number,
+  { current_hash, over }: ConsentInput,
+): string | null | undefined {
   if (isPast(request, now)) return null;
   const { before_hash } = request.internal;
   const speaks = OPEN_APPROVAL.has(request.status) || request.status === "approved";
-  return speaks && before_hash !== undefined && before_hash !== current_hash ? CHANGED_SINCE : undefined;
+  // One that says nothing of what was there (an earlier version opened it) judged no overwrite.
+  const judges = before_hash !== undefined || over !== undefined;
+  return speaks && judges && before_hash !== current_hash ? CHANGED_SINCE : undefined;
 }
 
 function isPast(request: ApprovalDoc, now: number): boolean {

@@ -20,6 +20,7 @@ export const beyondTenants = section("beyond", "Tenants", {
   "beyond.tenants.console": [15, "console pages show the tenant's own things"],
   "beyond.tenants.news": [23, "open console pages of a bound person hear of the tenant's own doings, and not that a neighbour does anything"],
   "beyond.tenants.operator-tools": [15, "operator tools act within the tenant"],
+  "beyond.tenants.command-line": [23, "what a command prints with a bound key tells nothing of another tenant"],
   "beyond.tenants.matrix": [15, "no answer of any route holds a byte of another tenant"],
   "beyond.tenants.parts": [23, "of what is the whole service's, a hold or a drill, a bound caller is told nothing that names a thing of another tenant"],
   "beyond.tenants.names": [23, "a run id or a key's name that another tenant has is a 409, and what has it is left as it was"],

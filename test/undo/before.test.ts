@@ -375,6 +375,33 @@ describe("a foreign write", () => {
     expect(shelf.text("v")).toBe("was-text");
   });
 
+  it("is not passed over by an approval that does not say what was there, as an earlier version's", async () => {
+    verifies("beyond.card.undo-changed");
+    const run = await opened();
+    shelf.write("e", "was-text");
+    const step = await put(run, "e", "left-text", "doc.asked");
+    expect(await rolledBack(run)).toMatchObject({ awaiting_approval: [step] });
+    const { approvals } = await ok("approver", "GET", `/v1/approvals?run_id=${run}&status=pending`);
+    const [{ id }] = approvals;
+    await s.app.core.store.transact({
+      run(tx) {
+        const known = tx.get("approvals", id)!;
+        const { before_hash: _, ...internal } = known.internal;
+        tx.put("approvals", id, { ...known, internal });
+      },
+    });
+    await ok("approver", "POST", `/v1/approvals/${id}/approve`, {});
+    shelf.write("e", "foreign-text");
+    const { current_hash } = (await plan(run)).actions[0];
+    const word = { overwrite: step, reason: "agreed with its author", current_hash };
+    expect(await rolledBack(run, word)).toMatchObject({ awaiting_approval: [step], compensated: [] });
+    expect(shelf.text("e")).toBe("foreign-text");
+    expect((await ok("auditor", "GET", `/v1/approvals/${id}`)).status).toBe("expired");
+    const anew = (await ok("approver", "GET", `/v1/approvals?run_id=${run}&status=pending`)).approvals;
+    await ok("approver", "POST", `/v1/approvals/${anew[0].id}/approve`, {});
+    expect(await rolledBack(run, word)).toMatchObject({ compensated: [step] });
+  });
+
   it("is shown in the console, and overwritten there", async () => {
     verifies("beyond.conflict.console");
     const run = await opened();

@@ -278,6 +278,13 @@ export const IDENTITY: readonly Bug[] = [
     tests: ["test/http/tenants-apart.test.ts"],
   },
   {
+    name: "a tenant's console says who verified the whole ledger, and how long it was",
+    file: "src/console/mount.ts",
+    find: "return { app, counts, checkup: new LedgerCheckup(app) };",
+    replace: "return { ...this.shared, app, counts };",
+    tests: ["test/console/tenants.test.ts"],
+  },
+  {
     name: "a bound admin makes a key of a neighbour's name",
     file: "src/app/operations/keys.ts",
     find: "    await assertFree(call, name);\n",

@@ -42,9 +42,11 @@ export const registerConnect: Register = (program, context) => {
     .option("--observe", "with --hooks: nothing is blocked, only recorded")
     .option("--dir <folder>", "with --hooks: where the service's files are (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
-    .action((client: string, flags: Record<string, unknown>) =>
-      flags["hooks"] === true ? connectHooks(context, client, flags) : connect(context, client, flags),
-    );
+    .action((client: string, flags: Record<string, unknown>) => {
+      if (flags["server"] !== undefined)
+        throw invalid("--server: say --url <address> for what is to be reached");
+      return flags["hooks"] === true ? connectHooks(context, client, flags) : connect(context, client, flags);
+    });
 };
 
 async function connect(context: Context, client: string, flags: Record<string, unknown>): Promise<void> {
