@@ -1,5 +1,6 @@
 /** The dashboard and the alert rules that are shipped name only series and events that exist. */
 import { readFileSync } from "node:fs";
+import { parser } from "@prometheus-io/lezer-promql";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { EVENT_NAMES } from "../ledger/events.ts";
@@ -44,7 +45,28 @@ const expressions = {
   },
 };
 
+/** Where Prometheus would say that it cannot read it; null where it can. What Grafana fills in is filled in. */
+function faultOf(expr: string): string | null {
+  const text = expr.replaceAll("$__rate_interval", "5m").replace(/\$\w+/g, "x");
+  let fault: string | null = null;
+  parser.parse(text).iterate({
+    enter({ type, from }) {
+      if (type.isError) fault ??= `${text.slice(0, from)}<here>${text.slice(from)}`;
+    },
+  });
+  return fault;
+}
+
 describe.each(Object.entries(expressions))("deploy/%s", (_name, all) => {
+  it("is PromQL throughout", () => {
+    expect(
+      all()
+        .map(faultOf)
+        .filter((fault) => fault !== null),
+    ).toEqual([]);
+    expect(faultOf(`${all()[0]} ==`)).toMatch(/== ?<here>$/);
+  });
+
   it("names only series that exist", async () => {
     const known = await seriesNames();
     const used = all().flatMap(

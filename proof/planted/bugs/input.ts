@@ -135,8 +135,8 @@ export const INPUT: readonly Bug[] = [
   {
     name: "a file of evidence is written over in place",
     file: "src/evidence/out-file.ts",
-    find: "await rename(temporary, path);",
-    replace: "await rename(temporary, temporary);",
+    find: "(temporary) => rename(temporary, path)",
+    replace: "(temporary) => rename(temporary, temporary)",
     tests: ["test/evidence/commands.test.ts"],
   },
 ];

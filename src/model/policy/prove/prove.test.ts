@@ -291,6 +291,21 @@ describe("the prover leaves out no kind of value", () => {
     expect(provedOf(rules, claim)).toEqual(["counterexample", args]);
   });
 
+  it("nor an approval where a denial is claimed", () => {
+    verifies("beyond.claim.never-wrong");
+    const policy = compiled({
+      version: 1,
+      rules: [{ id: "r", when: [{ path: "$args.n", op: "gte", value: 10 }], action: "require_approval" }],
+      claims: [
+        { name: "denied", when: [{ path: "$args.n", op: "gt", value: 20 }], at_least: "deny" },
+        { name: "asked", when: [{ path: "$args.n", op: "gt", value: 20 }], at_least: "require_approval" },
+      ],
+    });
+    const [denied, asked] = checkClaims(policy, how());
+    expect(denied).toMatchObject({ result: "counterexample", counterexample: { got: "require_approval" } });
+    expect(asked!.result).toBe("proved");
+  });
+
   it("nor a tool that is not declared among many that are", () => {
     const policy = compiled({
       version: 1,
