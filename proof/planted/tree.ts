@@ -2,6 +2,7 @@
  * A copy of the repository to plant bugs in. The working tree is never touched: what a run leaves behind after
  * a kill is a folder of its own, and nothing in it is a repository.
  */
+import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,12 +25,21 @@ export class Tree {
   async with<T>(bug: Bug, work: () => Promise<T>): Promise<T> {
     const path = join(this.folder, bug.file);
     const sound = readFileSync(path, "utf8");
-    writeFileSync(path, planted(bug, sound));
+    const put = (text: string) => {
+      writeFileSync(path, text);
+      if (bug.built) this.build();
+    };
     try {
+      put(planted(bug, sound));
       return await work();
     } finally {
-      writeFileSync(path, sound);
+      put(sound);
     }
+  }
+
+  private build(): void {
+    const { status, stdout } = spawnSync(process.execPath, [join(this.folder, "scripts", "build.mjs")]);
+    if (status !== 0) throw new Error(`the tree cannot be built: ${stdout}`);
   }
 
   remove(): void {
