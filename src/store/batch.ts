@@ -19,17 +19,19 @@ export interface DocChange {
   before: DocChange | undefined;
 }
 
-/** Thrown by a view that would have to go to the network for documents; the unit is run again. */
-export class MissingFact extends Error {
+/**
+ * Thrown by a view that would have to go to the network for documents; the unit is run again. Not an error: no reader
+ * is to see it, and a stack for each would cost more than the unit.
+ */
+export class MissingFact {
   readonly keys: readonly Key[];
   constructor(keys: readonly Key[]) {
-    super(`not fetched: ${keys.map((key) => key.join("/")).join(", ")}`);
     this.keys = keys;
   }
 }
 
-/** Thrown where a unit asks where the chain stands before that is known; the batch is run again when it is. */
-export class HeadNeeded extends Error {}
+/** Thrown, likewise, where a unit asks where the chain stands before that is known; the batch is run again when it is. */
+export class HeadNeeded {}
 
 /** Where a batch begins that is run before its place is known: behind every record that there can be. */
 const UNPLACED: Head = { records: 2 ** 52, hash: "" };
