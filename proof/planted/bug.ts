@@ -1,4 +1,4 @@
-/** One small mistake that somebody could make in the sources, and the tests that must not let it pass. */
+/** One small mistake that an author could make in the sources, and the tests that must not let it pass. */
 export interface Bug {
   readonly name: string;
   /** Relative to the repository. */
@@ -10,4 +10,6 @@ export interface Bug {
   readonly tests: readonly string[];
   /** Only the tests whose name matches this, where a file has many that have nothing to do with it. */
   readonly only?: string;
+  /** Its tests start the built command, so the tree is built with it. */
+  readonly built?: true;
 }

@@ -1,19 +1,22 @@
 /**
  * The Claude Agent SDK: hooks around every tool of a session, the built-in ones and those of MCP servers. What is
- * allowed here still meets the SDK's own permissions. Written for the documented shape of `hooks` and `canUseTool`;
- * the package brings an executable of hundreds of megabytes and is not installed for the tests.
+ * allowed here still meets the SDK's own permissions. Nothing of the package is imported: hooks are functions.
  *
  * @module takeback/claude-agent-sdk
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "../kernel/errors.ts";
+import { waitMs } from "../library/approvals.ts";
 import { UncertainError } from "../library/errors.ts";
 import type { Run } from "../library/run.ts";
 import {
+  type ApprovalRequest,
   type FrameworkCall,
   type GovernOptions,
   Governor,
   isRefusal,
+  PAUSED,
   type Refusal,
   textOf,
 } from "./governor.ts";
@@ -46,24 +49,34 @@ interface HookInput {
   tool_response?: unknown;
   error?: string;
   is_interrupt?: boolean;
-  reason?: string;
+  tool_calls?: { tool_use_id: string; tool_response?: unknown }[];
 }
 interface HookOutput {
   hookSpecificOutput?: {
     hookEventName: "PreToolUse";
-    permissionDecision: "deny" | "ask";
+    permissionDecision: "deny" | "ask" | "defer";
     permissionDecisionReason: string;
   };
 }
-type Hook = (input: HookInput) => Promise<HookOutput>;
-const EVENTS = ["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied", "SessionEnd"] as const;
+type Hook = (
+  input: HookInput,
+  tool_use_id: string | undefined,
+  options: { signal: AbortSignal },
+) => Promise<HookOutput>;
+type HookEvent = "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch";
+/** How long the SDK waits for a hook that is not given another time. */
+const HOOK_TIMEOUT_S = 60;
 
 /** What the SDK's `query` takes over. */
 export interface GovernedSession {
   /** For the options of `query`. */
-  hooks: Record<(typeof EVENTS)[number], { hooks: [Hook] }[]>;
+  hooks: Record<HookEvent, { hooks: [Hook]; timeout?: number }[]>;
   /** Only where one was given: the SDK asks only that one. */
   canUseTool?: CanUseTool;
+  /** The requests that deferred calls wait for: decide on them, then resume the session. */
+  waiting: readonly ApprovalRequest[];
+  /** For a session that was cut short: the SDK tells no hook of that. What was under way is uncertain. */
+  end(): Promise<void>;
 }
 
 /**
@@ -71,19 +84,22 @@ export interface GovernedSession {
  * ([guide](../../docs/guides/frameworks/claude-agent-sdk.md)).
  */
 export function govern(run: Run, options: SessionOptions = {}): GovernedSession {
-  const session = new SessionHooks(new Governor(run, options, "claude-agent-sdk"), options.canUseTool);
+  const session = new SessionHooks(new Governor(run, options, "claude-agent-sdk"), options);
   const on = (hook: Hook): { hooks: [Hook] }[] => [{ hooks: [hook] }];
+  const { canUseTool, wait_for_approval = 0 } = options;
+  const timeout = HOOK_TIMEOUT_S + waitMs(wait_for_approval, "wait_for_approval") / 1_000;
   return {
     hooks: {
-      PreToolUse: on((input) => session.before(input)),
+      PreToolUse: [{ hooks: [(input, _, { signal }) => session.before(input, signal)], timeout }],
       PostToolUse: on((input) => session.after(input)),
       PostToolUseFailure: on((input) => session.after(input)),
-      PermissionDenied: on((input) => session.after(input)),
-      SessionEnd: on(() => session.end()),
+      PostToolBatch: on((input) => session.afterAll(input)),
     },
-    ...(options.canUseTool === undefined
+    ...(canUseTool === undefined
       ? {}
       : { canUseTool: (tool, input, given) => session.asked(tool, input, given) }),
+    waiting: session.waiting,
+    end: () => session.end(),
   };
 }
 
@@ -95,22 +111,38 @@ interface UnderWay {
 
 class SessionHooks {
   private readonly governor: Governor;
-  private readonly own: CanUseTool | undefined;
+  private readonly options: SessionOptions;
   private readonly under_way = new Map<string, UnderWay>();
+  readonly waiting: ApprovalRequest[] = [];
 
-  constructor(governor: Governor, own: CanUseTool | undefined) {
+  constructor(governor: Governor, options: SessionOptions) {
     this.governor = governor;
-    this.own = own;
+    this.options = options;
   }
 
-  async before({ tool_name = "", tool_input, tool_use_id }: HookInput): Promise<HookOutput> {
+  /** The SDK carries out what a hook fails over: what cannot be decided on is denied. */
+  async before(input: HookInput, signal: AbortSignal): Promise<HookOutput> {
+    try {
+      const told = await this.decide(input);
+      // The SDK waits for the answer no more, and does not make the call.
+      if (signal.aborted) await this.fail(input.tool_use_id, "not made: the SDK no longer waited");
+      return told;
+    } catch (error) {
+      return decided("deny", notDecided(error));
+    }
+  }
+
+  private async decide({ tool_name = "", tool_input, tool_use_id }: HookInput): Promise<HookOutput> {
     const call: FrameworkCall = { id: tool_use_id, tool: tool_name, args: tool_input };
-    if (this.own !== undefined) {
+    if (this.options.canUseTool !== undefined) {
       const { decision, reasons } = await this.governor.preview(call);
       if (decision === "needs_approval") return decided("ask", reasons.join("; "));
     }
-    const refusal = await this.begin(call, false);
-    return refusal === undefined ? {} : decided("deny", textOf(refusal));
+    const begun = await this.begin(call, false);
+    if (begun === "made") return {};
+    return begun === "paused"
+      ? decided("defer", "waiting for a person's approval")
+      : decided("deny", textOf(begun));
   }
 
   async asked(
@@ -119,44 +151,56 @@ class SessionHooks {
     given: Parameters<CanUseTool>[2],
   ): Promise<PermissionResult> {
     const id = given.toolUseID;
-    const answer = await this.own!(tool, args, given);
+    const answer = await this.options.canUseTool!(tool, args, given);
     if (answer.behavior === "deny") {
-      await this.finish(id, () => {
-        throw new Error(`not permitted: ${answer.message}`);
-      });
+      await this.fail(id, `not permitted: ${answer.message}`);
       return answer;
     }
     const wanted = answer.updatedInput ?? args;
     // Begun before the SDK asked for reasons of its own: good for the arguments that were decided on.
     if (this.under_way.has(id)) {
       if (isDeepStrictEqual(wanted, args)) return answer;
-      await this.finish(id, () => {
-        throw new Error("not made: other arguments were chosen");
-      });
+      await this.fail(id, "not made: other arguments were chosen");
     }
-    const refusal = await this.begin({ id, tool, args: wanted }, true);
-    return refusal === undefined ? answer : deny(textOf(refusal));
+    try {
+      const begun = await this.begin({ id, tool, args: wanted }, true);
+      return isRefusal(begun) ? deny(textOf(begun)) : answer;
+    } catch (error) {
+      return deny(notDecided(error));
+    }
   }
 
   async after({ tool_use_id = "", tool_response, hook_event_name, ...told }: HookInput): Promise<HookOutput> {
     await this.finish(tool_use_id, () => {
       if (hook_event_name === "PostToolUse") return ownValue(tool_response);
-      const text = told.error ?? told.reason ?? "the call failed";
+      const text = told.error ?? "the call failed";
       throw told.is_interrupt === true ? new UncertainError(text) : new Error(text);
     });
     return {};
   }
 
-  async end(): Promise<HookOutput> {
+  /** What the SDK's own permissions refused is told of here alone. */
+  async afterAll({ tool_calls = [] }: HookInput): Promise<HookOutput> {
+    for (const { tool_use_id, tool_response } of tool_calls)
+      await this.fail(tool_use_id, `not made: ${JSON.stringify(tool_response)}`);
+    return {};
+  }
+
+  async end(): Promise<void> {
     const lost = () => {
       throw new UncertainError("the session ended before the call did");
     };
     await Promise.all([...this.under_way.keys()].map((id) => this.finish(id, lost)));
-    return {};
   }
 
   /** Asks, and answers as soon as the SDK may carry the call out. */
-  private begin(call: FrameworkCall, approved: boolean): Promise<Refusal | undefined> {
+  private begin(call: FrameworkCall, approved: boolean): Promise<Refusal | "made" | "paused"> {
+    const pause = (request: ApprovalRequest) => {
+      if (approved) return { answer: true };
+      if (this.options.wait_for_approval !== undefined) return undefined;
+      this.waiting.push(request);
+      return PAUSED;
+    };
     return new Promise((resolve, reject) => {
       const reported = this.governor.make(
         call,
@@ -164,11 +208,17 @@ class SessionHooks {
           new Promise<unknown>((settle) => {
             const end = (work: () => unknown) => settle(Promise.resolve().then(work));
             this.under_way.set(call.id ?? "", { end, reported });
-            resolve(undefined);
+            resolve("made");
           }),
-        () => (approved ? { answer: true } : undefined),
+        pause,
       );
-      reported.then((value) => isRefusal(value) && resolve(value), reject);
+      reported.then((value) => resolve(isRefusal(value) ? value : "paused"), reject);
+    });
+  }
+
+  private fail(id: string | undefined, why: string): Promise<void> {
+    return this.finish(id ?? "", () => {
+      throw new Error(why);
     });
   }
 
@@ -183,7 +233,12 @@ class SessionHooks {
 }
 
 const deny = (message: string): PermissionResult => ({ behavior: "deny", message });
-const decided = (permissionDecision: "deny" | "ask", permissionDecisionReason: string): HookOutput => ({
+const notDecided = (error: unknown): string =>
+  `blocked: the call could not be decided on: ${messageOf(error)}`;
+const decided = (
+  permissionDecision: "deny" | "ask" | "defer",
+  permissionDecisionReason: string,
+): HookOutput => ({
   hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason },
 });
 

@@ -1,6 +1,7 @@
 /** What every engine operation is given: the store, the outside world, and the rules in force. */
 import type { Env } from "../kernel/env.ts";
 import type { Json } from "../kernel/json.ts";
+import type { Lru } from "../kernel/lru.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
@@ -8,7 +9,7 @@ import type { PlanDoc } from "../model/plan.ts";
 import type { Policy } from "../model/policy/compile.ts";
 import type { Principal, Today } from "../model/roles.ts";
 import type { OutcomeStatus, RunDoc, StepDoc } from "../model/run.ts";
-import type { Store } from "../port/store.ts";
+import type { Key, Store } from "../port/store.ts";
 import type { Decision } from "./decide/verdict.ts";
 
 /** The manifests and the policy, swapped whole on reload so that one decision never sees half of each. */
@@ -35,6 +36,11 @@ export interface Core {
   mayOpen?: ((run: RunDoc, approval_id: string) => void) | undefined;
   /** Takes credentials out of free text before it is kept anywhere. */
   redact(text: string): string;
+  /**
+   * What the outcomes of a run's steps will read beside them, by the steps that were accepted here, so that a store over
+   * a network is asked once; absent where a look costs nothing. A guess: what is not in it is looked for when it is read.
+   */
+  awaited?: Lru<string, readonly Key[]> | undefined;
   listeners: Listeners;
 }
 

@@ -30,6 +30,7 @@ import {
 import { grantsFor, spendGrant } from "./grants/hand.ts";
 import { compensationKey, runToolKey, stepKey } from "./keys.ts";
 import { loadRun, unknownRun } from "./load-run.ts";
+import { awaitOutcome } from "./outcome.ts";
 import { advancePlan, endPlan } from "./plans/order.ts";
 import { appendRunRecord } from "./records.ts";
 
@@ -291,6 +292,7 @@ function acceptStep(
   }
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
+  awaitOutcome(core, step);
   // Kept whole only until the outcome: an error that echoes a value can then be cleaned of it.
   tx.put("payloads", key, { args: facts.args, refs: {}, ...(refunds.length === 0 ? {} : { refunds }) });
   const used = runToolKey(run.run_id, step.tool);

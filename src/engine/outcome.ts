@@ -7,7 +7,7 @@ import { parseTemplatePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
-import type { Tx, Unit } from "../port/store.ts";
+import type { Key, Tx, Unit } from "../port/store.ts";
 import { answerProblem, beforeRead, stateHash, thingHash } from "./before.ts";
 import { withoutValues } from "./clean-text.ts";
 import { closesAt, listClosing } from "./closing.ts";
@@ -51,7 +51,7 @@ export function outcomeUnit(
   input: OutcomeInput,
 ): Unit<OutcomeResult> {
   return {
-    needs: finishNeeds(run_id, n),
+    needs: finishNeeds(core, run_id, n),
     share: asking.tenant ?? undefined,
     keeps_places: true,
     run(tx) {
@@ -79,7 +79,7 @@ export function resolveUnit(
   input: ResolveInput,
 ): Unit<OutcomeResult> {
   return {
-    needs: finishNeeds(run_id, n),
+    needs: finishNeeds(core, run_id, n),
     run(tx) {
       const run = loadSealedRun(tx, run_id);
       const step = loadStep(tx, run_id, n);
@@ -93,13 +93,26 @@ export function resolveUnit(
   };
 }
 
-function finishNeeds(run_id: string, n: number) {
+function finishNeeds(core: Core, run_id: string, n: number): Key[] {
   const key = stepKey(run_id, n);
-  return [
-    ["runs", run_id],
-    ["steps", key],
-    ["payloads", key],
-  ] as const;
+  return [["runs", run_id], ["steps", key], ["payloads", key], ...(core.awaited?.get(run_id) ?? [])];
+}
+
+/** Of the tools that a run used last. */
+const AWAITED_KEYS = 8;
+
+/** So that the outcomes of a run that calls the same tools again and again are known to read their counts and manifests. */
+export function awaitOutcome({ awaited }: Core, step: StepDoc): void {
+  if (awaited === undefined) return;
+  const known = awaited.get(step.run_id) ?? [];
+  const news = readBeside(step).filter(([, key]) => !known.some(([, other]) => other === key));
+  if (news.length > 0) awaited.set(step.run_id, [...news, ...known].slice(0, AWAITED_KEYS));
+}
+
+/** What an outcome reads that only its step tells. */
+function readBeside({ run_id, tool, manifest_hash }: StepDoc): Key[] {
+  const count: Key = ["run_tools", runToolKey(run_id, tool)];
+  return manifest_hash === null ? [count] : [count, ["manifests", manifest_hash]];
 }
 
 interface Finish extends OutcomeInput {
@@ -109,6 +122,7 @@ interface Finish extends OutcomeInput {
 
 function finish(core: Core, tx: Tx, run: RunDoc, step: StepDoc, input: Finish): OutcomeResult {
   const key = stepKey(run.run_id, step.step);
+  tx.expect(readBeside(step));
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
   const error = input.error === undefined ? null : cleanError(core, input.error, payload?.args, input.result);

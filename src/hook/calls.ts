@@ -57,13 +57,15 @@ export function packCall(client: HookClient, event: HookEvent, guard: Guard, hom
   const { tool, input } = event;
   const said = textOrNull(input["description"]) ?? textOrNull(input["explanation"]);
   const { ran_in, ...call } = read(event, guard, home);
+  const touches = [...new Set(call.touches)];
   return {
     ...call,
+    touches,
     command: ran_in === undefined ? null : { cwd: ran_in, began_ms: Date.now() },
     args: {
       client,
       ...call.args,
-      ...(call.touches.length === 0 ? {} : { touches: call.touches }),
+      ...(touches.length === 0 ? {} : { touches }),
     },
     reason: (said ?? `${client}: ${tool}`).slice(0, REASON_CHARS),
   };

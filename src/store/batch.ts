@@ -15,19 +15,23 @@ export interface DocChange {
   table: TableName;
   key: string;
   doc: AnyDoc | undefined;
+  /** What an earlier unit of the batch had made of it. */
+  before: DocChange | undefined;
 }
 
-/** Thrown by a view that would have to go to the network for documents; the unit is run again. */
-export class MissingFact extends Error {
+/**
+ * Thrown by a view that would have to go to the network for documents; the unit is run again. Not an error: no reader
+ * is to see it, and a stack for each would cost more than the unit.
+ */
+export class MissingFact {
   readonly keys: readonly Key[];
   constructor(keys: readonly Key[]) {
-    super(`not fetched: ${keys.map((key) => key.join("/")).join(", ")}`);
     this.keys = keys;
   }
 }
 
-/** Thrown where a unit asks where the chain stands before that is known; the batch is run again when it is. */
-export class HeadNeeded extends Error {}
+/** Thrown, likewise, where a unit asks where the chain stands before that is known; the batch is run again when it is. */
+export class HeadNeeded {}
 
 /** Where a batch begins that is run before its place is known: behind every record that there can be. */
 const UNPLACED: Head = { records: 2 ** 52, hash: "" };
@@ -87,9 +91,8 @@ export class Batch {
   private readonly view: View;
   /** Whether the view would have to go to the network for a document; absent where it never has to. */
   private readonly lacks: ((table: TableName, key: string) => boolean) | undefined;
-  /** What the unit that runs now has changed, and what it wrote over, at the same places. */
+  /** What the unit that runs now has changed. */
   private written: DocChange[] = [];
-  private overwritten: (DocChange | undefined)[] = [];
 
   /** Without a head its place is not known yet: its records are sealed later. */
   constructor(head: Head | undefined, view: View, lacks?: (table: TableName, key: string) => boolean) {
@@ -109,7 +112,6 @@ export class Batch {
     this.keeps_places = pending.unit.keeps_places === true;
     const count = this.records.length;
     this.written = [];
-    this.overwritten = [];
     try {
       const value = pending.unit.run(this.tx);
       pending.outcome = { ok: true, value, wrote: this.keep(count) };
@@ -142,10 +144,9 @@ export class Batch {
       before.doc = doc;
       return;
     }
-    const change = { table, key, doc };
+    const change = { table, key, doc, before };
     this.changes.set(change);
     this.written.push(change);
-    this.overwritten.push(before);
   }
 
   append(draft: RecordDraft): LedgerRecord {
@@ -205,11 +206,10 @@ export class Batch {
     this.head = head;
     this.records.length = count;
     if (this.is_sealed) this.lines.length = count;
-    this.written.forEach(({ table, key }, i) => {
-      const before = this.overwritten[i];
+    for (const { table, key, before } of this.written) {
       if (before === undefined) this.changes.delete(table, key);
       else this.changes.set(before);
-    });
+    }
   }
 }
 

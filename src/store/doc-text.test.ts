@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
 import type { TableName, Tables } from "../port/tables.ts";
-import { docText } from "./doc-text.ts";
+import { changedText, docText, withChange } from "./doc-text.ts";
 
 const RUN: Required<RunDoc> = {
   run_id: "run_1",
@@ -80,4 +80,31 @@ it.each<[TableName, object]>([
     if (typeof value === "string") for (const text of ODD) same({ ...doc, [name]: text });
     if (typeof value === "number") for (const number of ODD_NUMBERS) same({ ...doc, [name]: number });
   }
+});
+
+it.each<[TableName, object, number]>([
+  ["runs", { ...RUN, plans: undefined }, 7],
+  ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
+  ["run_tools", RUN_TOOL, 2],
+])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {
+  const told = (before: object, after: object): boolean => {
+    const members = changedText(table, before as Tables[TableName], after as Tables[TableName]);
+    if (members === undefined) return false;
+    const text = withChange(docText(table, before as Tables[TableName]), members);
+    expect(JSON.parse(text!)).toEqual(JSON.parse(JSON.stringify(after)));
+    return true;
+  };
+  const short = new Set<string>();
+  const whole = table === "runs" ? RUN : table === "steps" ? STEP : RUN_TOOL;
+  for (const name of Object.keys(whole)) {
+    for (const value of [null, ...ODD, ...ODD_NUMBERS, ["a"], true]) {
+      const isSameKind = typeof value === typeof whole[name as keyof typeof whole];
+      if (value !== null ? !isSameKind : !NULLABLE.includes(name)) continue;
+      const other = { ...doc, [name]: value };
+      if (told(doc, other)) short.add(name);
+      told(other, doc);
+      told(other, { ...other });
+    }
+  }
+  expect(short.size, [...short].join()).toBe(changing);
 });

@@ -1,7 +1,7 @@
 /**
  * A document as its JSON text. Those that every intent and outcome writes are put together by hand, for half of what
- * JSON.stringify takes: what does not change of a run is spelled once. Whatever is unusual about one is left to
- * JSON.stringify, and both say the same.
+ * JSON.stringify takes: what does not change of a run is spelled once. What later calls change comes last, so that such
+ * a change is a new end of the text. Whatever is unusual about one is left to JSON.stringify, and both say the same.
  */
 import type { RunDoc, RunToolDoc, SealedScope, StepDoc } from "../model/run.ts";
 import type { TableName, Tables } from "../port/tables.ts";
@@ -15,6 +15,23 @@ export function docText(table: TableName, doc: AnyDoc): string {
   return JSON.stringify(doc);
 }
 
+/**
+ * What has become of a document in which nothing but its last members changed: those members, as an object. Undefined
+ * where the whole document has to be told. Journals hold this: another order of members needs another format there.
+ */
+export function changedText(table: TableName, before: AnyDoc, after: AnyDoc): string | undefined {
+  if (table === "steps") return changedStep(before as StepDoc, after as StepDoc);
+  if (table === "runs") return changedRun(before as RunDoc, after as RunDoc);
+  if (table === "run_tools") return changedRunTool(before as RunToolDoc, after as RunToolDoc);
+  return undefined;
+}
+
+/** The text of a document with the members in place of those that it ended with. */
+export function withChange(before: string, members: string): string | undefined {
+  const from = before.lastIndexOf(`,${members.slice(1, members.indexOf(":") + 1)}`);
+  return from < 0 ? undefined : `${before.slice(0, from + 1)}${members.slice(1)}`;
+}
+
 /** Printable ASCII that JSON spells as it is. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
@@ -24,9 +41,19 @@ export function quoted(text: string): string {
 
 const orNull = (text: string | null): string => (text === null ? "null" : quoted(text));
 
-function runToolText({ run_id, tool, calls, standing }: RunToolDoc): string | undefined {
-  if (!Number.isFinite(calls + standing)) return undefined;
-  return `{"run_id":${quoted(run_id)},"tool":${quoted(tool)},"calls":${calls},"standing":${standing}}`;
+function runToolText(doc: RunToolDoc): string | undefined {
+  const counts = toolCounts(doc);
+  return counts && `{"run_id":${quoted(doc.run_id)},"tool":${quoted(doc.tool)},${counts}`;
+}
+
+function toolCounts({ calls, standing }: RunToolDoc): string | undefined {
+  return Number.isFinite(calls + standing) ? `"calls":${calls},"standing":${standing}}` : undefined;
+}
+
+function changedRunTool(before: RunToolDoc, after: RunToolDoc): string | undefined {
+  if (before.run_id !== after.run_id || before.tool !== after.tool) return undefined;
+  const counts = toolCounts(before) && toolCounts(after);
+  return counts && `{${counts}`;
 }
 
 type Facts = Pick<
@@ -47,10 +74,21 @@ type Facts = Pick<
 const spelled = new WeakMap<SealedScope, { facts: Facts; text: string }>();
 
 function runText(run: RunDoc): string | undefined {
+  const counts = runCounts(run);
+  return counts && `${unchanging(run)},${counts}`;
+}
+
+function changedRun(before: RunDoc, after: RunDoc): string | undefined {
+  if (before.plans !== undefined || before.scope !== after.scope || !isSame(before, after)) return undefined;
+  const counts = runCounts(after);
+  return counts && `{${counts}`;
+}
+
+function runCounts(run: RunDoc): string | undefined {
   const { next_step, next_run_seq, open, uncertain, compensation_failed, awaiting, open_approvals } = run;
   const sum = next_step + next_run_seq + open + uncertain + compensation_failed + awaiting + open_approvals;
   if (run.plans !== undefined || !Number.isFinite(sum)) return undefined;
-  return `${unchanging(run)},"next_step":${next_step},"next_run_seq":${next_run_seq},"open":${open},"uncertain":${uncertain},"compensation_failed":${compensation_failed},"awaiting":${awaiting},"open_approvals":${open_approvals}}`;
+  return `"next_step":${next_step},"next_run_seq":${next_run_seq},"open":${open},"uncertain":${uncertain},"compensation_failed":${compensation_failed},"awaiting":${awaiting},"open_approvals":${open_approvals}}`;
 }
 
 function unchanging(run: RunDoc): string {
@@ -89,6 +127,36 @@ function isSame(a: Facts, b: Facts): boolean {
 }
 
 function stepText(step: StepDoc): string | undefined {
+  if (!isPlainStep(step)) return undefined;
+  const asked = `{"run_id":${quoted(step.run_id)},"step":${step.step},"tool":${quoted(step.tool)},"reason":${quoted(step.reason)},"effect":${orNull(step.effect)},"depends_on":[],"requires":[]`;
+  const facts = `,"compensation_tool":${orNull(step.compensation_tool)},"manifest_version":${orNull(step.manifest_version)},"manifest_hash":${orNull(step.manifest_hash)},"risk_score":${step.risk_score},"args_hash":${quoted(step.args_hash)}`;
+  const places = `,"intended_ms":${step.intended_ms},"intended_seq":${step.intended_seq},"idempotency":${orNull(step.idempotency)}`;
+  return `${asked}${facts}${places},${stepState(step)}`;
+}
+
+function changedStep(before: StepDoc, after: StepDoc): string | undefined {
+  const isSameCall =
+    before.run_id === after.run_id &&
+    before.step === after.step &&
+    before.tool === after.tool &&
+    before.reason === after.reason &&
+    before.effect === after.effect &&
+    before.compensation_tool === after.compensation_tool &&
+    before.manifest_version === after.manifest_version &&
+    before.manifest_hash === after.manifest_hash &&
+    before.risk_score === after.risk_score &&
+    before.args_hash === after.args_hash &&
+    before.intended_ms === after.intended_ms &&
+    before.intended_seq === after.intended_seq &&
+    before.idempotency === after.idempotency;
+  return isSameCall && isPlainStep(before) && isPlainStep(after) ? `{${stepState(after)}` : undefined;
+}
+
+function stepState(step: StepDoc): string {
+  return `"status":${quoted(step.status)},"handle":${orNull(step.handle)},"error":${orNull(step.error)},"result_hash":${orNull(step.result_hash)},"finished_ms":${step.finished_ms},"succeeded_seq":${step.succeeded_seq},"compensated_seq":${step.compensated_seq}}`;
+}
+
+function isPlainStep(step: StepDoc): boolean {
   const sum =
     step.step +
     step.risk_score +
@@ -97,23 +165,17 @@ function stepText(step: StepDoc): string | undefined {
     (step.finished_ms === null ? 0 : step.finished_ms) +
     (step.succeeded_seq === null ? 0 : step.succeeded_seq) +
     (step.compensated_seq === null ? 0 : step.compensated_seq);
-  if (!Number.isFinite(sum)) return undefined;
-  if (
-    step.repeat_of !== undefined ||
-    step.undo_request !== undefined ||
-    step.unverified !== undefined ||
-    step.plan !== undefined ||
-    step.before_by !== undefined ||
-    step.before_hash !== undefined ||
-    step.after_hash !== undefined ||
-    step.closes_ms !== undefined ||
-    step.depends_on.length > 0 ||
-    step.requires.length > 0
-  )
-    return undefined;
-  const asked = `{"run_id":${quoted(step.run_id)},"step":${step.step},"tool":${quoted(step.tool)},"reason":${quoted(step.reason)},"effect":${orNull(step.effect)},"status":${quoted(step.status)},"depends_on":[],"requires":[]`;
-  const undo = `,"compensation_tool":${orNull(step.compensation_tool)},"handle":${orNull(step.handle)},"error":${orNull(step.error)}`;
-  const facts = `,"manifest_version":${orNull(step.manifest_version)},"manifest_hash":${orNull(step.manifest_hash)},"risk_score":${step.risk_score},"args_hash":${quoted(step.args_hash)},"result_hash":${orNull(step.result_hash)}`;
-  const places = `,"intended_ms":${step.intended_ms},"finished_ms":${step.finished_ms},"intended_seq":${step.intended_seq},"succeeded_seq":${step.succeeded_seq},"compensated_seq":${step.compensated_seq}`;
-  return `${asked}${undo}${facts}${places},"idempotency":${orNull(step.idempotency)}}`;
+  return (
+    Number.isFinite(sum) &&
+    step.repeat_of === undefined &&
+    step.undo_request === undefined &&
+    step.unverified === undefined &&
+    step.plan === undefined &&
+    step.before_by === undefined &&
+    step.before_hash === undefined &&
+    step.after_hash === undefined &&
+    step.closes_ms === undefined &&
+    step.depends_on.length === 0 &&
+    step.requires.length === 0
+  );
 }

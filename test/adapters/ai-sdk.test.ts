@@ -32,12 +32,16 @@ function agent(run: Run, turns: Call[][], options: GovernOptions = {}) {
   const messages: ModelMessage[] = [{ role: "user", content: "go" }];
   const go = async () => {
     const result = await generateText({ model, tools, messages, stopWhen: stepCountIs(9) });
-    messages.push(...result.response.messages);
+    messages.push(...saidIn(result));
     return result;
   };
   return { go, messages, undo, tools, model };
 }
 
+/** What a run added to the conversation; `ai` 7 has that elsewhere. */
+function saidIn(result: { response: { messages: ModelMessage[] } }): ModelMessage[] {
+  return (result as { responseMessages?: ModelMessage[] }).responseMessages ?? result.response.messages;
+}
 /** What the model was told last, for each call. */
 const told = (messages: ModelMessage[]) =>
   messages.flatMap((message) =>
@@ -106,15 +110,13 @@ describe("takeback/ai-sdk", () => {
       const { tools } = govern(run, toolsOf(), { onApproval });
       return generateText({ model, tools, messages: again, stopWhen: stepCountIs(9) });
     };
-    const { response } = await resume(await world.svc.attach(run.run_id));
-    expect(told(response.messages)).toMatchObject([
-      { type: "json", value: { id: expect.stringMatching(/^n/) } },
-    ]);
+    const first = await resume(await world.svc.attach(run.run_id));
+    expect(told(saidIn(first))).toMatchObject([{ type: "json", value: { id: expect.stringMatching(/^n/) } }]);
     expect(asked).toEqual(['notes_send {"text":"d"} a person looks at what is sent']);
     expect(world.ran.notes_send).toBe(before + 1);
     // Resumed a second time from the same state, it is not made again.
     const second = await resume(await world.svc.attach(run.run_id));
-    expect(JSON.stringify(told(second.response.messages))).toContain("was used already");
+    expect(JSON.stringify(told(saidIn(second)))).toContain("was used already");
     expect(world.ran.notes_send).toBe(before + 1);
     expect(asked).toHaveLength(1);
     expect(await world.steps(run)).toEqual(["succeeded"]);
@@ -165,7 +167,9 @@ describe("takeback/ai-sdk", () => {
     const run = await world.run();
     const { go, messages } = agent(run, [[["notes_break", {}]]]);
     await go();
-    expect(told(messages)).toMatchObject([{ type: "error-text", value: "the disk is full" }]);
+    expect(told(messages)).toMatchObject([
+      { type: "error-text", value: expect.stringContaining("the disk is full") },
+    ]);
     expect(await world.steps(run)).toEqual(["failed"]);
   });
 
@@ -252,19 +256,5 @@ describe("takeback/ai-sdk", () => {
     const turns: Call[][] = [600, 300, 300].map((amount) => [["refund", { amount }]]);
     const { printed, shown } = await runGuide("ai-sdk", saying("refunded in two parts", turns));
     expect(printed).toBe(shown);
-  });
-
-  it("says what the newest SDK asks before a call: nothing, a person, or no with the reasons", async () => {
-    verifies("beyond.adapter.ai-sdk-7");
-    const run = await world.run();
-    const { toolApproval } = govern(run, toolsOf());
-    const call = { toolCallId: "hook", messages: [] };
-    expect(await toolApproval.notes_add({}, call)).toEqual({ type: "not-applicable" });
-    expect(await toolApproval.notes_send({}, call)).toMatchObject({ type: "user-approval" });
-    expect(await toolApproval.notes_wipe({}, call)).toEqual({
-      type: "denied",
-      reason: "blocked: nothing is wiped. Instead: remove one note",
-    });
-    expect(await world.steps(run)).toEqual([]);
   });
 });

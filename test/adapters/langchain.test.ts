@@ -184,6 +184,22 @@ describe("takeback/langchain", () => {
     await expect(nowhere.invoke(go())).rejects.toThrow("thread_id");
   });
 
+  it("keeps the types of the agent, its tools and its context", async () => {
+    verifies("beyond.adapter.types");
+    const given = {
+      model: scripted([["notes_add", { text: "j" }]]),
+      tools: toolsOf(),
+      contextSchema: z.object({ user: z.string() }),
+    };
+    const governed = createAgent({ ...given, middleware: [govern(await world.run())] });
+    const plain = createAgent(given);
+    const invoke: typeof plain.invoke = (...input) => governed.invoke(...input);
+    const result = await invoke(go(), { context: { user: "ann" } });
+    expect(told(result)).toEqual([expect.stringMatching(/^\{"id":"n\d+"\}$/)]);
+    // @ts-expect-error what the context holds is still known
+    await expect(governed.invoke(go(), { context: { user: 7 } })).rejects.toThrow();
+  });
+
   it("does what its guide shows", async () => {
     verifies("beyond.adapter.guide");
     const model = fakeModel();

@@ -18,10 +18,12 @@ export const beyondAdapters = section("beyond", "7.1 Adapters", {
   "beyond.adapter.denied": [22, "a denied call is not carried out, the model is told who denied it, and resuming opens no second request"],
   "beyond.adapter.credential": [22, "`onApproval` decides with the person's credential, and is asked only when a person answered in the framework"],
   "beyond.adapter.errors": [22, "what a tool throws is reported as a failed step, and the framework treats it as it always does"],
+  "beyond.adapter.undecided": [22, "a call that cannot be decided on is not made, also where the framework would go on over a hook that fails"],
   "beyond.adapter.timeout": [22, "a call that does not answer within `timeout_ms` is an uncertain step"],
   "beyond.adapter.types": [22, "a governed tool keeps the types of the tool"],
   "beyond.adapter.streaming": [22, "a streamed answer and a tool that yields work as without the adapter"],
   "beyond.adapter.threads": [22, "`threadRun(svc, thread_id, options)` gives the run of a thread, opened before or not"],
   "beyond.adapter.guide": [22, "each framework's guide has the shortest whole program, which runs as it stands"],
+  "beyond.adapter.newest": [22, "each adapter works with the newest release of its framework under a newer Node"],
   "beyond.adapter.undo": [22, "the undo of a whole thread is one call"],
 });

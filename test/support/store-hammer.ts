@@ -11,7 +11,7 @@ process.stdin.on("end", () => process.exit(1)).resume();
 const [kind, folder, label] = process.argv.slice(2) as [string, string, string];
 const open = kind === "files" ? openFilesStore : openSqliteStore;
 const store = await open(folder, (message) => process.stderr.write(`${message}\n`), {
-  bounds: { changes: 60, records: 1_000, bytes: 1_000_000 },
+  bounds: { changes: 80, records: 1_000, bytes: 1_000_000 },
 });
 
 async function writer(number: number): Promise<void> {
@@ -30,7 +30,9 @@ async function writer(number: number): Promise<void> {
           } as const;
           return tx.append(record).seq;
         });
-        tx.put("meta", "total", ((tx.get("meta", "total") as number | undefined) ?? 0) + count);
+        const total = ((tx.get("meta", "total") as number | undefined) ?? 0) + count;
+        tx.put("meta", "total", total);
+        tx.put("run_tools", "counted", { run_id: "all", tool: "any", calls: total, standing: 0 });
         tx.put("meta", `last/${name}`, seqs);
         tx.put("idempotency", name, { run_id: name, step: seqs[0]! });
       },

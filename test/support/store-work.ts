@@ -5,10 +5,14 @@
 import { expect } from "vitest";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { GENESIS } from "../../src/ledger/record.ts";
+import type { RunToolDoc } from "../../src/model/run.ts";
 import type { Store } from "../../src/port/store.ts";
 import { verifyLine } from "../../src/store/logged/line.ts";
 
-/** One unit: `count` records, a document that lists them, one of its own, and a shared counter. */
+/** A count of all records that journals tell by what changed of it. */
+export const counted = (calls: number): RunToolDoc => ({ run_id: "all", tool: "any", calls, standing: 0 });
+
+/** One unit: `count` records, a document that lists them, one of its own, and a counter that all share, told in two ways. */
 export function work(store: Store, name: string, count = 1): Promise<number[]> {
   return store.transact({
     run: (tx) => {
@@ -23,6 +27,7 @@ export function work(store: Store, name: string, count = 1): Promise<number[]> {
       });
       const all = (tx.get("meta", "total") as number | undefined) ?? 0;
       tx.put("meta", "total", all + count);
+      tx.put("run_tools", "counted", counted(all + count));
       tx.put("idempotency", name, { run_id: name, step: seqs[0] ?? -1 });
       if (seqs.length > 0) tx.put("meta", `last/${name}`, seqs);
       return seqs;
@@ -54,6 +59,7 @@ export async function expectConsistent(store: Store): Promise<Map<string, number
   const found = new Map(docs.map(({ key, doc }) => [key, doc]));
   expect(found.get("total") ?? 0).toBe(records.length);
   found.delete("total");
+  expect((await store.get("run_tools", "counted"))?.calls ?? 0).toBe(records.length);
   expect(found).toEqual(new Map([...units].map(([name, seqs]) => [`last/${name}`, seqs])));
   expect(await store.count("idempotency")).toBe(units.size);
   for (const [name, seqs] of units) {

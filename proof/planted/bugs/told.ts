@@ -41,8 +41,9 @@ export const TOLD: readonly Bug[] = [
     name: "an irreversible call is decided with its group",
     file: "src/cli/approval-groups.ts",
     find: "if (irreversible) throw",
-    replace: 'if (card_hash === "") throw',
+    replace: 'if (irreversible && card_hash === "") throw',
     tests: ["test/cli/floods.test.ts"],
+    built: true,
   },
   {
     name: "a reload that a person asked for is not in the log",

@@ -3,7 +3,8 @@
     from reversi_sdk.crewai import govern
     agent = Agent(role="support", tools=govern(run, [refund_tool]))
 
-Each tool keeps its name, description and schema; its code does not change. A refusal is a text that the model reads.
+Each tool keeps its name, description, schema and limits; its code does not change. A refusal is a text that the model
+reads. A `ToolFailure` that a tool answers with is a failed step.
 The framework is imported when tools are wrapped, never before.
 """
 
@@ -13,8 +14,29 @@ from typing import Any
 
 from .govern import Govern, Governor
 
-# The framework writes name and arguments in front of a description, and would do it again.
+# Older versions write name and arguments in front of a description, and would do it again.
 _MARK = "Tool Description: "
+# What older versions do not have.
+_NEWER = ("result_schema", "max_usage_count", "tool_failure_policy", "env_vars")
+
+
+class ToolFailed(Exception):
+    """A failure that the tool answered with in place of raising it."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__(getattr(answer, "message", answer))
+        self.answer = answer
+
+
+def _unless_failed(answer: Any) -> Any:
+    if type(answer).__name__ == "ToolFailure":
+        raise ToolFailed(answer)
+    return answer
+
+
+def never_cached(_args: Any = None, _result: Any = None) -> bool:
+    """A remembered answer would be a call that was never judged, or a refusal that outlives its approval."""
+    return False
 
 
 def _wrapped(governor: Governor, tool: Any) -> Any:
@@ -22,15 +44,27 @@ def _wrapped(governor: Governor, tool: Any) -> Any:
 
     class Governed(BaseTool):  # type: ignore[misc, valid-type]
         def _run(self, **kwargs: Any) -> Any:
-            return governor.call(tool.name, kwargs, lambda: tool.run(**kwargs))
+            try:
+                return governor.call(tool.name, kwargs, lambda: _unless_failed(tool.run(**kwargs)))
+            except ToolFailed as failed:
+                return failed.answer
+
+        async def _arun(self, **kwargs: Any) -> Any:
+            async def made() -> Any:
+                return _unless_failed(await tool.arun(**kwargs))
+
+            try:
+                return await governor.acall(tool.name, kwargs, made)
+            except ToolFailed as failed:
+                return failed.answer
 
     return Governed(
         name=tool.name,
         description=tool.description.rsplit(_MARK, 1)[-1],
         args_schema=tool.args_schema,
         result_as_answer=tool.result_as_answer,
-        # A remembered answer would be a call that was never judged, or a refusal that outlives its approval.
-        cache_function=lambda *_: False,
+        cache_function=never_cached,
+        **{name: getattr(tool, name) for name in _NEWER if hasattr(tool, name)},
     )
 
 

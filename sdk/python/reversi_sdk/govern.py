@@ -8,6 +8,8 @@ from .aio import AsyncRun
 from .client import Blocked, Run
 from .decorate import Reason, blocked_text, plain_args, reason_for
 
+Refused = Callable[[str], Any]
+
 
 class Governor:
     """`names` gives the manifest's name of a tool where that is another: `{"refund": "payments.refund"}`."""
@@ -27,18 +29,19 @@ class Governor:
     def name_of(self, tool: str) -> str:
         return self._names.get(tool, tool)
 
-    def call(self, tool: str, args: Dict[str, Any], fn: Callable[[], Any]) -> Any:
+    def call(self, tool: str, args: Dict[str, Any], fn: Callable[[], Any], refused: Refused = str) -> Any:
+        """`refused` makes the text of a refusal what the framework takes for an answer."""
         try:
             return self.run.call(*self._asked(tool, args), fn, wait_for_approval=self.wait_for_approval)
         except Blocked as refusal:
-            return blocked_text(refusal)
+            return refused(blocked_text(refusal))
 
-    async def acall(self, tool: str, args: Dict[str, Any], fn: Callable[[], Any]) -> Any:
+    async def acall(self, tool: str, args: Dict[str, Any], fn: Callable[[], Any], refused: Refused = str) -> Any:
         try:
             run = AsyncRun(self.run)
             return await run.call(*self._asked(tool, args), fn, wait_for_approval=self.wait_for_approval)
         except Blocked as refusal:
-            return blocked_text(refusal)
+            return refused(blocked_text(refusal))
 
     def _asked(self, tool: str, args: Dict[str, Any]) -> Any:
         name, plain = self.name_of(tool), plain_args(args)

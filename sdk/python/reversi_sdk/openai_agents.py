@@ -3,8 +3,8 @@
     from reversi_sdk.openai_agents import govern
     agent = Agent(name="support", tools=govern(run, [refund, lookup]))
 
-Takes plain functions, which become function tools, and function tools that are there already. Give functions where
-you can: a ready tool turns what its function raises into a text by itself, and then counts as succeeded.
+Takes plain functions, which become function tools, and function tools that are there already. What a function raises has
+failed, whatever the framework then tells the model.
 The framework is imported when tools are wrapped, never before.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-from typing import Any, List
+from typing import Any, List, Tuple
 
 from .decorate import governed
 from .govern import Govern, Governor
@@ -49,9 +49,28 @@ def _of_tool(governor: Governor, tool: Any) -> Any:
             args = None
         if not isinstance(args, dict):
             return f"{tool.name} was not carried out: its arguments are no JSON object."
-        return await governor.acall(tool.name, args, lambda: tool.on_invoke_tool(context, text))
+        try:
+            return await governor.acall(tool.name, args, lambda: raising.on_invoke_tool(context, text))
+        except Exception as error:
+            answer = await explained(function_tool=tool, context=context, error=error) if explained else None
+            if answer is None:
+                raise
+            return answer
 
+    raising, explained = _raising(tool)
     return dataclasses.replace(tool, on_invoke_tool=on_invoke_tool)
+
+
+def _raising(tool: Any) -> Tuple[Any, Any]:
+    """The tool without its own handling of errors, and that handling; as it is where the framework has no such parts."""
+    try:
+        from agents.tool import maybe_invoke_function_tool_failure_error_function as explained
+        from agents.tool import set_function_tool_failure_error_function as explain_with
+    except ImportError:
+        return tool, None
+    raising = dataclasses.replace(tool)
+    explain_with(raising, None)
+    return raising, explained
 
 
 def _context_of(fn: Any) -> List[str]:

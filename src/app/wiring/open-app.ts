@@ -113,6 +113,7 @@ async function coreOn(
       storeKey: await storeKey(store, env),
       redact: redactSecrets,
       listeners: listeners ?? { ...silentListeners },
+      awaited: store.kind === "postgres" ? new Lru(KNOWN_RUNS) : undefined,
     };
   } catch (error) {
     await store.close();

@@ -4,7 +4,7 @@
  * had all of its lines before the journal was read.
  */
 import type { Head } from "../../ledger/record.ts";
-import type { Placed, UnitBlock } from "../logged/block.ts";
+import { JOURNAL_FORMAT, type Placed, type UnitBlock } from "../logged/block.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange } from "../logged/disk.ts";
 import type { Journaled } from "../logged/log.ts";
 import { parseJournal, unitsOf } from "../logged/parse.ts";
@@ -16,6 +16,8 @@ export interface Cursor {
   ledger_ino: number;
   ledger_size: number;
   head: Head;
+  /** Of the journal. */
+  format: number;
   generation: number;
   journal_fd: number;
   journal_ino: number;
@@ -99,12 +101,13 @@ function openNext(disk: Disk, folder: string, cursor: Cursor, generation: number
   }
   const { size, ino } = disk.facts(fd);
   const [header] = parseJournal(readRange(disk, fd, 0, Math.min(size, 1_024)), 0, cursor.crc).items;
-  if (header?.kind !== "header" || header.generation !== generation) {
+  if (header?.kind !== "header" || header.generation !== generation || header.format > JOURNAL_FORMAT) {
     void disk.close(fd);
     return undefined;
   }
   return {
     ...cursor,
+    format: header.format,
     generation,
     journal_fd: fd,
     journal_ino: ino,

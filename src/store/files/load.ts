@@ -6,11 +6,12 @@
 import { join } from "node:path";
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD, GENESIS, type Head, splitLine } from "../../ledger/record.ts";
-import { encodeItem, type LineInfo, type UnitBlock } from "../logged/block.ts";
+import { encodeItem, JOURNAL_FORMAT, type LineInfo, type UnitBlock } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
 import { type LoadedLog, setBack } from "../logged/log.ts";
 import { parseJournal } from "../logged/parse.ts";
+import { newerSchema } from "../logged/schema.ts";
 import type { Cursor } from "./follow.ts";
 import { scanLedger } from "./ledger-scan.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
@@ -117,6 +118,8 @@ async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcE
     if (first?.kind !== "header" || first.generation !== generation) {
       return new SvcError("corrupt", `${journalName(generation)} does not begin as a journal should`);
     }
+    if (first.format > JOURNAL_FORMAT)
+      throw newerSchema(journalName(generation), first.format, JOURNAL_FORMAT);
     const last = parsed.items[parsed.items.length - 1]!;
     if (last.kind !== "next") return undefined;
     generation = last.generation;
@@ -149,6 +152,7 @@ async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal
     ledger_ino: disk.facts(ledger_fd).ino,
     ledger_size: last?.size ?? base.size,
     head: last?.head ?? base.head,
+    format: formatOf(journals, active?.generation),
     generation: active?.generation ?? base.generation + 1,
     journal_fd,
     journal_ino: disk.facts(journal_fd).ino,
@@ -161,6 +165,11 @@ async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal
   }
   for (const { fd } of journals) if (fd !== journal_fd) await disk.close(fd).catch(() => {});
   return { cursor, loaded: { base, journals: kept, problem, known } satisfies LoadedLog };
+}
+
+function formatOf(journals: readonly ReadJournal[], generation: number | undefined): number {
+  const [first] = journals.find((journal) => journal.generation === generation)?.parsed.items ?? [];
+  return first?.kind === "header" ? first.format : JOURNAL_FORMAT;
 }
 
 async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promise<Cursor> {
@@ -256,6 +265,7 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
     ledger_ino: disk.facts(fd).ino,
     ledger_size: size,
     head: EMPTY_HEAD,
+    format: JOURNAL_FORMAT,
     generation: 1,
     journal_fd: fd,
     journal_ino: disk.facts(fd).ino,

@@ -6,7 +6,15 @@
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch, encodeItem, type JournalItem, type Synced } from "../logged/block.ts";
+import {
+  CHANGES_SINCE,
+  encodeBatch,
+  encodeItem,
+  JOURNAL_FORMAT,
+  type JournalItem,
+  type Synced,
+  type ToldSoFar,
+} from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull } from "../logged/connection.ts";
 import {
@@ -110,7 +118,13 @@ export class FilesLog implements Log {
       this.cursor = { ...orphan.cursor, ledger_fd: ledger, journal_fd: ledger };
       return orphan.loaded;
     }
-    const head = { kind: "header", generation: 1, head: EMPTY_HEAD, size: 0 } as const;
+    const head = {
+      kind: "header",
+      format: JOURNAL_FORMAT,
+      generation: 1,
+      head: EMPTY_HEAD,
+      size: 0,
+    } as const;
     const { fd, bytes, crc } = await this.newJournal(head, EMPTY_BASE.crc);
     // The names of both files must outlive a power cut before the checkpoint says that they exist.
     await disk.sync(ledger);
@@ -120,6 +134,7 @@ export class FilesLog implements Log {
       ledger_ino: disk.facts(ledger).ino,
       ledger_size: 0,
       head: EMPTY_HEAD,
+      format: JOURNAL_FORMAT,
       generation: 1,
       journal_fd: fd,
       journal_ino: disk.facts(fd).ino,
@@ -146,10 +161,11 @@ export class FilesLog implements Log {
     return loaded;
   }
 
-  async write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled> {
     const { disk } = this.parts;
     const before = this.cursor!;
-    const batch = encodeBatch(units, { size: before.ledger_size, crc: before.crc }, this.synced);
+    const tip = { size: before.ledger_size, crc: before.crc };
+    const batch = encodeBatch(units, tip, this.synced, before.format < CHANGES_SINCE ? undefined : told);
     const journal = Buffer.from(batch.text);
     let lines = "";
     for (const unit of units) for (const line of unit.lines) lines += `${line}\n`;
@@ -176,6 +192,7 @@ export class FilesLog implements Log {
       ledger_ino: before.ledger_ino,
       ledger_size: batch.tip.size,
       head: units[units.length - 1]!.head,
+      format: before.format,
       generation: before.generation,
       journal_fd: before.journal_fd,
       journal_ino: before.journal_ino,
@@ -215,14 +232,23 @@ export class FilesLog implements Log {
       // What the closed journal says must be on disk before the next one says that it is closed.
       await disk.datasync(before.ledger_fd);
       const trailer = encodeItem({ kind: "next", generation }, before.crc);
-      const header = { kind: "header", generation, head: before.head, size: before.ledger_size } as const;
+      const { head, ledger_size: size } = before;
+      const header = { kind: "header", format: JOURNAL_FORMAT, generation, head, size } as const;
       const { fd, bytes, crc } = await this.newJournal(header, trailer.crc);
       // A journal that another one names must be found after a power cut.
       await syncFolder(disk, folder);
       await writeAll(disk, before.journal_fd, Buffer.from(trailer.text), null);
       await disk.datasync(before.journal_fd);
       const journal_ino = disk.facts(fd).ino;
-      this.cursor = { ...before, generation, journal_fd: fd, journal_ino, journal_size: bytes, crc };
+      const place = {
+        format: JOURNAL_FORMAT,
+        generation,
+        journal_fd: fd,
+        journal_ino,
+        journal_size: bytes,
+        crc,
+      };
+      this.cursor = { ...before, ...place };
     } catch (error) {
       await this.cutBack(before);
       // After a sync that failed for anything but room, what was written before is not sure any more.

@@ -12,7 +12,7 @@ import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 
 const CUTS = Number(process.env.SVC_TEST_POWER_CUTS ?? 40);
-const bounds = { changes: 30, records: 100, bytes: 1_000_000 };
+const bounds = { changes: 40, records: 100, bytes: 1_000_000 };
 /** Calls of opening a new store; what happens before the first answer is of no interest here. */
 const OPENING = 12;
 

@@ -12,7 +12,7 @@ import { sqliteJobs } from "../sqlite/jobs.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 
 const COPIES = 3;
-const bounds = { changes: 60, records: 20, bytes: 1_000_000 };
+const bounds = { changes: 80, records: 20, bytes: 1_000_000 };
 
 type Warn = (message: string) => void;
 const KINDS = {

@@ -5,6 +5,7 @@ import type { Tx } from "../../port/store.ts";
 import { INDEX, TABLE_NAMES } from "../../port/tables.ts";
 import { Batch, type CommittedUnit, type Pending } from "../batch.ts";
 import { docOf, encodeBatch, type Slot, type UnitBlock } from "./block.ts";
+import { Overlay } from "./overlay.ts";
 import { hasLostSector, parseJournal, unitsOf } from "./parse.ts";
 import { LIST_INDEXES } from "./schema.ts";
 
@@ -32,7 +33,11 @@ const bytes = Buffer.from(encoded.text);
 
 /** What a unit says, without where it stands. */
 function meaning(unit: UnitBlock): unknown {
-  const puts = unit.puts.map(({ table, key, slot }) => [table, key, slot === null ? null : plain(slot)]);
+  const puts = unit.puts.map(({ table, key, slot }) => [
+    table,
+    key,
+    slot && "doc" in slot ? plain(slot) : slot,
+  ]);
   return { ...unit, puts, from: undefined, to: undefined, crc: undefined };
 }
 const plain = (slot: Slot): unknown => ({
@@ -75,6 +80,35 @@ describe("a journal", () => {
       expect(found).toEqual(all.slice(0, found.length));
       expect(parsed.rest).not.toBe("none");
     }
+  });
+
+  it("tells what changed of a document that it has told, and is read to the same end as whole ones are", () => {
+    const count = (calls: number) => ({ run_id: "r", tool: 't"', calls, standing: 0 });
+    const history = committed(
+      (tx) => tx.put("meta", "none", 0),
+      (tx) => tx.put("meta", "none", 1),
+      (tx) => tx.put("run_tools", "k", count(1)),
+      (tx) => tx.put("run_tools", "k", count(2)),
+      (tx) => tx.delete("run_tools", "k"),
+      (tx) => tx.put("run_tools", "k", count(3)),
+      (tx) => tx.put("run_tools", "k", count(4)),
+      (tx) => tx.put("run_tools", "k", { ...count(5), tool: "another" }),
+    );
+    const read = (text: string): { docs: unknown[]; lines: number[] } => {
+      const overlay = new Overlay(1);
+      const docs = unitsOf(parseJournal(Buffer.from(text), 0, SEED).items).map(({ puts }) => {
+        for (const put of puts) overlay.take(put);
+        const slot = overlay.get("run_tools", "k");
+        return slot && plain(slot);
+      });
+      const lines = text.split("\n").filter((line) => line.startsWith("["));
+      return { docs, lines: lines.map((line) => JSON.parse(line).length) };
+    };
+    const whole = read(encodeBatch(history, { size: 0, crc: SEED }).text);
+    const short = read(encodeBatch(history, { size: 0, crc: SEED }, undefined, () => undefined).text);
+    expect(short.docs).toEqual(whole.docs);
+    expect(whole.lines).toEqual([6, 6, 6, 6, 2, 6, 6, 6]);
+    expect(short.lines).toEqual([6, 6, 6, 4, 2, 6, 4, 6]);
   });
 
   it("does not follow another one", () => {

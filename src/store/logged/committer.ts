@@ -267,12 +267,13 @@ export class Committer {
   }
 
   private async runAndWrite(batch: readonly Pending[], leave: () => void): Promise<void> {
-    const { log } = this.parts;
+    const { log, mirror } = this.parts;
     const run = this.newBatch();
     for (const pending of batch) run.run(pending);
     if (run.units.length === 0) return;
-    const written: Journaled = await log.write(run.units, leave);
-    this.parts.mirror.apply(written.generation, written.units);
+    const { active } = mirror.overlays;
+    const written: Journaled = await log.write(run.units, (table, key) => active.get(table, key), leave);
+    mirror.apply(written.generation, written.units);
   }
 
   private isHalting(pending: Pending): boolean {

@@ -5,7 +5,7 @@
 import { SvcError } from "../../kernel/errors.ts";
 import type { BackupFile } from "../../port/store.ts";
 import type { CommittedUnit } from "../batch.ts";
-import type { UnitBlock } from "./block.ts";
+import type { ToldSoFar, UnitBlock } from "./block.ts";
 import type { Base } from "./checkpoint.ts";
 import type { LineReader } from "./search.ts";
 
@@ -82,7 +82,7 @@ export interface Log extends LineReader {
    * Under the lock: adds the units and lets others see them; what others may have seen is never taken back. `leave` is
    * called right before that, and may throw. If it rejects, nothing of them is left, unless with `MayBeFound`.
    */
-  write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled>;
+  write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled>;
 
   /** Makes everything that was seen or written so far durable. */
   sync(): Promise<void>;

@@ -3,7 +3,7 @@
  * that knows a document is right about it; the checkpoint is right about all others.
  */
 import { hasTenants, type TableName, tenantOfDoc } from "../../port/tables.ts";
-import { docOf, type Put, type Slot } from "./block.ts";
+import { changed, docOf, type Put, type Slot } from "./block.ts";
 
 export class Overlay {
   readonly generation: number;
@@ -30,8 +30,10 @@ export class Overlay {
       docs = new Map();
       this.tables.set(put.table, docs);
     }
-    docs.set(put.key, put.slot);
-    if (hasTenants(put.table)) this.own(put);
+    const { table, key } = put;
+    const slot = put.slot !== null && !("doc" in put.slot) ? changed(docs.get(key), put.slot) : put.slot;
+    docs.set(key, slot);
+    if (hasTenants(table)) this.own(table, key, slot);
     this.changes++;
   }
 
@@ -39,7 +41,7 @@ export class Overlay {
   keysOf(table: TableName, tenant: string): Iterable<string> {
     if (this.owned === undefined) {
       this.owned = new Map();
-      for (const [name, key, slot] of this) if (hasTenants(name)) this.own({ table: name, key, slot });
+      for (const [name, key, slot] of this) if (hasTenants(name)) this.own(name, key, slot);
     }
     return this.owned.get(table)?.get(tenant) ?? [];
   }
@@ -49,7 +51,7 @@ export class Overlay {
     return this.deleted.get(table) ?? [];
   }
 
-  private own({ table, key, slot }: Put): void {
+  private own(table: TableName, key: string, slot: Slot | null): void {
     if (slot === null) addTo(this.deleted, table, key);
     if (slot === null || this.owned === undefined) return;
     const tenant = tenantOfDoc(table, docOf(slot));

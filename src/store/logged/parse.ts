@@ -60,6 +60,7 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
 }
 
 const OPENING_BRACKET = 0x5b;
+const OPENING_BRACE = 0x7b;
 
 type LineOf = (from: number, to: number) => string;
 
@@ -109,7 +110,9 @@ function unreadable(bytes: Buffer, start: number, base: number): "torn" | "broke
 }
 
 const STRING = String.raw`"(?:[^"\\]|\\.)*"`;
-const PUT = new RegExp(`^\\["([a-z_]+)",(${STRING})(?:\\]$|,(${STRING}),(-?[0-9.eE+-]+),(${STRING}),)`);
+const WHOLE = `(${STRING}),(-?[0-9.eE+-]+),(${STRING}),`;
+const CHANGE = `(${STRING}),(?=\\{)`;
+const PUT = new RegExp(`^\\["([a-z_]+)",(${STRING})(?:\\]$|,(?:${WHOLE}|${CHANGE}))`);
 
 const TABLES = new Map<string, TableName>(TABLE_NAMES.map((name) => [name, name]));
 
@@ -118,6 +121,7 @@ function plainPut(line: string): Put | undefined {
   const key_from = line.indexOf('","', 2) + 3;
   const key_to = line.indexOf('","', key_from);
   const owner_to = line.indexOf('",', key_to + 3);
+  if (line.charCodeAt(owner_to + 2) === OPENING_BRACE) return plainChange(line, key_from, key_to, owner_to);
   const sort_to = line.indexOf(',"', owner_to + 2);
   const tag_to = line.indexOf('",', sort_to + 2);
   const slash = line.indexOf("\\");
@@ -131,7 +135,17 @@ function plainPut(line: string): Put | undefined {
     tag: line.slice(sort_to + 2, tag_to),
     doc: undefined,
     text: line.slice(tag_to + 2, -1),
+    members: undefined,
   };
+  return { table, key: line.slice(key_from, key_to), slot };
+}
+
+/** The same of what became of one: its tag stands where the owner of a whole one does. */
+function plainChange(line: string, key_from: number, key_to: number, tag_to: number): Put | undefined {
+  const slash = line.indexOf("\\");
+  const table = TABLES.get(line.slice(2, key_from - 3));
+  if (table === undefined || key_to < 0 || (slash >= 0 && slash < tag_to)) return parsePut(line);
+  const slot = { tag: line.slice(key_to + 3, tag_to), members: line.slice(tag_to + 2, -1) };
   return { table, key: line.slice(key_from, key_to), slot };
 }
 
@@ -140,13 +154,16 @@ function parsePut(line: string): Put | undefined {
   const table = match === null ? undefined : TABLES.get(match[1]!);
   if (match === null || table === undefined) return undefined;
   const key = unquote(match[2]!);
+  const rest = line.slice(match[0].length, -1);
+  if (match[6] !== undefined) return { table, key, slot: { tag: unquote(match[6]), members: rest } };
   if (match[3] === undefined) return { table, key, slot: null };
   const slot = {
     owner: unquote(match[3]),
     sort: Number(match[4]),
     tag: unquote(match[5]!),
     doc: undefined,
-    text: line.slice(match[0].length, -1),
+    text: rest,
+    members: undefined,
   };
   return { table, key, slot };
 }
@@ -179,7 +196,7 @@ function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
     return undefined;
   const at = { head: { records: fields.records, hash: fields.head }, size: fields.size };
   if (fields.journal !== undefined) {
-    return fields.journal === 1 ? { kind: "header", generation: fields.generation ?? 0, ...at } : undefined;
+    return { kind: "header", format: fields.journal, generation: fields.generation ?? 0, ...at };
   }
   const lines = (fields.lines ?? []).map(([length, ts_ms, event, actor, run_id, tool, tenant]) => ({
     length,

@@ -13,7 +13,7 @@ import { MayBeFound } from "../may-be-found.ts";
 import { sqliteJobs } from "./jobs.ts";
 import { openSqliteStore } from "./store.ts";
 
-const bounds = { changes: 12, records: 100, bytes: 1_000_000 };
+const bounds = { changes: 16, records: 100, bytes: 1_000_000 };
 
 function open(folder: string, disk = faultyDisk()): Promise<Store> {
   return openSqliteStore(folder, () => {}, {

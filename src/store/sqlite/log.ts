@@ -7,7 +7,7 @@ import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch } from "../logged/block.ts";
+import { encodeBatch, type ToldSoFar } from "../logged/block.ts";
 import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
 import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
 import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
@@ -143,10 +143,10 @@ export class SqliteLog implements Log {
     }
   }
 
-  async write(units: readonly CommittedUnit[], leave: () => void): Promise<Journaled> {
+  async write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled> {
     const open = this.holding();
     const { n, generation, size, crc } = this.at;
-    const batch = encodeBatch(units, { size, crc });
+    const batch = encodeBatch(units, { size, crc }, undefined, told);
     const { head } = units[units.length - 1]!;
     const next: HeadRow = { n: n + 1, generation, head, size: batch.tip.size, crc: batch.tip.crc };
     let has_left = false;

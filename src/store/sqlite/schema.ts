@@ -7,7 +7,8 @@ import { GENESIS } from "../../ledger/record.ts";
 import type { Database } from "../logged/connection.ts";
 import { newerSchema, versionOf } from "../logged/schema.ts";
 
-const SCHEMA = 1;
+/** Since 2 a journal tells changes of documents as changes; before, each document whole, which is read as ever. */
+const SCHEMA = 2;
 
 /**
  * A record is added behind the last one or not at all. Both ways around that are closed: REPLACE

@@ -7,13 +7,13 @@ import { ROOT } from "../../support/files.ts";
 import { tempDir } from "../../support/tmp.ts";
 
 /**
- * Puts what stands for the reader's own model where the program finds it, and a module of this folder in the place of a
- * package that is not to be run. `installed` has the packages that the program imports.
+ * Puts what stands for the reader's own model where the program finds it, or where the environment names it; `installed` has the
+ * packages that the program imports.
  */
 export async function runGuide(
   name: string,
   model: unknown,
-  { installed = ROOT, stand_ins = {} }: { installed?: string; stand_ins?: Record<string, string> } = {},
+  { installed = ROOT, settings = {} }: { installed?: string; settings?: Record<string, string> } = {},
 ): Promise<{ printed: string; shown: string }> {
   const page = readFileSync(join(ROOT, "docs/guides/frameworks", `${name}.md`), "utf8");
   const folder = tempDir("guide");
@@ -25,11 +25,7 @@ export async function runGuide(
       pathToFileURL(join(ROOT, "src", entry === undefined ? "index.ts" : `adapters/${entry}.ts`)),
     ),
   );
-  const standing = Object.entries(stand_ins).reduce(
-    (text, [entry, file]) => text.replace(`"${entry}"`, JSON.stringify(new URL(file, import.meta.url).href)),
-    program,
-  );
-  writeFileSync(join(folder, "agent.ts"), standing);
+  writeFileSync(join(folder, "agent.ts"), program);
   writeFileSync(join(folder, "model.ts"), "export const { model } = globalThis;\n");
   symlinkSync(join(installed, "node_modules"), join(folder, "node_modules"));
   const lines: string[] = [];
@@ -37,9 +33,12 @@ export async function runGuide(
   const home = process.cwd();
   process.chdir(folder);
   Object.assign(globalThis, { model });
+  const environment = { ...process.env };
+  Object.assign(process.env, settings);
   try {
     await import(join(folder, "agent.ts"));
   } finally {
+    process.env = environment;
     process.chdir(home);
     log.mockRestore();
   }
