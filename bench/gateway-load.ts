@@ -1,5 +1,5 @@
 /** Calls of a tool, as many at once as there are sessions: over Streamable HTTP, or straight into the pipe. */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { Agent, request } from "node:http";
 import { createInterface } from "node:readline";
 
@@ -111,9 +111,9 @@ export async function overHttp(
   };
 }
 
-/** What a client pays that starts the tool server itself. */
+/** What a client pays that starts the tool server itself, or what stands before it. */
 export async function intoPipe(command: string, args: string[]): Promise<Contestant> {
-  const child: ChildProcessWithoutNullStreams = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "ignore"] });
   const waiting = new Map<number, (line: string) => void>();
   createInterface({ input: child.stdout }).on("line", (line) => {
     const { id } = JSON.parse(line) as { id: number };
@@ -132,6 +132,7 @@ export async function intoPipe(command: string, args: string[]): Promise<Contest
     capabilities: {},
     clientInfo: { name: "bench", version: "1" },
   });
+  child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
   return {
     async call(session) {
       const mark = `${session}-${n}`;

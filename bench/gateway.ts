@@ -13,12 +13,12 @@ import type { BenchOptions } from "./main.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
 import { freePort, HERE, ROOT, stopped } from "./server.ts";
 
-const UPSTREAM = join(HERE, "gateway-upstream.mjs");
+export const UPSTREAM = join(HERE, "gateway-upstream.mjs");
 const KEY = "bench-key";
-const SESSIONS = 32;
+export const SESSIONS = 32;
 
 /** `put` is undone with what was there, so the gateway reads before it forwards and after. */
-const PLAIN = "- {tool: echo, effect: read, permission: bench.read}\n";
+export const PLAIN = "- {tool: echo, effect: read, permission: bench.read}\n";
 const MANIFESTS = `${PLAIN}
 - tool: put
   effect: reversible
@@ -28,13 +28,17 @@ const MANIFESTS = `${PLAIN}
 `;
 const WITH_BEFORE = "files, with a before";
 
-interface Running {
+export interface Running {
   url: string;
   contestant: Contestant;
   child: ChildProcess;
 }
 
-async function start(args: (port: number) => string[], key: string | null): Promise<Running> {
+export async function start(
+  args: (port: number) => string[],
+  key: string | null = null,
+  path = "/mcp",
+): Promise<Running> {
   const port = await freePort();
   const stderr = process.env["SVC_BENCH_LOG"] ? "inherit" : "ignore";
   const child = spawn(process.execPath, args(port), {
@@ -43,7 +47,7 @@ async function start(args: (port: number) => string[], key: string | null): Prom
   });
   for (let tries = 0; ; tries++) {
     if (child.exitCode !== null) throw new Error(`${args(port)[0]} ended with code ${child.exitCode}`);
-    const url = `http://127.0.0.1:${port}/mcp`;
+    const url = `http://127.0.0.1:${port}${path}`;
     try {
       return { url, child, contestant: await overHttp(url, SESSIONS, key) };
     } catch (error) {
@@ -53,38 +57,43 @@ async function start(args: (port: number) => string[], key: string | null): Prom
   }
 }
 
-function svc(folder: string, store: string, manifests = MANIFESTS, name = store): Promise<Running> {
-  const config = join(folder, `${name}.yaml`);
-  writeFileSync(join(folder, `${name}-manifests.yaml`), manifests);
+export function svc(folder: string, store: string, manifests = MANIFESTS, name = store): Promise<Running> {
   const keys = [{ name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) }];
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
+  const auth = { keys: "keys.json" };
+  return start(
+    (port) => svcGateway(folder, name, manifests, { store, auth, listen: { host: "127.0.0.1", port } }),
+    KEY,
+  );
+}
+
+/** The command line of a gateway with these settings; one that does not listen serves its own pipe. */
+export function svcGateway(folder: string, name: string, manifests: string, settings: object): string[] {
+  const config = join(folder, `${name}.yaml`);
+  writeFileSync(join(folder, `${name}-manifests.yaml`), manifests);
   const upstreams = [{ name: "bench", command: process.execPath, args: [UPSTREAM] }];
-  return start((port) => {
-    const listen = { host: "127.0.0.1", port };
-    const text = {
-      manifests: `${name}-manifests.yaml`,
-      auth: { keys: "keys.json" },
-      data: name,
-      store,
-      listen,
-      upstreams,
-    };
-    writeFileSync(config, JSON.stringify(text));
-    return [join(ROOT, "bin", "svc.js"), "gateway", "--config", config];
-  }, KEY);
+  const text = { manifests: `${name}-manifests.yaml`, data: name, upstreams, ...settings };
+  writeFileSync(config, JSON.stringify(text));
+  return [join(ROOT, "bin", "svc.js"), "gateway", "--config", config];
 }
 
 const modules = (...parts: string[]) => join(ROOT, "node_modules", ...parts);
 
-function mcpProxy(): Promise<Running> {
+export function mcpProxy(): Promise<Running> {
   const bin = modules("mcp-proxy", "dist", "bin", "mcp-proxy.mjs");
-  return start(
-    (port) => [bin, "--port", String(port), "--server", "stream", "--", process.execPath, UPSTREAM],
-    null,
-  );
+  return start((port) => [
+    bin,
+    "--port",
+    String(port),
+    "--server",
+    "stream",
+    "--",
+    process.execPath,
+    UPSTREAM,
+  ]);
 }
 
-function supergateway(): Promise<Running> {
+export function supergateway(): Promise<Running> {
   const bin = modules("supergateway", "dist", "index.js");
   const stdio = `${process.execPath} ${UPSTREAM}`;
   const fixed = [
@@ -98,7 +107,7 @@ function supergateway(): Promise<Running> {
     "--logLevel",
     "none",
   ];
-  return start((port) => [bin, ...fixed, "--port", String(port)], null);
+  return start((port) => [bin, ...fixed, "--port", String(port)]);
 }
 
 export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {

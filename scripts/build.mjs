@@ -3,8 +3,8 @@
  * packages included. A command then reads some ten files in place of a thousand (docs/adr/0014).
  */
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -35,6 +35,9 @@ const { exports, dependencies, peerDependencies } = readPackage(ROOT);
 const exported = Object.values(exports).flatMap(
   (entry) => entry.default?.match(/^\.\/dist\/(.*)\.js$/)?.[1] ?? [],
 );
+/** Packages in the older format ask for Node's own modules with `require`, which a module does not have. */
+const REQUIRE =
+  'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);\n';
 const COMMON = {
   absWorkingDir: ROOT,
   outbase: "src",
@@ -44,20 +47,22 @@ const COMMON = {
   target: "node20",
   logLevel: "warning",
 };
-const { metafile } = await build({
+const { metafile, outputFiles } = await build({
   ...COMMON,
   entryPoints: [...exported, ...BEGUN].map((name) => `src/${name}.ts`),
   chunkNames: "shared/[name]-[hash]",
   splitting: true,
+  write: false,
   metafile: true,
   format: "esm",
   // What users install beside us: loaded when it is needed, built for the machine, or reading files beside it.
   external: Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
-  // Packages in the older format ask for Node's own modules with `require`, which a module does not have.
-  banner: {
-    js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
-  },
 });
+for (const { path, text } of outputFiles) {
+  mkdirSync(dirname(path), { recursive: true });
+  // Making one takes time, so only those files have it that ask.
+  writeFileSync(path, /(?<![\w.$])require\b/.test(text) ? `${REQUIRE}${text}` : text);
+}
 // Started for every call of a coding agent: one file, in the format that Node starts sooner.
 await build({
   ...COMMON,

@@ -1,2 +1,2 @@
-export function ensureFrameworks(): Promise<string>;
+export function ensureFrameworks(folder?: string): Promise<string>;
 export function newerNode(): Promise<string>;

@@ -8,22 +8,22 @@ import { join } from "node:path";
 import { npm, ROOT } from "./ensure.mjs";
 
 const FOLDER = join(ROOT, "test", "adapters", "frameworks");
-const STAMP = join(FOLDER, "node_modules", ".svc-install-stamp");
 
 /** The folder that has them, installed as its lockfile says; throws with what a person can do where that fails. */
-export async function ensureFrameworks() {
-  const wanted = readFileSync(join(FOLDER, "package-lock.json"), "utf8");
-  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return FOLDER;
+export async function ensureFrameworks(folder = FOLDER) {
+  const wanted = readFileSync(join(folder, "package-lock.json"), "utf8");
+  const stamp = join(folder, "node_modules", ".svc-install-stamp");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return folder;
   console.error("svc: installing the agent frameworks for the tests that need them (800 MB)");
-  const problem = await install();
+  const problem = await install(folder);
   if (problem !== undefined) {
     const by_hand = "npm ci --prefix test/adapters/frameworks";
     throw new Error(
       `This test needs the agent frameworks, which could not be installed. Run: ${by_hand}\n${problem}`,
     );
   }
-  writeFileSync(STAMP, wanted);
-  return FOLDER;
+  writeFileSync(stamp, wanted);
+  return folder;
 }
 
 /** A Node that is new enough for the newest frameworks: this one, or the one that is installed with them. */
@@ -43,9 +43,9 @@ export async function newerNode() {
 }
 
 /** What npm complains of, where it fails. Engines are not ours to judge here: the tests say what runs. */
-function install() {
+function install(folder) {
   const [program, args] = npm("ci", "--prefer-offline", "--engine-strict=false", "--loglevel=error");
-  const child = spawn(program, args, { cwd: FOLDER, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   let told = "";
   child.stderr.setEncoding("utf8").on("data", (text) => {
     told += text;

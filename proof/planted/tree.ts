@@ -3,22 +3,34 @@
  * a kill is a folder of its own, and nothing in it is a repository.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Bug } from "./bug.ts";
 
 const LEFT_OUT: ReadonlySet<string> = new Set(["node_modules", ".git", "coverage", ".demo"]);
+/** Installed packages are shared, not copied: the agent frameworks alone are 800 MB. */
+const SHARED = ["node_modules", "test/adapters/frameworks/node_modules"];
 
 export class Tree {
   readonly folder: string;
 
   constructor(root: string) {
     this.folder = mkdtempSync(join(tmpdir(), "svc-planted-"));
-    for (const name of readdirSync(root)) {
-      if (!LEFT_OUT.has(name)) cpSync(join(root, name), join(this.folder, name), { recursive: true });
-    }
-    symlinkSync(join(root, "node_modules"), join(this.folder, "node_modules"));
+    const filter = (path: string) => !LEFT_OUT.has(basename(path));
+    for (const name of readdirSync(root).filter(filter))
+      cpSync(join(root, name), join(this.folder, name), { recursive: true, filter });
+    for (const path of SHARED.filter((one) => existsSync(join(root, one))))
+      symlinkSync(join(root, path), join(this.folder, path));
   }
 
   /** Does the work while the bug is in the sources. */

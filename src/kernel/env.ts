@@ -2,8 +2,6 @@
  * Everything outside the program that a decision may depend on: time, ids, randomness, waiting.
  * Core code is given an Env and calls nothing else, so a test can freeze time and seed chance.
  */
-import { randomBytes, randomUUID } from "node:crypto";
-
 export interface Env {
   /** Wall-clock time in milliseconds. */
   now(): number;
@@ -38,12 +36,19 @@ export function startTimer(ms: number, fire: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** Loaded with the first id: a command that makes none starts the sooner. */
+let crypto: typeof import("node:crypto") | undefined;
+const randomness = () => {
+  crypto ??= process.getBuiltinModule("node:crypto");
+  return crypto;
+};
+
 export const systemEnv: Env = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
-  uuid: () => randomUUID(),
-  uuidv7: () => uuidv7From(Date.now(), randomBytes(16)),
-  bytes: (length) => randomBytes(length),
+  uuid: () => randomness().randomUUID(),
+  uuidv7: () => uuidv7From(Date.now(), randomness().randomBytes(16)),
+  bytes: (length) => randomness().randomBytes(length),
   random: () => Math.random(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {

@@ -1,8 +1,9 @@
 /** Programs that tests need: found, installed once, or missed in so many words. Machines are folders with fake programs. */
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { ensureFrameworks } from "../../scripts/frameworks.mjs";
 import { askBroker, serveBroker } from "./broker.ts";
 import { ROOT } from "./files.ts";
 import { tempDir } from "./tmp.ts";
@@ -109,6 +110,31 @@ describe("a program that a test needs", () => {
       },
     ]);
     expect(code).toBe(1);
+  });
+});
+
+describe("the agent frameworks", () => {
+  /** In the place of npm: notes how it is called, and fails where it is told to. */
+  const NPM = `require("node:fs").appendFileSync("calls", process.argv.slice(2).join(" ") + "\\n");
+    if (require("node:fs").existsSync("away")) { console.error("npm error network"); process.exit(1); }
+    require("node:fs").mkdirSync("node_modules");`;
+
+  it("are installed once, and asked for in so many words where that fails", async () => {
+    const folder = tempDir("frameworks");
+    const put = (name: string, text: string) => writeFileSync(join(folder, name), text);
+    put("package-lock.json", "{}");
+    put("npm.js", NPM);
+    put("away", "");
+    vi.stubEnv("npm_execpath", join(folder, "npm.js"));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await expect(ensureFrameworks(folder)).rejects.toThrow(
+      /^This test needs the agent frameworks, .* Run: npm ci --prefix test\/adapters\/frameworks\nnpm error network/,
+    );
+    rmSync(join(folder, "away"));
+    for (let i = 0; i < 2; i++) expect(await ensureFrameworks(folder)).toBe(folder);
+    const calls = readFileSync(join(folder, "calls"), "utf8").trimEnd().split("\n");
+    expect(calls).toHaveLength(2);
+    expect(calls[1]).toMatch(/^ci .*--engine-strict=false/);
   });
 });
 

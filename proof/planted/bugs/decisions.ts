@@ -351,4 +351,12 @@ export const DECISIONS: readonly Bug[] = [
     tests: ["test/adapters/ai-sdk.test.ts"],
     only: "makes a call of the same id once",
   },
+  {
+    name: "a hook that cannot decide leaves the call to the framework",
+    file: "src/adapters/claude-agent-sdk.ts",
+    find: 'return decided("deny", notDecided(error));',
+    replace: "throw error;",
+    tests: ["test/adapters/frameworks/claude-agent-sdk.test.ts"],
+    only: "cannot be decided on",
+  },
 ];
