@@ -91,6 +91,10 @@ describe("svc connect --hooks", () => {
     writeFileSync(join(cwd, ".gemini/settings.json"), JSON.stringify(mine));
     for (const client of HOOK_CLIENTS) {
       await svc(["connect", client, "--hooks", "--dir", "svc"], options);
+      // What a person changed there stays: another port, another path that nothing may touch.
+      const own = { server: "http://127.0.0.1:9797", protect: ["secret.txt"] };
+      const settings = join(cwd, "svc", `${client}.json`);
+      writeFileSync(settings, JSON.stringify({ ...JSON.parse(readFileSync(settings, "utf8")), ...own }));
       const again = await svc(["connect", client, "--hooks", "--dir", "svc", "--observe"], options);
       expect([again.code, again.out]).toEqual([0, expect.stringContaining(`kept ${cwd}/svc/policy.yaml`)]);
       expect(again.out).toContain("tells what would have been blocked");
@@ -98,7 +102,11 @@ describe("svc connect --hooks", () => {
       expect(text.match(new RegExp(`hook ${client} --settings`, "g"))).toHaveLength(
         Object.keys(JSON.parse(text).hooks).length,
       );
-      expect(JSON.parse(readFileSync(join(cwd, "svc", `${client}.json`), "utf8")).mode).toBe("observe");
+      expect(JSON.parse(readFileSync(settings, "utf8"))).toEqual({
+        ...own,
+        key_file: `${client}.key`,
+        mode: "observe",
+      });
     }
     const gemini = JSON.parse(readFileSync(join(cwd, ".gemini/settings.json"), "utf8"));
     expect([gemini.theme, gemini.hooks.BeforeTool[0]]).toEqual(["x", mine.hooks.BeforeTool[0]]);

@@ -183,6 +183,7 @@ describe("svc rollback", () => {
     });
     const done = await there("rollback", "r1");
     expect([done.code, done.out]).toEqual([0, "run r1: rollback complete\n  compensated: 0\n"]);
+    expect((await there("show", "r1")).out).not.toContain("to take it back");
     await call("/v1/runs/r1/intents", { tool: "crm.create", args: {}, reason: "left open" });
     const left = await there("rollback", "r1");
     expect(left.code).toBe(2);

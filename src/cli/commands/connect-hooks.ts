@@ -1,11 +1,12 @@
 /**
  * `svc connect <client> --hooks`: puts the hook into a coding agent's settings, and beside it everything that a
- * service for it needs: manifests, policy, keys, configuration. Files that are there are kept as they are.
+ * service for it needs: manifests, policy, keys, configuration. Files that are there are kept as they are, and of the
+ * hook's own settings what the options do not say anew.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { KeyManager } from "../../auth/manage.ts";
 import { readIfThere } from "../../gateway/connect/backup.ts";
@@ -45,11 +46,15 @@ export async function connectHooks(context: Context, named: string, flags: Flags
     io.err(`for ${printable(file)}:`);
     return io.out(text.trimEnd());
   }
-  await writePack(context, folder, client, command, flags);
+  const kept = await keptSettings(settings);
+  // A folder without a configuration is that of a service elsewhere.
+  const elsewhere = existsSync(join(folder, "svc.config.yaml")) ? undefined : kept.server;
+  const url = (flags["url"] as string | undefined) ?? elsewhere;
+  await writePack(context, { folder, client, command, url });
+  await writeSettings(io, settings, { ...kept, ...chosen(io, { ...flags, url }) });
   await writeClientFile(io, file, text, `svc connect ${client} --hooks`, flags);
   io.out("");
   io.out("Next:");
-  const url = flags["url"] as string | undefined;
   const where =
     url === undefined
       ? `--config ${printable(join(folder, "svc.config.yaml"))}`
@@ -82,15 +87,15 @@ function withText(client: HookClient, text: string, command: string): string {
 
 const quoted = (word: string): string => `"${word.replace(/["\\$`]/g, "\\$&")}"`;
 
-async function writePack(
-  context: Context,
-  folder: string,
-  client: HookClient,
-  command: string,
-  flags: Flags,
-) {
-  const { io } = context;
-  const url = flags["url"] as string | undefined;
+interface Pack {
+  folder: string;
+  client: HookClient;
+  command: string;
+  /** Of a service that runs elsewhere. */
+  url: string | undefined;
+}
+
+async function writePack({ io }: Context, { folder, client, command, url }: Pack) {
   if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw invalid("--url: is not an http(s) address");
   await mkdir(join(folder, "manifests"), { recursive: true, mode: 0o700 });
   const write = async (name: string, make: (path: string) => Promise<void>) => {
@@ -110,17 +115,37 @@ async function writePack(
       await own(`${(await keys.create(client, fields)).key}\n`)(path);
     });
   }
-  const key_file = flags["keyFile"] as string | undefined;
-  const mode = flags["observe"] === true ? "observe" : "enforce";
-  const settings = {
-    server: url ?? HERE,
-    key_file: key_file === undefined ? `${client}.key` : resolve(io.cwd, key_file),
-    mode,
-    protect: [],
+}
+
+interface KeptSettings {
+  server?: string;
+  key_file?: string;
+  /** Further paths that nothing may touch; a person adds them. */
+  protect?: unknown;
+}
+
+async function keptSettings(path: string): Promise<KeptSettings> {
+  const text = (await readIfThere(path)) ?? "{}";
+  try {
+    return { ...(JSON.parse(text) as KeptSettings) };
+  } catch {
+    throw invalid(`${printable(path)}: is not JSON; correct it, or remove it and what it protects`);
+  }
+}
+
+/** What the options say; without them, a service on this machine. */
+function chosen({ cwd }: Context["io"], { url, keyFile, observe }: Flags) {
+  return {
+    ...(url === undefined ? {} : { server: url as string }),
+    ...(keyFile === undefined ? {} : { key_file: resolve(cwd, keyFile as string) }),
+    mode: observe === true ? "observe" : "enforce",
   };
-  const path = join(folder, `${client}.json`);
+}
+
+async function writeSettings(io: Context["io"], path: string, told: KeptSettings & { mode: string }) {
+  const settings = { server: HERE, key_file: basename(path).replace(/json$/, "key"), protect: [], ...told };
   await writeFile(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
-  io.out(`wrote ${printable(path)}: mode ${mode}`);
+  io.out(`wrote ${printable(path)}: mode ${settings.mode}, service ${printable(settings.server)}`);
 }
 
 /** JSON's texts are YAML's too. */

@@ -6,6 +6,7 @@ import { capturedPages } from "../../capture/read.ts";
 import type { Json } from "../../kernel/json.ts";
 import { plural } from "../../kernel/words.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
+import { STANDING } from "../../model/run.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { type Door, partsOf } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
@@ -91,6 +92,7 @@ function next(run: ShownRun): string[] {
     (step) =>
       `outcome unknown: svc resolve ${run_id} ${step} --status succeeded|failed --note <how you know>`,
   );
-  if (steps.some(({ status }) => status === "succeeded")) lines.push(`to take it back: svc plan ${run_id}`);
+  if (steps.some(({ status, effect }) => STANDING.has(status) && effect !== "read"))
+    lines.push(`to take it back: svc plan ${run_id}`);
   return lines;
 }
