@@ -17,6 +17,7 @@ import {
   Governor,
   isRefusal,
   PAUSED,
+  type PauseAnswer,
   type Refusal,
   textOf,
 } from "./governor.ts";
@@ -49,6 +50,8 @@ interface HookInput {
   tool_response?: unknown;
   error?: string;
   is_interrupt?: boolean;
+  /** Of an agent that another delegates to. */
+  agent_id?: string;
   tool_calls?: { tool_use_id: string; tool_response?: unknown }[];
 }
 interface HookOutput {
@@ -132,13 +135,20 @@ class SessionHooks {
     }
   }
 
-  private async decide({ tool_name = "", tool_input, tool_use_id }: HookInput): Promise<HookOutput> {
+  private async decide(input: HookInput): Promise<HookOutput> {
+    const { tool_name = "", tool_input, tool_use_id, agent_id } = input;
     const call: FrameworkCall = { id: tool_use_id, tool: tool_name, args: tool_input };
     if (this.options.canUseTool !== undefined) {
       const { decision, reasons } = await this.governor.preview(call);
       if (decision === "needs_approval") return decided("ask", reasons.join("; "));
     }
-    const begun = await this.begin(call, false);
+    // An agent that another delegates to would end over a deferred call, and the session go on without it.
+    const defers = this.options.wait_for_approval === undefined && agent_id === undefined;
+    const begun = await this.begin(call, (request) => {
+      if (!defers) return undefined;
+      this.waiting.push(request);
+      return PAUSED;
+    });
     if (begun === "made") return {};
     return begun === "paused"
       ? decided("defer", "waiting for a person's approval")
@@ -165,7 +175,7 @@ class SessionHooks {
       await this.fail(id, "not made: other arguments were chosen");
     }
     try {
-      const begun = await this.begin({ id, tool, args: wanted }, true);
+      const begun = await this.begin({ id, tool, args: wanted }, () => ({ answer: true }));
       return isRefusal(begun) ? deny(textOf(begun)) : yes;
     } catch (error) {
       return deny(notDecided(error));
@@ -196,13 +206,10 @@ class SessionHooks {
   }
 
   /** Asks, and answers as soon as the SDK may carry the call out. */
-  private begin(call: FrameworkCall, approved: boolean): Promise<Refusal | "made" | "paused"> {
-    const pause = (request: ApprovalRequest) => {
-      if (approved) return { answer: true };
-      if (this.options.wait_for_approval !== undefined) return undefined;
-      this.waiting.push(request);
-      return PAUSED;
-    };
+  private begin(
+    call: FrameworkCall,
+    pause: (request: ApprovalRequest) => PauseAnswer,
+  ): Promise<Refusal | "made" | "paused"> {
     return new Promise((resolve, reject) => {
       const reported = this.governor.make(
         call,

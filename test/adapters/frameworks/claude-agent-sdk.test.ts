@@ -212,7 +212,7 @@ describe("takeback/claude-agent-sdk", () => {
     verifies("beyond.adapter.nested", "beyond.adapter.threads", "beyond.adapter.undo");
     const there = [...world.notes.keys()];
     const run = await threadRun(world.svc, "session-nested", { actor: "bot", permissions: ["p"] });
-    const helper = api.saying("helped", [calls(["wipe"]), calls(["add", { text: "g" }])]);
+    const helper = api.saying("helped", [calls(["wipe"]), calls(["send"]), calls(["add", { text: "g" }])]);
     const delegate: Call = [
       "Agent",
       { description: "help", prompt: "help", subagent_type: "helper", run_in_background: false },
@@ -220,6 +220,7 @@ describe("takeback/claude-agent-sdk", () => {
     const agents = { helper: { description: "helps", prompt: "help", model: helper.model } };
     const { told } = await session(run, [calls(["add", { text: "h" }]), [delegate]], { options: { agents } });
     expect(helper.told.join()).toContain("nothing is wiped");
+    expect(helper.told.join()).toContain("is pending");
     expect(told.at(-1)).toContain("helped");
     const undone = await run.rollback({
       compensator: ({ args }) => world.code.notes_remove!(args as object),
