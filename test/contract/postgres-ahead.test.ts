@@ -16,7 +16,7 @@ import { freshDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { expectWhole } from "./chain.ts";
-import { append, put } from "./samples.ts";
+import { append, draft, put } from "./samples.ts";
 
 const BOT = principal("bot");
 const MANIFESTS = `
@@ -127,6 +127,35 @@ describe("a batch that was decided before it took the head", () => {
     );
     expect(answers.map(({ decision }) => decision.decision)).toEqual(["allow", "block"]);
     expect(workOf(b.store)!.again).toBe(again + 1);
+  });
+
+  it("goes by what the batch before it left, unless another server has changed that since", async () => {
+    verifies("beyond.beside.again", "beyond.beside.decided-ahead");
+    await open(a, "k1");
+    await beside();
+    const rename = ({ store }: Core, reason: string) =>
+      store.transact({
+        needs: [["runs", "k1"]],
+        run: (tx) => {
+          const run = tx.get("runs", "k1")!;
+          tx.put("runs", "k1", { ...run, reason: `${run.reason ?? ""}${reason}` });
+          tx.append(draft({ run_id: "k1" }));
+        },
+      });
+    const cost = async (work: () => Promise<unknown>) => {
+      const { fetched, again } = { ...workOf(a.store)! };
+      await work();
+      return [workOf(a.store)!.fetched - fetched, workOf(a.store)!.again - again];
+    };
+    expect(await cost(() => rename(a, "1")), "read ahead").toEqual([1, 0]);
+    await append(b.store);
+    expect(await cost(() => rename(a, "2")), "known").toEqual([0, 0]);
+    await rename(b, "3");
+    expect(await cost(() => rename(a, "4")), "known, and no longer so").toEqual([0, 1]);
+    expect((await b.store.get("runs", "k1"))!.reason).toBe("1234");
+    await append(b.store);
+    expect(await cost(() => rename(a, "5")), "better read again for a while").toEqual([1, 0]);
+    expect((await b.store.get("runs", "k1"))!.reason).toBe("12345");
   });
 
   it("uses an approval once, however many decided on it", async () => {

@@ -5,8 +5,11 @@ import { SvcError } from "../../src/kernel/errors.ts";
 import type { RecordQuery, Store } from "../../src/port/store.ts";
 import { settingsSql, WRITER_SETTINGS } from "../../src/store/postgres/settings.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
+import { selfSigned } from "../golden/notify/support/certificate.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
+import { tempFile } from "../support/tmp.ts";
 import { aMoment, until } from "../support/until.ts";
+import { verifies } from "../support/verifies.ts";
 import { expectWhole } from "./chain.ts";
 import { append, approvalDoc, draft, put, remove } from "./samples.ts";
 import { postgresSql } from "./sql.ts";
@@ -383,6 +386,49 @@ describe("the database", () => {
     expect(await refusal(server.url("latin"))).toMatchObject({
       message: expect.stringMatching(/LATIN1.*UTF8/),
     });
+  });
+
+  it("is spoken to over TLS where the URL asks for it, and not at all where it cannot be verified", async () => {
+    verifies("beyond.standby.tls");
+    const { url } = await freshDatabase(server);
+    const sql = postgresSql(url);
+    const { key, cert } = selfSigned(["localhost"]);
+    const [{ folder }] = (await sql.run("SELECT current_setting('data_directory') AS folder")) as [
+      { folder: string },
+    ];
+    for (const [name, pem] of [
+      ["server.key", key],
+      ["server.crt", cert],
+    ] as const)
+      await sql.run(`COPY (SELECT unnest(string_to_array('${pem.trim()}', E'\\n')))
+        TO PROGRAM 'umask 077; cat > "${folder}/${name}"'`);
+    await sql.run("ALTER SYSTEM SET ssl = on");
+    await sql.run("SELECT pg_reload_conf()");
+    const secured = (authority: string) => {
+      const at = new URL(url);
+      at.hostname = "localhost";
+      at.searchParams.set("sslmode", "verify-full");
+      at.searchParams.set("sslrootcert", tempFile("ca.crt", authority));
+      return at.href;
+    };
+    try {
+      await until(async () => {
+        const store = await open(secured(cert)).catch(() => undefined);
+        await store?.close();
+        return store !== undefined;
+      }, "TLS to be spoken");
+      const store = await open(secured(cert));
+      await append(store);
+      const plain = "SELECT count(*)::int AS n FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)";
+      const ours = "datname = current_database() AND pid <> pg_backend_pid()";
+      expect(await sql.run(`${plain} WHERE NOT ssl AND ${ours}`)).toEqual([{ n: 0 }]);
+      expect(await sql.run(`${plain} WHERE ssl AND ${ours}`)).not.toEqual([{ n: 0 }]);
+      await store.close();
+      expect(await refusal(secured(selfSigned(["localhost"]).cert))).toMatchObject({ code: "unavailable" });
+    } finally {
+      await sql.run("ALTER SYSTEM RESET ssl");
+      await sql.run("SELECT pg_reload_conf()");
+    }
   });
 
   it("can be reached over a unix socket", async () => {

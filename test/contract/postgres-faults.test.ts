@@ -157,18 +157,35 @@ describe("a PostgreSQL that fails", () => {
     expect((await eventually(() => append(store))).seq).toBe(0);
   });
 
-  it("does not let a process that is stopped while it writes block the others for ever", async () => {
+  it("does not let a process that is stopped between deciding and checking block the others for ever", async () => {
     const { url } = await fresh();
     const store = await openAt(url);
+    const stranger = new pg.Client(url);
+    await stranger.connect();
     const [stopped] = await StoreProcess.start(1, { store: "postgres", data: "", database_url: url });
     void stopped!.ask("load", { writers: 16, label: "stopped" }).catch(() => {});
+    // Neither is alone, so both decide before they take the head.
+    let beside = true;
+    const writing = (async () => {
+      while (beside) await append(store).catch(() => {});
+    })();
     await stopped!.acked(50);
+    await stranger.query("BEGIN; SELECT FROM svc_head FOR UPDATE");
+    const waiting = `SELECT count(*)::int AS n FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    await until(async () => (await stranger.query(waiting)).rows[0].n === 2, "both to wait for the head");
     stopped!.freeze();
-    await eventually(() => append(store, { run_id: "after" }));
+    beside = false;
+    await stranger.end();
+    await writing;
+    const { seq } = await eventually(() => append(store, { run_id: "after" }));
+    stopped!.thaw();
+    await eventually(() => stopped!.ask("append", { count: 1, label: "awake" }));
     await stopped!.kill();
     const records = await expectWhole(store);
+    expect(records[seq]?.run_id).toBe("after");
     for (const { seq, hash } of stopped!.acks) expect(records[seq]?.hash).toBe(hash);
-    countTrials("postgres", "writer frozen with the head locked", 1);
+    countTrials("postgres", "writer frozen between deciding and checking", 1);
   });
 
   it("is written to although its sessions begin read-only", async () => {

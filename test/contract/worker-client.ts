@@ -78,6 +78,10 @@ export class StoreProcess {
   }
 
   /** Stops the process where it stands, holding whatever it holds. */
+  thaw(): void {
+    this.child.kill("SIGCONT");
+  }
+
   freeze(): void {
     this.child.kill("SIGSTOP");
   }

@@ -44,5 +44,6 @@ export const beyondStandby = section("beyond", "Standbys", {
   "beyond.standby.verify": [23, "`svc verify` works on a read-only standby"],
   "beyond.standby.promoted": [23, "with a synchronous standby promoted a server goes on by itself, and nothing that was answered is lost"],
   "beyond.standby.hosts": [23, "a database URL may name several hosts; the one that takes writes is used"],
+  "beyond.standby.tls": [23, "TLS to the database is what its URL says, and a server that cannot be verified is not spoken to"],
   "beyond.standby.one-replica": [23, "`database_read_url` names one host"],
 });

@@ -5,9 +5,23 @@ export const STORAGE: readonly Bug[] = [
   {
     name: "postgres: a batch that was decided ahead is not held against the database again",
     file: "src/store/postgres/rounds.ts",
-    find: "return rows.length > 0;",
-    replace: "return rows.length < 0;",
+    find: "return changed;",
+    replace: "return changed.slice(0, 0);",
     tests: ["test/contract/postgres-ahead.test.ts"],
+  },
+  {
+    name: "postgres: what is known of documents is believed again at once after it was stale",
+    file: "src/store/postgres/known.ts",
+    find: "this.pause = this.next_pause;",
+    replace: "this.pause = 0;",
+    tests: ["test/contract/postgres-ahead.test.ts"],
+  },
+  {
+    name: "postgres: a tenant's records are looked for in the stretches of the chain that are noted alone",
+    file: "src/store/postgres/records.ts",
+    find: "unnoted.push(next);",
+    replace: "break;",
+    tests: ["test/contract/postgres-database.test.ts"],
   },
   {
     name: "a tenant that floods takes whole batches",

@@ -9,9 +9,17 @@ import { Batch, MissingFact, type Pending } from "../batch.ts";
 
 type AnyDoc = Tables[TableName];
 
+/** The document's JSON until it is read, then the document; undefined is known to be absent. */
+type Fact = { json: string; doc?: AnyDoc } | undefined;
+
+/** A fact, and the version that it is one of; both undefined for a document that is known to be absent. */
+export interface Versioned {
+  fact?: Fact;
+  version?: string | undefined;
+}
+
 export class FetchedDocs {
-  /** The document's JSON until it is read, then the document; undefined is known to be absent. */
-  private readonly known = new Map<TableName, Map<string, { json: string; doc?: AnyDoc } | undefined>>();
+  private readonly known = new Map<TableName, Map<string, Fact>>();
 
   /** What was read before the head was taken, in which version; undefined is known to be absent. */
   readonly keys: Key[] = [];
@@ -28,17 +36,32 @@ export class FetchedDocs {
     this.versions.push(...versions);
   }
 
+  /** The same for what was known before. */
+  lend([table, key]: Key, { fact, version }: Versioned): void {
+    this.set(table, key, fact);
+    this.keys.push([table, key]);
+    this.versions.push(version);
+  }
+
   /** Takes in the answer to a fetch: the JSON of each key in turn, undefined where there is no document. */
   add(keys: readonly Key[], json: readonly (string | undefined)[]): void {
     keys.forEach(([table, key], i) => {
-      let docs = this.known.get(table);
-      if (docs === undefined) {
-        docs = new Map();
-        this.known.set(table, docs);
-      }
       const text = json[i];
-      docs.set(key, text === undefined ? undefined : { json: text });
+      this.set(table, key, text === undefined ? undefined : { json: text });
     });
+  }
+
+  private set(table: TableName, key: string, fact: Fact): void {
+    let docs = this.known.get(table);
+    if (docs === undefined) {
+      docs = new Map();
+      this.known.set(table, docs);
+    }
+    docs.set(key, fact);
+  }
+
+  fact(table: TableName, key: string): Fact {
+    return this.known.get(table)?.get(key);
   }
 
   readonly read = (table: TableName, key: string): AnyDoc | undefined => {

@@ -94,20 +94,21 @@ export async function fetchVersions(
   facts.addVersions(keys, json, versions);
 }
 
-/** Under the head: puts what has changed since into the facts, and answers whether anything has. */
-export async function recheck(session: PgSession, facts: FetchedDocs): Promise<boolean> {
+/** Under the head: puts what has changed since into the facts, and answers what that is. */
+export async function recheck(session: PgSession, facts: FetchedDocs): Promise<Key[]> {
   const { keys, versions } = facts;
-  if (keys.length === 0) return false;
+  if (keys.length === 0) return [];
   const { rows } = await session.client.query<[string, string | null]>({
     ...session.prepared(sql.CHANGED),
     values: [...keyValues(keys), textArray(versions)],
     rowMode: "array",
   });
+  const changed = rows.map(([at]) => keys[Number(at) - 1]!);
   facts.add(
-    rows.map(([at]) => keys[Number(at) - 1]!),
+    changed,
     rows.map(([, doc]) => doc ?? undefined),
   );
-  return rows.length > 0;
+  return changed;
 }
 
 const keyValues = (keys: readonly Key[]): Buffer[] => [

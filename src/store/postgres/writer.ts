@@ -10,6 +10,7 @@ import type { Key } from "../../port/store.ts";
 import { type Batch, declaredNeeds, HeadNeeded, type Pending } from "../batch.ts";
 import { FetchedDocs, runUnits } from "./facts.ts";
 import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
+import { KnownDocs } from "./known.ts";
 import {
   begin,
   commitNothing,
@@ -70,6 +71,8 @@ export interface Work {
   under_lock: number;
   ahead: number;
   again: number;
+  /** Documents that were read ahead; what is known from batches before is not. */
+  fetched: number;
   records: number;
   /** CPU of this process from when the head was taken until the batch was sent: what it does while all others wait. */
   cpu_us: number;
@@ -95,10 +98,11 @@ async function decided(
 }
 
 export class Writer {
-  readonly work: Work = { under_lock: 0, ahead: 0, again: 0, records: 0, cpu_us: 0, held_ms: 0 };
+  readonly work: Work = { under_lock: 0, ahead: 0, again: 0, fetched: 0, records: 0, cpu_us: 0, held_ms: 0 };
   /** Whether the chain was found as the last batch had left it. */
   private isAlone = true;
   private left: string | undefined;
+  private readonly known = new KnownDocs();
   private readonly url: string;
   private readonly told: Told;
   private session: PgSession | undefined;
@@ -163,10 +167,12 @@ export class Writer {
     let sent: Sent | undefined;
     let refused: SvcError | undefined;
     let head = locked.head;
+    let written: Batch | undefined;
     try {
       await session.until(signal, async () => {
         const { batch, statements } =
           ahead !== undefined && holds ? placed(ahead, locked) : await decided(units, session, locked, facts);
+        written = batch;
         if (batch.isEmpty) return await commitNothing(session);
         leave();
         const { user, system } = process.cpuUsage(cpu);
@@ -185,6 +191,10 @@ export class Writer {
     this.work[ahead === undefined ? "under_lock" : holds ? "ahead" : "again"]++;
     if (refused !== undefined) throw refused;
     if (sent !== undefined) this.told.note(head);
+    // Under the head nothing is read with its version; what a batch wrote there would be unknown.
+    if (ahead === undefined) this.known.forget();
+    else if (written !== undefined && sent !== undefined && session === this.session)
+      this.known.learn(holds ? facts : new FetchedDocs(), written, locked.xid);
     // Whoever finds the chain as it was left has no other process to make room for.
     this.isAlone = locked.head.hash === this.left;
     this.left = head.hash;
@@ -199,7 +209,11 @@ export class Writer {
     // Versions are held against the database over one connection; a pooler may lend another one.
     if (session.pooled) return undefined;
     const facts = new FetchedDocs();
-    const obtain = (keys: readonly Key[]) => fetchVersions(session, keys, facts);
+    const obtain = (keys: readonly Key[]) => {
+      const unknown = this.known.lend(keys, facts);
+      this.work.fetched += unknown.length;
+      return fetchVersions(session, unknown, facts);
+    };
     try {
       return await session.until(signal, async () => {
         await obtain(declaredNeeds(units));
@@ -229,8 +243,10 @@ export class Writer {
       const facts = session === ahead?.session ? ahead.facts : new FetchedDocs();
       let holds = false;
       const read = async () => {
-        if (facts === ahead?.facts) holds = !(await recheck(session, facts));
-        else await fetchFacts(session, declaredNeeds(units), facts);
+        if (facts !== ahead?.facts) return await fetchFacts(session, declaredNeeds(units), facts);
+        const changed = await recheck(session, facts);
+        holds = changed.length === 0;
+        this.known.unlearn(changed);
       };
       try {
         const locked = await session.until(signal, () => begin(session, told, read));
@@ -251,6 +267,8 @@ export class Writer {
       session.abandon();
       throw error;
     }
+    // The database behind it may be another.
+    this.known.forget();
     this.session = session;
     return session;
   }
