@@ -82,6 +82,21 @@ describe("a journal", () => {
     }
   });
 
+  it("has seals of one plain record that are read as all others are", () => {
+    const at = { ts_ms: 1, event: "intended", actor: "bot" } as const;
+    const history = committed(
+      (tx) => tx.append(at),
+      (tx) => tx.append({ ...at, run_id: "r" }),
+      (tx) => tx.append({ ...at, run_id: "", tool: "0", tenant: "acme" }),
+      (tx) => tx.append({ ...at, run_id: '"', tenant: "\\" }),
+      (tx) => tx.append({ ...at, tool: "t", tenant: 'x",0]],"end":1}' }),
+    );
+    const written = encodeBatch(history, { size: 7, crc: SEED }, { ledger: 3, journal: 4 });
+    const parsed = parseJournal(Buffer.from(written.text), 0, SEED);
+    expect(units(parsed)).toEqual(written.units.map(meaning));
+    expect(parsed.crc).toBe(written.tip.crc);
+  });
+
   it("tells what changed of a document that it has told, and is read to the same end as whole ones are", () => {
     const count = (calls: number) => ({ run_id: "r", tool: 't"', calls, standing: 0 });
     const history = committed(

@@ -27,10 +27,12 @@ export interface ParsedJournal {
 /** Reads items from bytes that start at `base` in their journal, behind a block whose checksum was `crc`. */
 export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJournal {
   const items: Placed[] = [];
-  const lineOf = linesOf(bytes);
+  const { endOf, lineOf } = linesOf(bytes);
   let start = 0;
   let seed = crc;
   let at = 0;
+  /** Where the lines of documents end that have been met since the last seal. */
+  let ends: number[] = [];
   const stop = (rest: ParsedJournal["rest"]): ParsedJournal => ({
     items,
     end: base + start,
@@ -38,10 +40,11 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
     rest,
   });
   while (at < bytes.length) {
-    const to = bytes.indexOf(0x0a, at);
+    const to = endOf(at);
     if (to < 0) return stop("torn");
     // Lines of documents mean nothing until the seal behind them has been checked.
     if (bytes[at] === OPENING_BRACKET) {
+      ends.push(to);
       at = to + 1;
       continue;
     }
@@ -49,12 +52,14 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
     const sum = crc32(bytes.subarray(at + SEALED_FROM, to + 1), crc32(bytes.subarray(start, at), seed));
     if (seal.slice(0, SEALED_FROM) !== `${CRC_PREFIX}${hexCrc(sum)}",`)
       return stop(unreadable(bytes, start, base));
-    const puts = parsePuts(bytes, start, at, lineOf);
-    const item = puts === undefined ? undefined : parseSeal(seal, puts);
+    const puts = parsePuts(start, ends, lineOf);
+    const place = { from: base + start, to: base + to + 1, crc: sum };
+    const item = puts === undefined ? undefined : parseSeal(seal, puts, place);
     if (item === undefined) return stop("broken");
-    items.push(Object.assign(item, { from: base + start, to: base + to + 1, crc: sum }));
+    items.push(item);
     seed = sum;
     start = at = to + 1;
+    ends = [];
   }
   return stop(at > start ? "torn" : "none");
 }
@@ -62,19 +67,27 @@ export function parseJournal(bytes: Buffer, base: number, crc: number): ParsedJo
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-type LineOf = (from: number, to: number) => string;
-
-/** Where places in the text are places in the bytes, they are made text once, and lines are parts of it. */
-function linesOf(bytes: Buffer): LineOf {
-  if (!isAscii(bytes)) return (from, to) => bytes.toString("utf8", from, to);
-  const text = bytes.toString("latin1");
-  return (from, to) => text.slice(from, to);
+interface Lines {
+  /** Where the line break is that ends the line. */
+  endOf(at: number): number;
+  lineOf(from: number, to: number): string;
 }
 
-function parsePuts(bytes: Buffer, from: number, until: number, lineOf: LineOf): Put[] | undefined {
+/** Where places in the text are places in the bytes, they are made text once, and lines are parts of it. */
+function linesOf(bytes: Buffer): Lines {
+  if (!isAscii(bytes))
+    return {
+      endOf: (at) => bytes.indexOf(0x0a, at),
+      lineOf: (from, to) => bytes.toString("utf8", from, to),
+    };
+  const text = bytes.toString("latin1");
+  return { endOf: (at) => text.indexOf("\n", at), lineOf: (from, to) => text.slice(from, to) };
+}
+
+function parsePuts(from: number, ends: readonly number[], lineOf: Lines["lineOf"]): Put[] | undefined {
   const puts: Put[] = [];
-  for (let at = from; at < until; ) {
-    const to = bytes.indexOf(0x0a, at);
+  let at = from;
+  for (const to of ends) {
     const put = plainPut(lineOf(at, to));
     if (put === undefined) return undefined;
     puts.push(put);
@@ -184,7 +197,44 @@ interface SealFields {
   next?: number;
 }
 
-function parseSeal(text: string, puts: Put[]): JournalItem | undefined {
+const VALUE = String.raw`(?:"([^"\\]*)"|0)`;
+const STANDING = String.raw`"records":(\d+),"head":"([0-9a-f]{64})","size":(\d+)`;
+const LINE = String.raw`\[(\d+),(\d+),"([^"\\]*)","([^"\\]*)",${VALUE},${VALUE},${VALUE}\]`;
+const END = String.raw`(?:,"synced":\[(\d+),(\d+)\])?(,"end":1)?`;
+/** The seal of a unit of one record, as nearly all are, where no value is spelled with escapes: read for half the price. */
+const PLAIN_SEAL = new RegExp(`^.{${SEALED_FROM}}${STANDING},"lines":\\[${LINE}\\]${END}\\}$`);
+
+interface Place {
+  from: number;
+  to: number;
+  crc: number;
+}
+
+function parseSeal(text: string, puts: Put[], place: Place): Placed | undefined {
+  const match = PLAIN_SEAL.exec(text);
+  if (match === null) {
+    const item = parseAnySeal(text, puts);
+    return item && Object.assign(item, place);
+  }
+  const [, records, hash, size, length, ts_ms, event, actor, run_id, tool, tenant, ledger, journal, end] =
+    match;
+  return {
+    kind: "unit",
+    head: { records: Number(records), hash: hash! },
+    size: Number(size),
+    lines: [
+      { length: Number(length), ts_ms: Number(ts_ms), event: event!, actor: actor!, run_id, tool, tenant },
+    ],
+    puts,
+    end: end !== undefined,
+    synced: ledger === undefined ? undefined : { ledger: Number(ledger), journal: Number(journal) },
+    from: place.from,
+    to: place.to,
+    crc: place.crc,
+  };
+}
+
+function parseAnySeal(text: string, puts: Put[]): JournalItem | undefined {
   let fields: SealFields;
   try {
     fields = JSON.parse(text) as SealFields;
