@@ -157,14 +157,16 @@ class SessionHooks {
       return answer;
     }
     const wanted = answer.updatedInput ?? args;
+    // Older executables take no yes without the arguments.
+    const yes: PermissionResult = { ...answer, updatedInput: wanted };
     // Begun before the SDK asked for reasons of its own: good for the arguments that were decided on.
     if (this.under_way.has(id)) {
-      if (isDeepStrictEqual(wanted, args)) return answer;
+      if (isDeepStrictEqual(wanted, args)) return yes;
       await this.fail(id, "not made: other arguments were chosen");
     }
     try {
       const begun = await this.begin({ id, tool, args: wanted }, true);
-      return isRefusal(begun) ? deny(textOf(begun)) : answer;
+      return isRefusal(begun) ? deny(textOf(begun)) : yes;
     } catch (error) {
       return deny(notDecided(error));
     }
