@@ -204,6 +204,8 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
       );
       for (let i = 0; i < 100; i++) await newOne(app, ACME);
       await growLedger(app, (await app.core.store.head()).records + 100, ACME.name);
+      // Behind enough that they are no longer among the newest, which are kept in memory.
+      await growLedger(app, (await app.core.store.head()).records + 10_000);
       const [counted, searched] = [await counting(app), await searching(app)];
       await growRuns(app, RUNS);
       add(

@@ -13,7 +13,7 @@ import type { Reply } from "./wire.ts";
 const RANKS = ["auditor", "approver", "operator", "admin"];
 const ROLES = [["agent"], ...RANKS.map((role) => [role]), ...RANKS.map((role) => ["agent", role])];
 const CAPS = [["*"], ["fake.*", "crm.*"], ["fake.read", "crm.read"], []];
-const NOBODY = "00000000-0000-4000-8000-000000000000";
+const NO_CALL = "00000000-0000-4000-8000-000000000000";
 const ACCEPT = { accept: "application/json, text/event-stream" };
 
 /** What the key may in this round. */
@@ -90,7 +90,7 @@ const PROBES: readonly Probe[] = [
   operatorTool("svc.resume", {}, "admin", /admin only/, /lifted/),
   operatorTool(
     "svc.approve_action",
-    { approval_id: `apr_${NOBODY}` },
+    { approval_id: `apr_${NO_CALL}` },
     "approver",
     /approver role required/,
     /unknown approval request/,

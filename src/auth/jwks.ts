@@ -130,7 +130,7 @@ export class IssuerKeys {
     if (!Array.isArray(keys) || keys.length > MAX_KEYS)
       throw new SvcError("invalid", "the issuer's key set is not a list of keys");
     this.discovered = discovery;
-    // A symmetric key in a public document could sign for anybody who reads it.
+    // A symmetric key in a public document could be signed with by whoever reads it.
     return {
       keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct"),
     } as unknown as JSONWebKeySet;

@@ -16,7 +16,7 @@ import { type KeyList as Keys, parseKeysGently } from "./key-list.ts";
 import { KeySights } from "./key-sights.ts";
 import { fingerprintOf, KeyRing } from "./keys.ts";
 
-/** An entry as it is shown; the fingerprint tells keys apart without helping anybody to guess one. */
+/** An entry as it is shown; the fingerprint tells keys apart without helping a reader to guess one. */
 export interface KeyView {
   index: number;
   name: string;

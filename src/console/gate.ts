@@ -78,7 +78,7 @@ export class Gate {
     request.principal = visit.principal;
   }
 
-  /** Undefined for a request that was turned away before anybody knew who sends it. */
+  /** Undefined for a request that was turned away before it was known who sends it. */
   visit(request: FastifyRequest): Admission | undefined {
     return this.visits.get(request);
   }

@@ -6,7 +6,7 @@
  *   number it is no echo, and taking it out there would leave nothing readable;
  * - of a text of sixteen or more that is repeated in part, its beginning and its end from twelve characters on.
  *
- * Left alone are `true`, `false`, `null` and short texts of ASCII punctuation, which say nothing about anybody.
+ * Left alone are `true`, `false`, `null` and short texts of ASCII punctuation, which say nothing about a person.
  * Of an error beside more values than can be looked for, nothing is kept.
  */
 import type { Json } from "../kernel/json.ts";

@@ -20,7 +20,7 @@ export async function writeKeyFiles(prefix: string): Promise<KeyFiles> {
   try {
     await create(files.public_file, pair.public_pem, 0o644);
   } catch (error) {
-    // Made a moment ago and never shown to anybody; half a pair would only confuse.
+    // Made a moment ago and never shown to the caller; half a pair would only confuse.
     await rm(files.private_file, { force: true });
     throw error;
   }

@@ -99,7 +99,7 @@ const SMALL_ORDER: ReadonlySet<string> = new Set([
   "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
 ]);
 
-/** Whether anybody can sign for the key, or it has a second spelling (y not below the prime). */
+/** Whether it takes no secret to sign for the key, or it has a second spelling (y not below the prime). */
 function isWeak(raw: Uint8Array): boolean {
   const y = Buffer.from(raw);
   y[31] = y[31]! & 0x7f;

@@ -20,7 +20,7 @@ export interface Claim<R extends Offer = Route> {
 
 type Offer = Pick<Route, "hash"> & { upstream: { name: string } };
 
-/** Whose offer the name stands for, if anybody's. */
+/** Whose offer the name stands for, if any upstream's. */
 export function pinHolder<R extends Offer>(known: PinDoc | undefined, claim: Claim<R>): R | undefined {
   const { offers } = claim;
   const only = offers.length === 1 ? offers[0] : undefined;

@@ -1,6 +1,6 @@
 /**
  * What a client of the newer revision carries between the two halves of a call that waits for approval. It comes
- * back as anybody's input, so it is authenticated, and bound to who asked, in which run, for which call and until
+ * back as the input of whichever client sends it, so it is authenticated, and bound to who asked, in which run, for which call and until
  * when; and it is good once, over all gateways of the store.
  */
 import type { App } from "../app/app.ts";

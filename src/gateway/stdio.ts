@@ -69,7 +69,7 @@ export async function startStdioGateway(service: Service, options: StdioOptions)
   }
 }
 
-/** Whoever started the process: no one else is on its input. */
+/** Whoever started the process: no other client is on its input. */
 function stdioPrincipal({ settings }: Service): Principal {
   const { actor, tenant } = settings;
   return {

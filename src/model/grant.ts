@@ -56,7 +56,7 @@ export function grantView({ internal: _internal, ...view }: GrantDoc, with_value
   return with_values ? view : { ...view, when: view.when.map(({ path, op }) => ({ path, op })) };
 }
 
-/** Whether it can still be used by anybody, as far as it alone says. */
+/** Whether it can still be used by any run, as far as it alone says. */
 export function isLive(
   grant: Pick<GrantDoc, "revoked_ms" | "expires_ms" | "uses" | "max_uses">,
   now: number,

@@ -38,7 +38,7 @@ function shorten(text: string): string {
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS - 3)}...`;
 }
 
-/** More problems than anybody mends at once: the rest is counted, and no place or hint is looked for. */
+/** More problems than a person mends at once: the rest is counted, and no place or hint is looked for. */
 export const MAX_PROBLEMS = 200;
 /** How many names a word is compared with at most. */
 const MOST_NAMES = 200;

@@ -16,7 +16,7 @@ interface ToolHold {
 
 const NONE: readonly ToolHold[] = [];
 /** Most steps hold no other up; a long plan must not pay for lists that stay empty. */
-const NOBODY: readonly number[] = [];
+const NO_STEPS: readonly number[] = [];
 
 export class Dependents {
   private readonly byStep = new Map<number, Set<number>>();
@@ -27,7 +27,7 @@ export class Dependents {
     const { succeeded_seq } = step;
     const direct = this.byStep.get(step.step);
     const holds = succeeded_seq === null ? NONE : (this.byTool.get(step.tool)?.holds ?? NONE);
-    if (direct === undefined && holds.length === 0) return NOBODY;
+    if (direct === undefined && holds.length === 0) return NO_STEPS;
     const found = new Set(direct);
     // Newest first, so the holds that were accepted after this step succeeded come at the front.
     for (const { holder, seq } of holds) {

@@ -151,7 +151,7 @@ function taskOf(run_id: string, step: number, original_tool: string, undo: UndoC
   };
 }
 
-/** Takes the word of the worker that began the step; anybody else's is a conflict. */
+/** Takes the word of the worker that began the step; another's is a conflict. */
 export async function completeCompensation(
   core: Core,
   asking: Worker,

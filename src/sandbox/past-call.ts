@@ -30,7 +30,7 @@ export function plainReasons(reasons: readonly string[]): string[] {
   );
 }
 
-/** As many as anybody reads: a policy may hold thousands of rules that all speak against one call. */
+/** As many as a person reads: a policy may hold thousands of rules that all speak against one call. */
 const MOST_REASONS = 20;
 
 export function few(reasons: readonly string[]): string[] {

@@ -37,7 +37,7 @@ interface Gathering {
   reason: string | null;
 }
 
-/** More causes than anybody reads; what is beyond them is told as one. */
+/** More causes than a person reads; what is beyond them is told as one. */
 const MOST_CAUSES = 200;
 const NAMED = 5;
 

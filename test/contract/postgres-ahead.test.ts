@@ -129,6 +129,20 @@ describe("a batch that was decided before it took the head", () => {
     expect(workOf(b.store)!.again).toBe(again + 1);
   });
 
+  it("is not decided under the head: whatever rules and arguments cost is over when it is taken", async () => {
+    verifies("beyond.beside.decided-ahead");
+    await beside();
+    let decided = 0;
+    const [before] = await between<number>(async () => {
+      const writing = a.store.transact({ run: (tx) => void tx.append(draft({ reason: `${decided++}` })) });
+      await queued(1);
+      const known = decided;
+      await writing;
+      return known;
+    });
+    expect([before, decided]).toEqual([1, 1]);
+  });
+
   it("goes by what the batch before it left, unless another server has changed that since", async () => {
     verifies("beyond.beside.again", "beyond.beside.decided-ahead");
     await open(a, "k1");

@@ -484,7 +484,7 @@ describe("plans", () => {
     await store.transact({
       run: (tx) => {
         for (let i = 0; i < 3_000; i++) {
-          const tenant = i % 100 === 0 ? "acme" : "globex";
+          const tenant = i === 10 ? "rare" : i % 100 === 0 ? "acme" : "globex";
           const ts_ms = i * 60_000;
           tx.append(draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, tenant, ts_ms }));
           tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
@@ -531,6 +531,19 @@ describe("plans", () => {
     // Backends report their counts when they end, a moment after they were told to.
     await aMoment(300);
     expect(await scans()).toBe(before);
+    const looked = async (): Promise<number> => {
+      const { rows } = await client.query<{ n: string }>(
+        "SELECT idx_tup_fetch AS n FROM pg_stat_user_tables WHERE relname = 'svc_ledger'",
+      );
+      return Number(rows[0]!.n);
+    };
+    const known = await looked();
+    const again = await open(url);
+    for (let i = 0; i < 10; i++)
+      expect(await again.records({ tenant: "rare", order: "desc", limit: 50 })).toHaveLength(1);
+    await again.close();
+    await until(async () => (await looked()) > known + 2_000, "what was looked at to be counted");
+    expect(await looked(), "a stretch of the chain a search, not the chain").toBeLessThan(known + 10_000);
     // And it would have shown.
     await postgresSql(url).run("SELECT count(line) FROM svc_ledger");
     await until(async () => (await scans()) !== before, "a scan to be counted");

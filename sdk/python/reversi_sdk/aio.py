@@ -172,7 +172,7 @@ class AsyncRun:
             return self.sync._accepted(tool, done.value)
 
     async def _unless_cancelled(self, step: Callable[[], Any]) -> Any:
-        """Does one step of asking. If its answer comes when nobody is there to run the tool, the step ends failed."""
+        """Does one step of asking. If its answer comes when the task that would run the tool is gone, the step ends failed."""
         lock = threading.Lock()
         gone, late = False, None
 

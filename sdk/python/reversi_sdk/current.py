@@ -20,7 +20,7 @@ def leave(token: "Token[Any]") -> None:
 
 
 def current_run() -> "Run":
-    """Raises where no run is open: a function that nobody governs does not run."""
+    """Raises where no run is open: a function outside a run does not run."""
     run = _current.get()
     if run is None:
         raise RuntimeError("no run is open here: enter one with `with client.run(...):`, or give run=")

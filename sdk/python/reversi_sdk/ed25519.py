@@ -3,7 +3,7 @@
 Verification handles nothing secret, so its time may depend on its input. It is strict where RFC 8032
 leaves room: S must be below the group order (else one signature could be rewritten as another), a key must
 be the canonical encoding of a point, and a point of small order is no key at all (such a "key" accepts
-signatures nobody made). The equation is the cofactorless one over encoded bytes, as OpenSSL checks it.
+signatures that no key made). The equation is the cofactorless one over encoded bytes, as OpenSSL checks it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ BASE: Point = _base
 
 
 def usable_key(public: bytes) -> Optional[Point]:
-    """The key's point, or None where these bytes can be nobody's key."""
+    """The key's point, or None where these bytes are no key."""
     if len(public) != 32:
         return None
     point = decode(public)

@@ -24,7 +24,7 @@ def open_input(path: str) -> BinaryIO:
         raise InputError(f"{path} is a folder, not a file")
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        # Non-blocking, because opening a FIFO that nobody writes to would wait for ever.
+        # Non-blocking, because opening a FIFO without a writer would wait for ever.
         descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None

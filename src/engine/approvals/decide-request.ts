@@ -250,7 +250,7 @@ export function ageUnit(core: Core, id: string): Unit<DecideResult | null> {
       const due = escalate_after_ms !== null && now >= approval.requested_ms + escalate_after_ms;
       if (approval.status !== "pending" || !due) return null;
       const run = loadRun(tx, approval.run_id);
-      // A request that anybody may decide stays so; naming groups now would shut people out.
+      // A request that any approver may decide stays so; naming groups now would shut people out.
       const asked = approval.approvers.groups;
       const groups = asked.length === 0 ? asked : [...new Set([...asked, ...escalate_to])];
       // Those it is escalated to may stand in for the groups it was first meant for.

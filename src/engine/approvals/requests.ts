@@ -118,7 +118,7 @@ export function renewTerms(
   });
 }
 
-/** What the arguments are called, for people: a name that is itself a credential is not shown to anybody. */
+/** What the arguments are called, for people: a name that is itself a credential is shown to no person. */
 function namesOf(args: Json): string[] {
   if (!isJsonObject(args)) return [];
   return Object.keys(args)

@@ -77,7 +77,7 @@ export class Upstream {
     return this.first.problem;
   }
 
-  /** The tools as it defined them, to anybody; those of a broken upstream stay known. */
+  /** The tools as it defined them, to every client; those of a broken upstream stay known. */
   get tools(): readonly JsonObject[] {
     if (this.variants.size === 0) return this.first.tools;
     const named = new Map<unknown, JsonObject>();

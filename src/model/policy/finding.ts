@@ -17,7 +17,7 @@ export type StageName =
   | "risk"
   | "undo";
 
-/** Who must approve. `groups` empty means anyone who may approve at all. */
+/** Who must approve. `groups` empty means any approver who may approve at all. */
 export interface ApprovalTerms {
   groups: string[];
   quorum: number;

@@ -2,7 +2,7 @@
 import { toolLabels } from "../manifest/labels.ts";
 import type { Manifest } from "../manifest/types.ts";
 import { MatchIndex } from "./match.ts";
-import { NOBODY } from "./prove/domain.ts";
+import { NO_CALL } from "./prove/domain.ts";
 import type { MatchDoc, PolicyDoc } from "./schema.ts";
 
 /** A sentence for each side of a flow that matches none of the manifests. */
@@ -11,7 +11,7 @@ export function idleFlows({ flows = [] }: PolicyDoc, manifests: readonly Manifes
   const isIdle = (match: MatchDoc | undefined) => {
     const index = new MatchIndex([{ match: ofTools(match ?? {}), item: true }]);
     return manifests.every(
-      (one) => index.matching({ ...NOBODY, tool: one.tool, ...toolLabels(one) }).length === 0,
+      (one) => index.matching({ ...NO_CALL, tool: one.tool, ...toolLabels(one) }).length === 0,
     );
   };
   return flows.flatMap(({ id, after, then }) =>

@@ -335,7 +335,7 @@ export class FilesLog implements Log {
     return { fd, bytes: Buffer.byteLength(text), crc };
   }
 
-  /** Under the lock, before anybody can have seen it: takes off what a failed write left; says whether it is gone. */
+  /** Under the lock, before another process can have seen it: takes off what a failed write left; says whether it is gone. */
   private async cutBack(to: Cursor): Promise<boolean> {
     const { disk } = this.parts;
     try {

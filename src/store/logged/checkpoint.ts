@@ -84,11 +84,16 @@ export class Checkpoint {
   private readonly db: Database;
   private readonly statements = new Map<string, PreparedStatement>();
   private readonly gets = new Map<TableName, PreparedStatement>();
+  private readonly beginRead: PreparedStatement;
+  private readonly commit: PreparedStatement;
+  private isTogether = false;
 
   private constructor(path: string, db: Database) {
     this.path = path;
     this.db = db;
     this.segments = new SegmentReader(db);
+    this.beginRead = db.prepare("BEGIN");
+    this.commit = db.prepare("COMMIT");
   }
 
   static open(path: string): Checkpoint {
@@ -121,6 +126,7 @@ export class Checkpoint {
       this.gets.set(table, statement);
     }
     const found = statement;
+    if (this.isTogether && !this.db.isTransaction) this.run(() => this.beginRead.run());
     return this.run(() => found.get(toText(key)) as { doc: string } | undefined)?.doc;
   }
 
@@ -181,6 +187,17 @@ export class Checkpoint {
     ];
     const rows = this.run(() => this.statement(sql).all(...values) as { owner: string; tag: string }[]);
     return rows.map(({ owner, tag }) => ({ owner: fromText(owner), tag: fromText(tag) }));
+  }
+
+  /** Work whose looks, if there are any, take the read lock once. */
+  together(work: () => void): void {
+    this.isTogether = true;
+    try {
+      work();
+    } finally {
+      this.isTogether = false;
+      if (this.db.isTransaction) this.run(() => this.commit.run());
+    }
   }
 
   /** Several reads of one moment. */

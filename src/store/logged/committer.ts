@@ -269,7 +269,9 @@ export class Committer {
   private async runAndWrite(batch: readonly Pending[], leave: () => void): Promise<void> {
     const { log, mirror } = this.parts;
     const run = this.newBatch();
-    for (const pending of batch) run.run(pending);
+    this.checkpoint.together(() => {
+      for (const pending of batch) run.run(pending);
+    });
     if (run.units.length === 0) return;
     const { active } = mirror.overlays;
     const written: Journaled = await log.write(run.units, (table, key) => active.get(table, key), leave);

@@ -12,7 +12,7 @@ export type PreparedStatement = ReturnType<Database["prepare"]>;
 interface ConnectionOptions {
   /**
    * FULL: a commit is durable when it returns. NORMAL: the caller syncs the write-ahead log itself
-   * before it tells anybody; SQLite still syncs around checkpoints.
+   * before it tells the caller; SQLite still syncs around checkpoints.
    */
   synchronous: "FULL" | "NORMAL";
   cache_kib?: number;

@@ -120,16 +120,19 @@ export function stretchesSql(query: OwnQuery, noted: number, count: number): Sql
   return { text, values: [JSON.stringify(tenant), Math.max(noted, stretchOf(from)), stretchOf(to), count] };
 }
 
+/** Each stretch is walked by itself: joined freely, the planner may walk the whole chain instead. */
 export function ownRecordsSql(
   { tenant, from, to, order, limit }: OwnQuery,
   stretches: readonly number[],
 ): Sql {
   const text = `
-    SELECT l.seq, l.line FROM unnest($1::bigint[]) AS s(stretch), LATERAL (
-      SELECT seq, line FROM svc_ledger WHERE seq >= stretch * ${STRETCH} AND seq < (stretch + 1) * ${STRETCH}
-        AND seq BETWEEN $2 AND $3 AND strpos(line, $4) > 0) AS l
-    ORDER BY l.seq ${order === "desc" ? "DESC" : "ASC"} LIMIT $5`;
-  return { text, values: [stretches, from, to, tenantMark(tenant), rows(limit)] };
+    SELECT l.seq, l.line FROM unnest($1::bigint[], $2::bigint[]) AS s(low, high), LATERAL (
+      SELECT seq, line FROM svc_ledger WHERE seq BETWEEN low AND high ORDER BY seq LIMIT ${STRETCH}) AS l
+    WHERE strpos(l.line, $3) > 0
+    ORDER BY l.seq ${order === "desc" ? "DESC" : "ASC"} LIMIT $4`;
+  const low = stretches.map((stretch) => Math.max(from, stretch * STRETCH));
+  const high = stretches.map((stretch) => Math.min(to, (stretch + 1) * STRETCH - 1));
+  return { text, values: [low, high, tenantMark(tenant), rows(limit)] };
 }
 
 interface Select {

@@ -1,5 +1,5 @@
 /**
- * How far anybody has been told: the newest record that this process has answered for, or has seen another process
+ * How far callers have been told: the newest record that this process has answered for, or has seen another process
  * commit. A database that does not have it any more was set back (an older backup, a standby that lagged behind), and
  * what would be appended there would take the place of records that people hold answers for.
  */

@@ -1,7 +1,7 @@
 /**
  * The sqlite log: records and journal blocks go into `svc.db` in one transaction. COMMIT runs at
  * synchronous NORMAL, which lets the lock go; the write-ahead log is then synced, and only then is
- * anybody told. Why that is durable, checkpoints included, is in docs/design/stores.md.
+ * a caller told. Why that is durable, checkpoints included, is in docs/design/stores.md.
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";

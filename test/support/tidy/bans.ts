@@ -78,7 +78,7 @@ export const SOURCE_BANS: readonly Ban[] = [
     where: inSrc,
   },
   {
-    what: /(?:\/\/|^\s*\/?\*)[^\n]*\b(?:no|some)body\b/im,
+    what: /(?:\/\/|^\s*\/?\*)[^\n]*\b(?:(?:no|some|any)body|(?:some|any|no )one)\b/im,
     look: "text",
     instead: "say who acts: a process, a caller, a person",
     where: (path) => inSrc(path) && !isTest(path),

@@ -5,7 +5,7 @@ import type { ToolLabels } from "../../manifest/labels.ts";
 import type { PolicyCall } from "../call.ts";
 import type { PolicyTestDoc } from "../schema.ts";
 import { labelInput } from "../tests.ts";
-import { ALL_ARGUMENTS, isOfArguments, NOBODY, textsFor } from "./domain.ts";
+import { ALL_ARGUMENTS, isOfArguments, NO_CALL, textsFor } from "./domain.ts";
 import type { Chosen } from "./search.ts";
 
 export interface ToolClass {
@@ -79,7 +79,7 @@ export interface Concrete {
 
 /** The call that the chosen atoms describe; `pick` takes their first, second or third value. */
 export function concrete({ tool }: ToolClass, chosen: Chosen, pick = 0): Concrete {
-  const call = { ...NOBODY, tool } as { -readonly [K in keyof PolicyCall]: PolicyCall[K] };
+  const call = { ...NO_CALL, tool } as { -readonly [K in keyof PolicyCall]: PolicyCall[K] };
   const args: [string, Json][] = [];
   let whole: Json | undefined;
   let at_ms = 0;

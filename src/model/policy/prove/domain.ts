@@ -244,12 +244,12 @@ export class Domain {
 function fieldTest(field: MatchField, glob: string): (value: unknown) => Truth {
   const index = new MatchIndex([{ match: { [field]: glob }, item: true }]);
   return (value) => {
-    const call = { ...NOBODY, [field]: value } as Parameters<typeof index.matching>[0];
+    const call = { ...NO_CALL, [field]: value } as Parameters<typeof index.matching>[0];
     return index.matching(call).length > 0 ? 1 : 0;
   };
 }
 
-export const NOBODY = {
+export const NO_CALL = {
   tool: "",
   args: {},
   actor: "",

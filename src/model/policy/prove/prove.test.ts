@@ -18,7 +18,7 @@ import { compilePolicy, type Policy } from "../compile.ts";
 import { evaluatePolicy } from "../evaluate.ts";
 import { runPolicyTests } from "../tests.ts";
 import { type ClaimResult, checkClaims } from "./claims.ts";
-import { NOBODY } from "./domain.ts";
+import { NO_CALL } from "./domain.ts";
 
 /** So many times the usual number of policies, `SVC_PROVER_TIMES=1000`, from another seed on, `SVC_PROVER_SEED=1000000`. */
 const trials = (usual: number) => usual * Number(process.env["SVC_PROVER_TIMES"] ?? 1);
@@ -118,7 +118,7 @@ describe("the prover and brute force agree", () => {
           [["a"]],
           { other: 1 },
         ]) {
-          const call: PolicyCall = { ...NOBODY, tool: "b", args: n === undefined ? {} : { n } };
+          const call: PolicyCall = { ...NO_CALL, tool: "b", args: n === undefined ? {} : { n } };
           if (speaksOf(call, AT[0]!))
             expect(evaluatePolicy(policy, call, AT[0]!).action, JSON.stringify([policy.doc, n])).toBe("deny");
         }
@@ -313,7 +313,7 @@ describe("the prover leaves out no kind of value", () => {
       claims: [{ name: "c", match: { tool: "p?" }, at_least: "deny" }],
     });
     const declared = [..."abcdefghijklmnopqrstuvwxyz0123456789_-."].map((char) => `p${char}`);
-    const labels = new Map(declared.map((tool) => [tool, { ...NOBODY, effect: "read" as const }]));
+    const labels = new Map(declared.map((tool) => [tool, { ...NO_CALL, effect: "read" as const }]));
     const [result] = checkClaims(policy, { ...how(), labels });
     expect(declared).not.toContain(result!.counterexample?.input.tool);
     expect(result!.result).toBe("counterexample");

@@ -64,7 +64,7 @@ function covers(a: ApprovalNeed, b: ApprovalNeed): boolean {
 /** Whether people may decide that could not, or earlier than they could. */
 function escalatesSooner(was: MergedApproval, is: MergedApproval): boolean {
   if (is.escalate_after_ms === null || is.escalate_to.length === 0) return false;
-  // Where anybody may decide, it makes no difference whom it goes to.
+  // Where any approver may decide, it makes no difference whom it goes to.
   if (is.needs.every(({ groups }) => groups.length === 0)) return false;
   if (was.escalate_after_ms === null || is.escalate_after_ms < was.escalate_after_ms) return true;
   return is.escalate_to.some((group) => !was.escalate_to.includes(group));
