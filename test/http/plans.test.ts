@@ -133,7 +133,9 @@ describe("a plan", () => {
 
   it("counts a call whose undo restores what is there before it as one that can be taken back", async () => {
     verifies("beyond.before.sandbox");
-    const { plan } = await proposed([{ tool: "doc.write", args: { id: 1, text: "new" }, reason: "say more" }]);
+    const { plan } = await proposed([
+      { tool: "doc.write", args: { id: 1, text: "new" }, reason: "say more" },
+    ]);
     expect(plan).toMatchObject({ fully_reversible: true, irreversible: [] });
   });
 
