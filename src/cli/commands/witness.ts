@@ -60,7 +60,9 @@ export const registerWitness: Register = (program, { io }) => {
         const witness = new Witness({ name, key, logs, state, now: () => io.clock.now() });
         const server = createWitnessServer(witness, (error) => io.err(`error: ${printable(error.message)}`));
         const listening = await listen(server, flags.host, port);
-        io.err(`svc witness ${printable(name)} listening on ${listening.url} for ${plural(logs.size, "log")}`);
+        io.err(
+          `svc witness ${printable(name)} listening on ${listening.url} for ${plural(logs.size, "log")}`,
+        );
         io.out(witness.verifierKey);
         await untilSignalled({
           reload: () => Promise.reject(new Error("a witness reads its logs at the start")),
