@@ -179,9 +179,9 @@ function pathsOf(input: Record<string, unknown>): string[] {
   );
 }
 
-/** The files of Codex's patch form. */
+/** The files of Codex's patch form, which takes indented headers as well, and ends a line at nothing but its feed. */
 function patchedPaths(patch: string): string[] {
-  return [...patch.matchAll(/^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm)].map(
+  return [...patch.matchAll(/^\s*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$/gm)].map(
     ([, path]) => path!.trim(),
   );
 }

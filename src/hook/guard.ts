@@ -188,18 +188,22 @@ export function namesSecrets(pattern: string): boolean {
 const LOOPBACK =
   /^(?:(?:.+\.)?localhost\.?|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::(?:1|ffff:(?:0:0|7f\w\w:\w+))?\])$/;
 const ADDRESS = /(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?/gi;
+/** Numbers that are an address where one is expected, and are numbers or versions anywhere else: `0`, `0.0`. */
+const SHORT_NUMBER = /^(?:0x[\da-f]+|\d+)(?:\.(?:0x[\da-f]+|\d+)){0,2}$/i;
 
 /** Whether a text holds the service's address; one on this machine has many names, and numbers have many forms. */
 function addressOf(authority: string): (text: string) => boolean {
   const service = new URL(`http://${authority}`);
   const same = ({ hostname, port }: URL) =>
-    port === service.port &&
+    (port === service.port || (service.port === "" && port === "443")) &&
     (hostname === service.hostname || (LOOPBACK.test(service.hostname) && LOOPBACK.test(hostname)));
   return (text) => {
     // Most texts are long and hold no such port.
     if (!text.includes(service.port)) return false;
-    for (const [one] of text.matchAll(ADDRESS))
+    for (const { 0: one, index } of text.matchAll(ADDRESS)) {
+      if (SHORT_NUMBER.test(one) && !/(?:\/\/|@)$/.test(text.slice(Math.max(0, index - 2), index))) continue;
       if (URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
+    }
     return false;
   };
 }

@@ -141,9 +141,14 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
     changed === null ? outcome : { ...outcome, result: { changed: changed.slice(0, MOST_NAMED) } },
   );
   forget();
-  if (changed === null || changed.length === 0) return null;
-  const more = changed.length > MOST_NAMED ? `, and ${changed.length - MOST_NAMED} more` : "";
-  return `svc: beyond undo, changed by this command: ${changed.slice(0, MOST_NAMED).join(", ")}${more}`;
+  if (changed !== null) return beyondUndo("command", changed);
+  return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
+}
+
+function beyondUndo(by: "command" | "edit", files: readonly string[]): string | null {
+  if (files.length === 0) return null;
+  const more = files.length > MOST_NAMED ? `, and ${files.length - MOST_NAMED} more` : "";
+  return `svc: beyond undo, changed by this ${by}: ${files.slice(0, MOST_NAMED).join(", ")}${more}`;
 }
 
 function success({ before, files }: Note): object {

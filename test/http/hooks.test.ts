@@ -375,7 +375,9 @@ describe("a session", () => {
     );
     await send(edit("big"));
     writeFileSync(join(cwd, "big"), "new");
-    await send({ ...edit("big"), ...events["after"] });
+    const { out } = await send({ ...edit("big"), ...events["after"] });
+    const systemMessage = `svc: beyond undo, changed by this edit: ${join(cwd, "big")}`;
+    expect(JSON.parse(out)).toEqual({ systemMessage });
     expect(await rolledBack(run)).toMatchObject({ complete: false, unrecoverable: [0] });
   });
 

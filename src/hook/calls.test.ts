@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
+import { packCall } from "./calls.ts";
+import type { HookEvent } from "./clients.ts";
+import { createGuard } from "./guard.ts";
+
+const home = "/home/ann";
+const cwd = "/src/shop";
+
+function called(tool: string, input: Record<string, unknown>, authority = "127.0.0.1:8787") {
+  const event = { moment: "before", session: "s", call: "c", agent: null, cwd, tool, input };
+  return packCall(
+    "codex",
+    event as unknown as HookEvent,
+    createGuard({ home, protect: [], authority }),
+    home,
+  );
+}
+
+describe("a patch of Codex", () => {
+  it("changes every file that its parser finds a header for, indented ones as well", () => {
+    verifies("beyond.hooks.restores", "beyond.hooks.protected");
+    const patch = [
+      "*** Begin Patch",
+      "*** Add File: a.txt",
+      "+one",
+      "  *** Delete File: b.txt",
+      "\t*** Update File: .git/hooks/pre-commit",
+      "*** Move to: c\u2028d.txt",
+      "@@",
+      "+two",
+      "*** End Patch",
+    ];
+    const { files, touches } = called("apply_patch", { command: patch.join("\n") });
+    const names = [".git/hooks/pre-commit", "a.txt", "b.txt", "c\u2028d.txt"];
+    expect(files).toEqual(names.map((name) => `${cwd}/${name}`));
+    expect(touches).toEqual(["git runs what pre-commit says"]);
+  });
+});
+
+describe("a service at the port that addresses leave out", () => {
+  const touches = (input: object, authority = "127.0.0.1") =>
+    called("mcp__db__query", { ...input }, authority).touches;
+
+  it.each(["0", "x = 0.0; sleep(0)", "version 0.0.0", "2130706433", "0:8787", "localhost:3000"])(
+    "is not meant by %s",
+    (text) => {
+      expect(touches({ text })).toEqual([]);
+    },
+  );
+
+  it.each([
+    "http://0/",
+    "fetch('http://0x7f000001')",
+    "//127.1/v1",
+    "http://me@0",
+    "localhost",
+    "127.0.0.1:80",
+    "http://localhost:80/",
+  ])("is meant by %s", (text) => {
+    verifies("beyond.hooks.protected");
+    expect(touches({ text })).toEqual(["it talks to the service"]);
+  });
+
+  it("is known by the number of that port, too", () => {
+    verifies("beyond.hooks.protected");
+    for (const text of ["https://svc.example.com:443/", "https://svc.example.com/", "svc.example.com"])
+      expect(touches({ text }, "svc.example.com")).toEqual(["it talks to the service"]);
+    expect(touches({ text: "svc.example.com:8443" }, "svc.example.com")).toEqual([]);
+  });
+});
