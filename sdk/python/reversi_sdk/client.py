@@ -29,6 +29,7 @@ from typing import Any, Callable, Dict, Generator, Generic, List, NamedTuple, Op
 from urllib.parse import quote
 
 from .current import enter, leave
+from .reading import Read, Reading
 from .transport import ServiceError, Transport, encode_body
 
 T = TypeVar("T")
@@ -81,6 +82,8 @@ class Decision(NamedTuple):
     reasons: List[str]
     approval_id: Optional[str]
     hints: List[str] = []
+    # The read that the undo will need, `{tool, arguments}`; what it shows is told with the outcome.
+    before: Optional[Dict[str, Any]] = None
 
     @property
     def may_run(self) -> bool:
@@ -202,7 +205,9 @@ class Run:
         reasons = [str(text) for text in answer.get("reasons") or []]
         hints = [str(text) for text in answer.get("hints") or []]
         approval_id = _approval_id(answer, reasons)
-        return Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints)
+        before = answer.get("before")
+        asked = before if isinstance(before, dict) else None
+        return Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints, asked)
 
     def outcome(
         self,
@@ -211,9 +216,10 @@ class Run:
         result: Any = None,
         error: Optional[str] = None,
         idempotency_key: Optional[str] = None,
+        **seen: Any,
     ) -> Dict[str, Any]:
-        """Report how a step ended: `succeeded`, `failed` or `uncertain`."""
-        body: Dict[str, Any] = {"status": status}
+        """Report how a step ended: `succeeded`, `failed` or `uncertain`; `before=` and `after=` are what was there."""
+        body: Dict[str, Any] = {"status": status, **_seen(seen)}
         if result is not None:
             body["result"] = result
         if error is not None:
@@ -235,20 +241,36 @@ class Run:
         fn: Callable[[], T],
         depends_on: Optional[Sequence[int]] = None,
         wait_for_approval: float = 0,
+        read: Optional[Read] = None,
     ) -> T:
         """Ask, run `fn` only if it may run, and report the outcome. Returns what `fn` returned.
 
         Raises Blocked where the service refused. An exception from `fn` is reported as `failed`, or as
         `uncertain` where it is Uncertain or a timeout, and then raised as it is. With `wait_for_approval`
-        the call waits up to that many seconds for a person to decide.
+        the call waits up to that many seconds for a person to decide. `read` gets the `{tool, arguments}` that a
+        manifest's `before` asks for and answers what is there; where that fails, ReadFailed is raised and `fn` not run.
         """
-        step = self._accepted(tool, drive(self.deciding(tool, args, reason, depends_on, wait_for_approval)))
+        decision = drive(self.deciding(tool, args, reason, depends_on, wait_for_approval))
+        step, reading = self._accepted(tool, decision), Reading(decision.before, read)
+        if reading.wanted:
+            try:
+                reading.was(reading.now())
+            except BaseException as error:
+                failed = reading.failed(error)
+                if failed is not None:
+                    self._report(step, failed.report(), None, error)
+                    raise failed.instead_of(error) from error
         try:
             result = fn()
         except BaseException as error:
-            self._report(step, failure_report(error), None, error)
+            self._report(step, {**failure_report(error), **reading.seen}, None, error)
             raise
-        self._report(step, success_report(result), result)
+        if reading.wanted:
+            try:
+                reading.is_now(reading.now())
+            except Exception:  # the call was made, and is told without what it left
+                pass
+        self._report(step, success_report(result, reading.seen), result)
         return result
 
     def action(
@@ -371,8 +393,9 @@ def block_report(result: Any, error: Optional[BaseException]) -> Report:
     return success_report(result) if error is None else failure_report(error)
 
 
-def success_report(result: Any) -> Report:
-    return {"status": "succeeded", "result": _reportable(result)}
+def success_report(result: Any, seen: Optional[Dict[str, Any]] = None) -> Report:
+    """With what was there before and after; the result gives way to them where a request cannot hold all."""
+    return {"status": "succeeded", **(seen or {}), "result": _reportable(result, len(encode_body(seen or {})))}
 
 
 def failure_report(error: BaseException) -> Report:
@@ -391,10 +414,17 @@ def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str
     return None
 
 
-def _reportable(result: Any) -> Any:
+def _seen(seen: Dict[str, Any]) -> Dict[str, Any]:
+    unknown = [name for name in seen if name not in ("before", "after")]
+    if unknown:
+        raise TypeError(f"outcome() got an unexpected keyword argument {unknown[0]!r}")
+    return seen
+
+
+def _reportable(result: Any, taken: int) -> Any:
     """The result if it can be reported. The tool already ran, so a result that is no JSON must not fail it."""
     try:
-        if len(encode_body(result)) <= MAX_RESULT_BYTES:
+        if len(encode_body(result)) <= MAX_RESULT_BYTES - taken:
             return result
         problem = "is too large to report"
     except (TypeError, ValueError, RecursionError):
