@@ -46,7 +46,8 @@ _OPEN_ENDED = (TimeoutError, socket.timeout, asyncio.TimeoutError)
 class Blocked(Exception):
     """The service refused the call, so it did not run.
 
-    `approval_id` names the request that could free it; `hints` say what can be done instead.
+    `approval_id` names the request for it, and `waits` says whether a person can still approve that; `hints` say what
+    can be done instead. `offer` is `{approval_id, args}` where whoever denied it approved other arguments in its place.
     """
 
     def __init__(
@@ -57,6 +58,16 @@ class Blocked(Exception):
         self.reasons = list(reasons)
         self.approval_id = approval_id
         self.hints = list(hints)
+        self.waits = approval_id is not None
+        self.offer: Optional[Dict[str, Any]] = None
+
+    @classmethod
+    def by(cls, tool: str, decision: "Decision") -> "Blocked":
+        refusal = cls(tool, decision.reasons, decision.approval_id, decision.hints)
+        if decision.ended is not None:
+            refusal.waits = False
+            refusal.offer = decision.ended.get("offer")
+        return refusal
 
 
 class Uncertain(Exception):
@@ -84,6 +95,8 @@ class Decision(NamedTuple):
     hints: List[str] = []
     # The read that the undo will need, `{tool, arguments}`; what it shows is told with the outcome.
     before: Optional[Dict[str, Any]] = None
+    # The request that was waited for, where it ended without a yes.
+    ended: Optional[Dict[str, Any]] = None
 
     @property
     def may_run(self) -> bool:
@@ -294,7 +307,7 @@ class Run:
 
     def _accepted(self, tool: str, decision: Decision) -> int:
         if not decision.may_run or decision.step is None:
-            raise Blocked(tool, decision.reasons, decision.approval_id, decision.hints)
+            raise Blocked.by(tool, decision)
         return decision.step
 
     def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
@@ -326,7 +339,7 @@ class Run:
             if status in ("pending", "escalated"):
                 continue
             if status in ("denied", "expired"):
-                return decision._replace(reasons=[_ending(awaited, approval)])
+                return decision._replace(reasons=[_ending(awaited, approval)], ended=approval)
             if status is None:
                 rest = min(left, pause)
                 yield lambda: self._client._sleep(rest)

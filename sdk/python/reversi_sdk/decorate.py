@@ -16,6 +16,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import json
 from typing import Any, Callable, Collection, Dict, Optional, TypeVar, Union, cast
 
 from .aio import AsyncRun
@@ -150,6 +151,9 @@ def blocked_text(refusal: Blocked) -> str:
     parts = [f"{refusal.tool} was not carried out: {'; '.join(refusal.reasons) or 'no reason given'}."]
     if refusal.hints:
         parts.append(f"Instead: {'; '.join(refusal.hints)}.")
-    if refusal.approval_id is not None:
+    if refusal.offer is not None:
+        args = json.dumps(refusal.offer.get("args"), ensure_ascii=False)
+        parts.append(f"Approved in its place, once: {args}; call it with exactly these arguments.")
+    if refusal.waits:
         parts.append(f"Request {refusal.approval_id} waits for a person; call again with the same arguments after that.")
     return " ".join(parts)
