@@ -3,7 +3,14 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../app/wiring/version.ts";
 import { ProblemsError, SvcError } from "../kernel/errors.ts";
 import { COMMANDS } from "./commands/index.ts";
-import { type Context, calledCommand, type Exit, globalOptions, tolerateGlobalOptions } from "./context.ts";
+import {
+  ATTENTION,
+  type Context,
+  calledCommand,
+  type Exit,
+  globalOptions,
+  tolerateGlobalOptions,
+} from "./context.ts";
 import { type Io, printable } from "./io.ts";
 
 export async function main(argv: readonly string[], io: Io): Promise<Exit> {
@@ -37,7 +44,9 @@ export async function main(argv: readonly string[], io: Io): Promise<Exit> {
     await program.parseAsync(argv, { from: "user" });
     return exit;
   } catch (error) {
-    return failed(error, io);
+    const code = failed(error, io);
+    // A coding agent goes ahead with its call on any other code.
+    return code !== 0 && argv[calledCommand(argv)] === "hook" ? ATTENTION : code;
   }
 }
 

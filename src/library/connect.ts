@@ -13,6 +13,7 @@ import { workOn } from "../rollback/execute.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
+import { fitting, untellable } from "./fitting.ts";
 import type { RunOptions, Svc } from "./open.ts";
 import { RemoteDesk } from "./remote-desk.ts";
 import { Run } from "./run.ts";
@@ -117,6 +118,7 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+    fit: { untellable, fitting },
     withdraw: (id) =>
       isPlanId(id)
         ? client.perform(withdrawPlan, { plan_id: id })

@@ -181,7 +181,7 @@ export class Run {
       result = await (timeout_ms === undefined ? executed : within(executed, timeout_ms, notAnswered));
     } catch (error) {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
-      await this.outcome(decision.step, {
+      await this.tell(decision.step, {
         status,
         error: messageOf(error),
         ...(before === undefined ? {} : { before }),
@@ -191,13 +191,18 @@ export class Run {
     const value = jsonOf(result);
     // What cannot be read afterwards is not told: an undo then meets it as changed.
     const after = before === undefined ? undefined : await readOnce(read!, asked!).catch(() => undefined);
-    await this.outcome(decision.step, {
+    await this.tell(decision.step, {
       status: "succeeded",
       ...(value === undefined ? {} : { result: value }),
       ...(before === undefined ? {} : { before }),
       ...(after === undefined ? {} : { after }),
     });
     return result;
+  }
+
+  /** Of a call that was made. What is too long to tell is left out, because what is not told stays unresolved. */
+  private tell(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
+    return this.outcome(step, this.transport.fit?.fitting(outcome) ?? outcome);
   }
 
   /** A read that fails fails the step before anything is called, unless its manifest lets it pass. */
@@ -209,7 +214,7 @@ export class Run {
     try {
       if (read === undefined) throw new Error("the call was made without `read`");
       const before = await readOnce(read, asked);
-      const problem = answerProblem(asked, before);
+      const problem = answerProblem(asked, before) ?? this.transport.fit?.untellable(before) ?? null;
       if (problem !== null) throw new Error(problem);
       return before;
     } catch (error) {

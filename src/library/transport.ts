@@ -91,6 +91,8 @@ export interface RunTransport {
   look: LookAtApproval;
   propose(plan: ProposedPlan): Promise<PlanView>;
   outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
+  /** Where the engine is told in requests that have a size: what of a call that `call` makes fits into one. */
+  fit?: { untellable(before: Json): string | null; fitting(outcome: Outcome): Outcome };
   withdraw(id: string): Promise<ApprovalView | PlanView>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;

@@ -4,10 +4,9 @@
  * came when they came. Only what the rules in force here refuse goes another way than it went.
  */
 import type { OutcomeInput } from "../engine/outcome.ts";
-import type { Json } from "../kernel/json.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import type { Mode, OutcomeStatus } from "../model/run.ts";
-import { madeUpResult } from "./made-up.ts";
+import { madeUpBefore, madeUpSuccess } from "./made-up.ts";
 import type { PastCall, Ruling } from "./past-call.ts";
 import { assumeNothing, type Judgement, type Question, type Sandbox } from "./sandbox.ts";
 
@@ -143,10 +142,13 @@ export class History {
       state.waiting.push({ step, at_ms, logical_call, outcome });
     if (call.step === null) {
       // How it would have ended is not known; it is taken to succeed.
-      wait(succeeded(madeUpResult(result.manifest)), call.captured_ms);
+      wait(madeUpSuccess(result.manifest), call.captured_ms);
     } else if (call.outcome !== null) {
       const status = call.outcome as OutcomeStatus;
-      const outcome = call.has_result ? { status, result: call.result } : { status };
+      // What was there before a call is not captured; a plan shows its undo with what was made up.
+      const before = madeUpBefore(result.manifest);
+      const outcome: OutcomeInput = before === undefined ? { status } : { status, before };
+      if (call.has_result) outcome.result = call.result;
       wait(outcome, call.finished_ms ?? call.captured_ms);
     }
   }
@@ -192,8 +194,4 @@ export class History {
 
 function stepName(run_id: string, step: number): string {
   return `${run_id}/${step}`;
-}
-
-function succeeded(result: Json | undefined): OutcomeInput {
-  return result === undefined ? { status: "succeeded" } : { status: "succeeded", result };
 }

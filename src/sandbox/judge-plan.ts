@@ -1,6 +1,6 @@
 /** A plan judged call by call, as speculation judges: each on what the calls before it would have left. */
 import type { Evaluation } from "../model/policy/evaluate.ts";
-import { madeUpResult } from "./made-up.ts";
+import { madeUpSuccess } from "./made-up.ts";
 import { few, type Ruling } from "./past-call.ts";
 import { assumeNothing, type Sandbox, type SandboxRun } from "./sandbox.ts";
 import { ask, type SpeculatedCall } from "./speculate.ts";
@@ -35,9 +35,7 @@ export function judgePlan(
     if (ruling !== "block") {
       if (!accepted) ask(sandbox, asked, true);
       if (result.manifest?.effect === "irreversible") irreversible.add(call.tool);
-      const answer = madeUpResult(result.manifest);
-      const outcome = { status: "succeeded" as const, ...(answer === undefined ? {} : { result: answer }) };
-      sandbox.finish(assumeNothing(run_id, i), outcome, now_ms, false);
+      sandbox.finish(assumeNothing(run_id, i), madeUpSuccess(result.manifest), now_ms, false);
     }
     return { decision: ruling, reasons: few(reasons), risk_score, evaluation };
   });

@@ -1,10 +1,11 @@
 /** Speculation: several plans, each run to its end in a sandbox of its own, and ranked by what they would leave. */
+import type { OutcomeInput } from "../engine/outcome.ts";
 import { invalid } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
-import { parsePath, readPath, templatePaths } from "../kernel/paths.ts";
+import { parseTemplatePath, readPath, templatePaths } from "../kernel/paths.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
-import { madeUpResult } from "./made-up.ts";
+import { madeUpSuccess } from "./made-up.ts";
 import { few } from "./past-call.ts";
 import { assumeNothing, causesOf, type Judgement, type Sandbox } from "./sandbox.ts";
 
@@ -103,8 +104,7 @@ async function tryPlan(plan: Plan, run_id: string, how: Speculating): Promise<Pl
     tally.judged(i, call, judgement);
     if (judgement.ruling === "block") break;
     if (!judgement.accepted) ask(sandbox, asked, true);
-    const result = tally.resultOf(i, call, judgement.result.manifest);
-    const outcome = { status: "succeeded" as const, ...(result === undefined ? {} : { result }) };
+    const outcome = tally.outcomeOf(i, call, judgement.result.manifest);
     sandbox.finish(assumeNothing(run_id, i), outcome, how.now_ms, false);
   }
   return tally.result(sandbox.plan(run_id));
@@ -162,22 +162,25 @@ class Tally {
     if (result.manifest?.effect === "irreversible") this.irreversible.push(tool);
   }
 
-  /** The call's result, given or made up; what its undo will miss is noted. */
-  resultOf(
+  /** The call's result, given or made up, and what it found there; what its undo will miss is noted. */
+  outcomeOf(
     call: number,
-    { tool, args, result }: SpeculatedCall,
+    { tool, args, result: given }: SpeculatedCall,
     manifest: Manifest | null,
-  ): Json | undefined {
-    const answer = result === undefined ? madeUpResult(manifest) : result;
-    if (result === undefined && answer !== undefined)
+  ): OutcomeInput {
+    const outcome = madeUpSuccess(manifest, given);
+    const { result, before } = outcome;
+    if (given === undefined && result !== undefined)
       this.note(`call ${call} (${tool}): its result was made up from the manifest`);
+    if (before !== undefined)
+      this.note(`call ${call} (${tool}): what is there before it was made up from the manifest`);
     for (const source of undoPaths(manifest)) {
-      if (readPath(parsePath(source), { args, result: answer }) !== undefined) continue;
+      if (readPath(parseTemplatePath(source), { args, result, before }) !== undefined) continue;
       this.note(
         `call ${call} (${tool}): its undo needs ${source}, which is not there, so it cannot be undone`,
       );
     }
-    return answer;
+    return outcome;
   }
 
   result(rollback_plan: RollbackPlan): PlanResult {

@@ -38,6 +38,23 @@ describe("svc hook", () => {
   });
 });
 
+describe("a hook that cannot answer", () => {
+  it.each([
+    ["hook cursor"],
+    ["--data d hook cursor"],
+    ["hook --settings nowhere.json cursor"],
+    ["hook cursor --settings"],
+    ["--unknown hook cursor"],
+    ["hook --unknown cursor"],
+    ["hook unheard-of"],
+    ["hook"],
+  ])("refuses the call, however its options stand: svc %s", async (line) => {
+    verifies("beyond.hooks.fails-closed");
+    // Clients take any other code for leave to go ahead.
+    expect((await svc(line.split(" "), { cwd: tempDir("hooks") })).code).toBe(2);
+  });
+});
+
 describe("svc connect --hooks", () => {
   it("governs a session of Claude Code from the first call to the rollback", async () => {
     verifies("beyond.hooks.connect", "beyond.hooks.restores", "beyond.hooks.fails-closed");

@@ -135,8 +135,14 @@ describe("a command against a server", () => {
     };
     for (const [line, said] of Object.entries(needs)) {
       // Whatever the key: no key helps here.
-      const { code, err } = await speak([...line.split(" "), "--server", server.url], { cwd: folder });
-      expect([line, code, err]).toEqual([line, 1, expect.stringContaining(said)]);
+      const words = line.split(" ");
+      for (const argv of [
+        [...words, "--server", server.url],
+        ["--server", server.url, ...words],
+      ]) {
+        const { code, err } = await speak(argv, { cwd: folder });
+        expect([line, code, err]).toEqual([line, 1, expect.stringContaining(said)]);
+      }
     }
     const both = await speak(["runs", "--server", server.url, "-d", "data"], { cwd: folder });
     expect([both.code, both.err]).toEqual([1, expect.stringContaining("leave out --data")]);

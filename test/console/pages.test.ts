@@ -240,6 +240,8 @@ describe("what the pages tell", () => {
     const other = await textAt("/approvals", "lea.audit");
     expect(other).toContain("may decide this request");
     expect(other).not.toContain("1840");
+    expect(other).toContain("Call payments.refund");
+    expect(other).not.toContain("(not kept)");
   });
 
   it("decided requests: who, and what they noted", async () => {

@@ -51,6 +51,20 @@ describe("svc connect", () => {
     expect([undone.code, existsSync(file), existsSync(`${file}.svc-backup`)]).toEqual([0, false, false]);
   });
 
+  it("names the config that the options name, wherever they stand, or the environment", async () => {
+    const { folder, options } = home();
+    const print = ["connect", "cursor", "--print"];
+    const env = { ...options.env, SVC_CONFIG: "other.yaml" };
+    for (const [argv, more, named] of [
+      [[...print, "--config", "gate.yaml"], options, "gate.yaml"],
+      [["--config", "gate.yaml", ...print], { ...options, env }, "gate.yaml"],
+      [print, { ...options, env }, "other.yaml"],
+    ] as const) {
+      const { mcpServers } = JSON.parse((await svc([...argv], more)).out);
+      expect(mcpServers.svc.args[3]).toBe(join(folder, named));
+    }
+  });
+
   it("leaves the rest of a file alone, and restores it to the byte", async () => {
     const { folder, options } = home();
     const file = join(folder, ".mcp.json");

@@ -157,6 +157,21 @@ describe("what a card says", () => {
     expect(body.so_far).toEqual({ calls: 1, last: [{ step: 0, tool: "read.it", status: "intended" }] });
   });
 
+  it("writes a moment in UTC where it says its zone, and anything else as it was given", async () => {
+    verifies("beyond.card.time");
+    const given: [unknown, string][] = [
+      ["2026-11-18T10:00:00+02:00", "2026-11-18 08:00:00 UTC"],
+      ["2026-11-18T10:00Z", "2026-11-18 10:00:00 UTC"],
+      ["2026-11-18T10:00:00", "2026-11-18T10:00:00"],
+      ["2026-02-30T10:00:00Z", "2026-02-30T10:00:00Z"],
+      ["2026-11-18", "2026-11-18"],
+    ];
+    for (const [at, text] of given) {
+      const { body } = await (await asked("pay.refund", { ...REFUND, at })).card("fin");
+      expect(body.fields[1]).toMatchObject({ label: "When", text });
+    }
+  });
+
   it("keeps hostile values inside their places", async () => {
     verifies("beyond.card.inert");
     const long = "x".repeat(900_000);

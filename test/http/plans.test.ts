@@ -11,6 +11,7 @@ const MANIFESTS = `
 - {tool: crm.get, effect: read, permission: p}
 - {tool: crm.create, effect: compensable, permission: p, compensation: {tool: crm.delete, args: {id: $result.id}, residue: [a mail was sent]}}
 - {tool: mail.send, effect: irreversible, permission: p}
+- {tool: doc.write, effect: reversible, permission: p, before: {tool: crm.get, args: {id: $args.id}}, compensation: {tool: doc.write, args: {id: $args.id, text: $before.text}}}
 - {tool: pay.two, effect: idempotent, permission: p}
 - {tool: pay.ops, effect: idempotent, permission: p}
 `;
@@ -128,6 +129,14 @@ describe("a plan", () => {
       ["plan_approved", "bob", `plan ${plan.id}: fine`],
     ]);
     expect(JSON.stringify(trail)).not.toContain("canary");
+  });
+
+  it("counts a call whose undo restores what is there before it as one that can be taken back", async () => {
+    verifies("beyond.before.sandbox");
+    const { plan } = await proposed([
+      { tool: "doc.write", args: { id: 1, text: "new" }, reason: "say more" },
+    ]);
+    expect(plan).toMatchObject({ fully_reversible: true, irreversible: [] });
   });
 
   it("shows cards to those who decide, and holds them to what they saw", async () => {

@@ -42,6 +42,59 @@ said["read"] = asyncio.run(work())
 print(json.dumps(said))
 `;
 
+/** Writes by call, by decorator and by coroutine; where the read fails nothing is written. */
+const RESTORING = `
+import asyncio, json, sys
+from reversi_sdk import AsyncClient, Client, ReadFailed, governed
+
+url, key = sys.argv[1:]
+docs = {"a": "old"}
+
+def read(asked):
+    return {"text": docs[asked["arguments"]["id"]]}
+
+async def read_later(asked):
+    return read(asked)
+
+def broken(asked):
+    raise OSError(asked["tool"] + " is away")
+
+@governed("doc.write", read=read)
+def write(id, text):
+    docs[id] = text
+
+run = Client(url, key).run(permissions=["doc"], run_id="restoring")
+run.call("doc.write", {"id": "a"}, "r", lambda: docs.update(a="by call"), read=read)
+with run:
+    write("a", "by decorator")
+
+async def work():
+    later = await AsyncClient(url, key).resume("restoring")
+    await later.call("doc.write", {"id": "a"}, "r", lambda: docs.update(a="by coroutine"), read=read_later)
+    try:
+        await later.call("doc.write", {"id": "a"}, "r", lambda: docs.update(a="blindly"), read=broken)
+    except ReadFailed as error:
+        return str(error)
+
+said = {"later": asyncio.run(work())}
+docs["long"] = "x" * 600_000
+for name, how in (("away", broken), ("long", read)):
+    try:
+        run.call("doc.write", {"id": name}, "r", lambda: docs.update(a="blindly"), read=how)
+    except ReadFailed as error:
+        said[name] = str(error)
+print(json.dumps({**said, "text": docs["a"]}))
+`;
+
+async function python<T>(at: TestServer, script: string): Promise<T> {
+  const { port } = at.http.server.address() as { port: number };
+  const env = { ...process.env, PYTHONPATH: join(ROOT, "sdk", "python"), PYTHONDONTWRITEBYTECODE: "1" };
+  const { stdout } = await promisify(execFile)(PYTHON, ["-c", script, `http://127.0.0.1:${port}`, "agent"], {
+    env,
+  });
+  return JSON.parse(stdout) as T;
+}
+
 let server: TestServer;
 beforeAll(async () => {
   server = await testServer({
@@ -53,12 +106,7 @@ beforeAll(async () => {
 
 it("asks before each call, and reports what came of it", async () => {
   verifies("beyond.python.decorator", "beyond.python.context", "beyond.python.asyncio");
-  const { port } = server.http.server.address() as { port: number };
-  const env = { ...process.env, PYTHONPATH: join(ROOT, "sdk", "python"), PYTHONDONTWRITEBYTECODE: "1" };
-  const { stdout } = await promisify(execFile)(PYTHON, ["-c", SCRIPT, `http://127.0.0.1:${port}`, "agent"], {
-    env,
-  });
-  expect(JSON.parse(stdout)).toEqual({
+  expect(await python(server, SCRIPT)).toEqual({
     created: { id: "ann" },
     sent: "mail.send was not carried out: no mail today. Instead: write a note.",
     read: [{ id: "1" }, { id: "2" }],
@@ -70,5 +118,40 @@ it("asks before each call, and reports what came of it", async () => {
     "crm.create failed",
     "crm.get succeeded",
     "crm.get succeeded",
+  ]);
+});
+
+it("reads what an undo will need before each call and after it, and runs nothing where that fails", async () => {
+  verifies("beyond.python.read");
+  const restoring = await testServer({
+    manifests: `
+- {tool: doc.read, effect: read, permission: doc}
+- {tool: doc.write, effect: reversible, permission: doc, before: {tool: doc.read, args: {id: $args.id}}, compensation: {tool: doc.write, args: {id: $args.id, text: $before.text}}}
+`,
+  });
+  await restoring.http.listen({ host: "127.0.0.1", port: 0 });
+  const away = "before: doc.read could not be read: doc.read is away";
+  expect(await python(restoring, RESTORING)).toEqual({
+    text: "by coroutine",
+    later: away,
+    away,
+    long: "before: doc.read could not be read: the answer has 600011 bytes, more than 450000",
+  });
+  const { body } = await restoring.call("operator", "GET", "/v1/runs/restoring/plan");
+  const actions = body.actions as { kind: string; args: { text: string } }[];
+  expect(actions.map(({ kind, args }) => [kind, args.text])).toEqual([
+    ["compensate", "by decorator"],
+    ["compensate", "by call"],
+    ["compensate", "old"],
+  ]);
+  const run = await restoring.call("auditor", "GET", "/v1/runs/restoring");
+  const steps = run.body.steps as { status: string; before_by?: string }[];
+  expect(steps.map(({ status, before_by }) => [status, before_by ?? null])).toEqual([
+    ["succeeded", "agent"],
+    ["succeeded", "agent"],
+    ["succeeded", "agent"],
+    ["failed", null],
+    ["failed", null],
+    ["failed", null],
   ]);
 });

@@ -284,6 +284,34 @@ describe("connect", () => {
     });
   });
 
+  it("tells what became of a call whose values do not fit into a request, and makes none that it could not tell", async () => {
+    verifies("beyond.library.fits");
+    const run = await svc.run({ permissions });
+    const look = { tool: "thing.look", args: {}, reason: "r" };
+    expect(await run.call(look, () => "x".repeat(2_000_000))).toHaveLength(2_000_000);
+    const failing = run.call(look, () => {
+      throw new Error("x".repeat(2_000_000));
+    });
+    await expect(failing).rejects.toThrow("xxx");
+    let text = "x".repeat(400_000);
+    const set = { tool: "thing.set", args: { text: "n" }, reason: "needed" };
+    const grow = (n: number) => {
+      const make = () => {
+        text = "y".repeat(n);
+      };
+      return run.call(set, make, { read: async () => ({ text }) });
+    };
+    await grow(900_000);
+    await expect(grow(10)).rejects.toThrow(
+      "before: thing.look could not be read: the answer has 900011 bytes",
+    );
+    expect(text).toHaveLength(900_000);
+    const statuses = await Promise.all([0, 1, 2, 3].map((step) => run.status(step)));
+    expect(statuses).toEqual(["succeeded", "failed", "succeeded", "failed"]);
+    const { actions } = await run.plan();
+    expect(actions.find(({ step }) => step === 2)).toMatchObject({ kind: "compensate" });
+  });
+
   it("speaks the server's own words on an error", async () => {
     verifies("contract.library.connect");
     const stranger = await connect({ url: server.url, key: "nope" });

@@ -15,6 +15,7 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.card.no-leak": [18, "values kept for a request are in no log, notification, metric, trace or ledger"],
   "beyond.card.title": [18, "a manifest's `card.title` becomes the sentence, with the call's values in its places"],
   "beyond.card.fields": [18, "`card.fields` are shown by label, as `text`, `money`, `time`, `code` or `diff`"],
+  "beyond.card.time": [18, "a `time` field shows a moment in UTC where the value says its zone; any other value stands as it was given, whatever the server's own zone"],
   "beyond.card.note": [18, "`card.note` stands on the card"],
   "beyond.card.not-given": [18, "a place whose value is missing shows `(not given)`"],
   "beyond.card.inert": [18, "no value breaks the sentence: length, markup, control and bidirectional characters"],

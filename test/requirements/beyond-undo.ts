@@ -19,6 +19,7 @@ export const beyondBefore = section("beyond", "Before", {
   "beyond.before.http-without": [17, "over HTTP a success without `before` is accepted and not undoable"],
   "beyond.before.hashes": [17, "`before_hash` and `after_hash` are on the ledger, no value is"],
   "beyond.before.lossless": [17, "an answer that stands for bytes that are no text counts as a failed read: it would not restore them"],
+  "beyond.before.sandbox": [17, "speculation, plans and replay take what is read before a call as there, made up from the manifest"],
   "beyond.before.masked": [17, "below the role operator a plan shows `$before` values as `[before: n bytes]`"],
 });
 

@@ -5,7 +5,7 @@ import { parseSet } from "../../src/cli/commands/replay.ts";
 import type { Json } from "../../src/kernel/json.ts";
 import { principal } from "../support/engine.ts";
 import { verifies } from "../support/verifies.ts";
-import { type Capturing, capturing, everythingOf, replayed } from "./support.ts";
+import { type Capturing, capturing, everythingOf, RESTORED, replayed } from "./support.ts";
 
 const POLICY = `
 version: 1
@@ -80,6 +80,21 @@ describe("the report", () => {
       [0, "skip"],
     ]);
     expect(report.variant_plan.run_id).toBe("r");
+  });
+
+  it("plans the undo of a call with a read before it, which is not captured, with made-up values", async () => {
+    verifies("beyond.before.sandbox");
+    const s = await capturing({ manifests: RESTORED });
+    await s.open("r");
+    const args = { id: "a", text: "new" };
+    await s.ask("r", "doc.write", args);
+    const before = { found: true, text: "old" };
+    await s.done("r", 0, { status: "succeeded", before, after: { found: true, text: "new" } });
+    const { baseline_plan } = await replayed(s, "r", [{ path: "$args.text", value: "newer" }]);
+    expect(baseline_plan.fully_reversible).toBe(true);
+    expect(baseline_plan.actions).toMatchObject([
+      { kind: "compensate", args: { id: "a", text: "<$before.text>" } },
+    ]);
   });
 
   it("shows no difference where nothing is decided otherwise, but the changed undo", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/kernel/json.ts";
 import type { SpeculatedCall } from "../../src/sandbox/speculate.ts";
 import { verifies } from "../support/verifies.ts";
-import { type Capturing, capturing, everythingOf, speculated } from "./support.ts";
+import { type Capturing, capturing, everythingOf, RESTORED, speculated } from "./support.ts";
 
 const call = (tool: string, args: Json = {}, result?: Json): SpeculatedCall =>
   result === undefined ? { tool, args } : { tool, args, result };
@@ -160,6 +160,19 @@ describe("a result", () => {
     );
     expect(missing).toMatchObject({ fully_reversible: false, rank: 25 });
     expect((await one(s, [call("far")])).fully_reversible).toBe(false);
+  });
+
+  it("takes what a read before the call would show as there, and says that it was made up", async () => {
+    verifies("beyond.before.sandbox");
+    const s = await capturing({ manifests: RESTORED });
+    const plan = await one(s, [call("doc.write", { id: "a", text: "new" })]);
+    expect(plan.notes).toEqual(["call 0 (doc.write): what is there before it was made up from the manifest"]);
+    expect(plan).toMatchObject({ fully_reversible: true, rank: 0 });
+    expect(plan.rollback_plan.actions).toMatchObject([
+      { kind: "compensate", compensation_tool: "doc.restore", args: { id: "a", text: "<$before.text>" } },
+    ]);
+    const touched = await one(s, [call("doc.touch", { id: "a" })]);
+    expect(touched.rollback_plan.actions).toMatchObject([{ kind: "compensate", args: { id: "a" } }]);
   });
 
   it.each([["text"], [7], [null], [[1, 2]], [{ other: 1 }]])(

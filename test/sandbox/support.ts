@@ -54,6 +54,22 @@ export const MANIFESTS = `
 - {tool: new.tool, effect: read, permission: crm.read, lifecycle: draft}
 `;
 
+/** Tools whose undo restores what was read before the call; the undo of one names none of it. */
+export const RESTORED = `
+- {tool: doc.read, effect: read, permission: doc}
+- tool: doc.write
+  effect: reversible
+  permission: doc
+  before: {tool: doc.read, args: {id: $args.id}, absent: {found: false}}
+  compensation: {tool: doc.restore, args: {id: $args.id, text: $before.text}, when_absent: {tool: doc.delete, args: {id: $args.id}}}
+  verification: {tool: doc.read, args: {id: $args.id}, expect: {text: $before.text}}
+- tool: doc.touch
+  effect: reversible
+  permission: doc
+  before: {tool: doc.read, args: {id: $args.id}}
+  compensation: {tool: doc.untouch, args: {id: $args.id}}
+`;
+
 export interface CapturingOptions {
   policy?: string;
   manifests?: string;

@@ -199,8 +199,8 @@ export const STORAGE: readonly Bug[] = [
   {
     name: "postgres: a server does not hear how far the others have come",
     file: "src/store/postgres/listener.ts",
-    find: "this.hearing.wake();\n      this.stir();",
-    replace: "this.hearing.wake();",
+    find: "this.hearing.told.noteSeen({ records: Number(records), hash }, { told, there });",
+    replace: "void there;",
     tests: ["test/faults/postgres-set-back.test.ts"],
     only: "only heard of",
   },

@@ -6,6 +6,7 @@ from .aio import AsyncClient, AsyncRun
 from .client import Action, Blocked, Client, Decision, OutcomeNotRecorded, Run, Uncertain
 from .decorate import governed
 from .errors import InputError, Invalid
+from .reading import ReadFailed
 from .transport import ServiceError
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "InputError",
     "Invalid",
     "OutcomeNotRecorded",
+    "ReadFailed",
     "Run",
     "ServiceError",
     "Uncertain",

@@ -27,6 +27,7 @@ from .client import (
     success_report,
 )
 from .current import enter, leave
+from .reading import Read, Reading
 
 T = TypeVar("T")
 
@@ -113,8 +114,9 @@ class AsyncRun:
         result: Any = None,
         error: Optional[str] = None,
         idempotency_key: Optional[str] = None,
+        **seen: Any,
     ) -> Dict[str, Any]:
-        return await in_thread(lambda: self.sync.outcome(step, status, result, error, idempotency_key))
+        return await in_thread(lambda: self.sync.outcome(step, status, result, error, idempotency_key, **seen))
 
     async def plan(self) -> Dict[str, Any]:
         return await in_thread(self.sync.plan)
@@ -130,18 +132,31 @@ class AsyncRun:
         fn: Callable[[], Union[T, Awaitable[T]]],
         depends_on: Optional[Sequence[int]] = None,
         wait_for_approval: float = 0,
+        read: Optional[Read] = None,
     ) -> T:
-        """Ask, run `fn` (whose answer is awaited where it has to be) only if it may run, report the outcome."""
-        step = await self._accepted(tool, args, reason, depends_on, wait_for_approval)
+        """Ask, run `fn` only if it may run, report the outcome. What `fn` and `read` answer is awaited where it has to be."""
+        decision = await self._decided(tool, args, reason, depends_on, wait_for_approval)
+        step, reading = self.sync._accepted(tool, decision), Reading(decision.before, read)
+        if reading.wanted:
+            try:
+                reading.was(await _awaited(reading.now()))
+            except BaseException as error:
+                failed = reading.failed(error)
+                if failed is not None:
+                    await self._report(step, failed.report(), None, error)
+                    raise failed.instead_of(error) from error
         try:
-            result = fn()
-            if inspect.isawaitable(result):
-                result = await result
+            result = await _awaited(fn())
         except BaseException as error:
-            await self._report(step, failure_report(error), None, error)
+            await self._report(step, {**failure_report(error), **reading.seen}, None, error)
             raise
-        await self._report(step, success_report(result), result)
-        return result  # type: ignore[return-value]
+        if reading.wanted:
+            try:
+                reading.is_now(await _awaited(reading.now()))
+            except Exception:  # the call was made, and is told without what it left
+                pass
+        await self._report(step, success_report(result, reading.seen), result)
+        return result  # type: ignore[no-any-return]
 
     def action(
         self,
@@ -160,16 +175,19 @@ class AsyncRun:
     async def __aexit__(self, *_: Any) -> None:
         leave(self._entered.pop())
 
-    async def _accepted(
+    async def _accepted(self, tool: str, *asked: Any) -> int:
+        return self.sync._accepted(tool, await self._decided(tool, *asked))
+
+    async def _decided(
         self, tool: str, args: Any, reason: str, depends_on: Optional[Sequence[int]], wait_s: float
-    ) -> int:
+    ) -> Decision:
         steps = self.sync.deciding(tool, args, reason, depends_on, wait_s)
         try:
             step = next(steps)
             while True:
                 step = steps.send(await self._unless_cancelled(step))
         except StopIteration as done:
-            return self.sync._accepted(tool, done.value)
+            return done.value  # type: ignore[no-any-return]
 
     async def _unless_cancelled(self, step: Callable[[], Any]) -> Any:
         """Does one step of asking. If its answer comes when the task that would run the tool is gone, the step ends failed."""
@@ -202,6 +220,10 @@ class AsyncRun:
     async def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
         # A second cancellation does not reach the thread: what is being reported is reported.
         await in_thread(lambda: self.sync._report(step, report, result, error))
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 class AsyncAction(Block["AsyncRun"]):

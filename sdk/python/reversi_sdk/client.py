@@ -29,6 +29,7 @@ from typing import Any, Callable, Dict, Generator, Generic, List, NamedTuple, Op
 from urllib.parse import quote
 
 from .current import enter, leave
+from .reading import Read, Reading
 from .transport import ServiceError, Transport, encode_body
 
 T = TypeVar("T")
@@ -45,7 +46,8 @@ _OPEN_ENDED = (TimeoutError, socket.timeout, asyncio.TimeoutError)
 class Blocked(Exception):
     """The service refused the call, so it did not run.
 
-    `approval_id` names the request that could free it; `hints` say what can be done instead.
+    `approval_id` names the request for it, and `waits` says whether a person can still approve that; `hints` say what
+    can be done instead. `offer` is `{approval_id, args}` where whoever denied it approved other arguments in its place.
     """
 
     def __init__(
@@ -56,6 +58,16 @@ class Blocked(Exception):
         self.reasons = list(reasons)
         self.approval_id = approval_id
         self.hints = list(hints)
+        self.waits = approval_id is not None
+        self.offer: Optional[Dict[str, Any]] = None
+
+    @classmethod
+    def by(cls, tool: str, decision: "Decision") -> "Blocked":
+        refusal = cls(tool, decision.reasons, decision.approval_id, decision.hints)
+        if decision.ended is not None:
+            refusal.waits = False
+            refusal.offer = decision.ended.get("offer")
+        return refusal
 
 
 class Uncertain(Exception):
@@ -81,6 +93,10 @@ class Decision(NamedTuple):
     reasons: List[str]
     approval_id: Optional[str]
     hints: List[str] = []
+    # The read that the undo will need, `{tool, arguments}`; what it shows is told with the outcome.
+    before: Optional[Dict[str, Any]] = None
+    # The request that was waited for, where it ended without a yes.
+    ended: Optional[Dict[str, Any]] = None
 
     @property
     def may_run(self) -> bool:
@@ -202,7 +218,9 @@ class Run:
         reasons = [str(text) for text in answer.get("reasons") or []]
         hints = [str(text) for text in answer.get("hints") or []]
         approval_id = _approval_id(answer, reasons)
-        return Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints)
+        before = answer.get("before")
+        asked = before if isinstance(before, dict) else None
+        return Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints, asked)
 
     def outcome(
         self,
@@ -211,9 +229,10 @@ class Run:
         result: Any = None,
         error: Optional[str] = None,
         idempotency_key: Optional[str] = None,
+        **seen: Any,
     ) -> Dict[str, Any]:
-        """Report how a step ended: `succeeded`, `failed` or `uncertain`."""
-        body: Dict[str, Any] = {"status": status}
+        """Report how a step ended: `succeeded`, `failed` or `uncertain`; `before=` and `after=` are what was there."""
+        body: Dict[str, Any] = {"status": status, **_seen(seen)}
         if result is not None:
             body["result"] = result
         if error is not None:
@@ -235,20 +254,36 @@ class Run:
         fn: Callable[[], T],
         depends_on: Optional[Sequence[int]] = None,
         wait_for_approval: float = 0,
+        read: Optional[Read] = None,
     ) -> T:
         """Ask, run `fn` only if it may run, and report the outcome. Returns what `fn` returned.
 
         Raises Blocked where the service refused. An exception from `fn` is reported as `failed`, or as
         `uncertain` where it is Uncertain or a timeout, and then raised as it is. With `wait_for_approval`
-        the call waits up to that many seconds for a person to decide.
+        the call waits up to that many seconds for a person to decide. `read` gets the `{tool, arguments}` that a
+        manifest's `before` asks for and answers what is there; where that fails, ReadFailed is raised and `fn` not run.
         """
-        step = self._accepted(tool, drive(self.deciding(tool, args, reason, depends_on, wait_for_approval)))
+        decision = drive(self.deciding(tool, args, reason, depends_on, wait_for_approval))
+        step, reading = self._accepted(tool, decision), Reading(decision.before, read)
+        if reading.wanted:
+            try:
+                reading.was(reading.now())
+            except BaseException as error:
+                failed = reading.failed(error)
+                if failed is not None:
+                    self._report(step, failed.report(), None, error)
+                    raise failed.instead_of(error) from error
         try:
             result = fn()
         except BaseException as error:
-            self._report(step, failure_report(error), None, error)
+            self._report(step, {**failure_report(error), **reading.seen}, None, error)
             raise
-        self._report(step, success_report(result), result)
+        if reading.wanted:
+            try:
+                reading.is_now(reading.now())
+            except Exception:  # the call was made, and is told without what it left
+                pass
+        self._report(step, success_report(result, reading.seen), result)
         return result
 
     def action(
@@ -272,7 +307,7 @@ class Run:
 
     def _accepted(self, tool: str, decision: Decision) -> int:
         if not decision.may_run or decision.step is None:
-            raise Blocked(tool, decision.reasons, decision.approval_id, decision.hints)
+            raise Blocked.by(tool, decision)
         return decision.step
 
     def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
@@ -304,7 +339,7 @@ class Run:
             if status in ("pending", "escalated"):
                 continue
             if status in ("denied", "expired"):
-                return decision._replace(reasons=[_ending(awaited, approval)])
+                return decision._replace(reasons=[_ending(awaited, approval)], ended=approval)
             if status is None:
                 rest = min(left, pause)
                 yield lambda: self._client._sleep(rest)
@@ -371,8 +406,9 @@ def block_report(result: Any, error: Optional[BaseException]) -> Report:
     return success_report(result) if error is None else failure_report(error)
 
 
-def success_report(result: Any) -> Report:
-    return {"status": "succeeded", "result": _reportable(result)}
+def success_report(result: Any, seen: Optional[Dict[str, Any]] = None) -> Report:
+    """With what was there before and after; the result gives way to them where a request cannot hold all."""
+    return {"status": "succeeded", **(seen or {}), "result": _reportable(result, len(encode_body(seen or {})))}
 
 
 def failure_report(error: BaseException) -> Report:
@@ -391,10 +427,17 @@ def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str
     return None
 
 
-def _reportable(result: Any) -> Any:
+def _seen(seen: Dict[str, Any]) -> Dict[str, Any]:
+    unknown = [name for name in seen if name not in ("before", "after")]
+    if unknown:
+        raise TypeError(f"outcome() got an unexpected keyword argument {unknown[0]!r}")
+    return seen
+
+
+def _reportable(result: Any, taken: int) -> Any:
     """The result if it can be reported. The tool already ran, so a result that is no JSON must not fail it."""
     try:
-        if len(encode_body(result)) <= MAX_RESULT_BYTES:
+        if len(encode_body(result)) <= MAX_RESULT_BYTES - taken:
             return result
         problem = "is too large to report"
     except (TypeError, ValueError, RecursionError):

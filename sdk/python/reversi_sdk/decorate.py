@@ -16,11 +16,13 @@ import dataclasses
 import enum
 import functools
 import inspect
+import json
 from typing import Any, Callable, Collection, Dict, Optional, TypeVar, Union, cast
 
 from .aio import AsyncRun
 from .client import Blocked, Run
 from .current import current_run
+from .reading import Read
 from .transport import encode_body
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,21 +37,24 @@ def governed(
     without: Collection[str] = (),
     wait_for_approval: float = 0,
     answer_blocked: bool = False,
+    read: Optional[Read] = None,
 ) -> Callable[[F], F]:
     """`tool` is the function's own name unless it is given; `reason` a text, or a function of the arguments.
 
     `without` names parameters that are no part of the call (a context, a session); `self` and `cls` never are.
     With `answer_blocked` a refusal is returned as a text that a model can act on, instead of raised as Blocked.
+    `read` is that of `run.call`.
     """
 
     def decorate(fn: F) -> F:
-        asked = _Asked(fn, tool or fn.__name__, reason, run, frozenset(without), wait_for_approval)
+        asked = _Asked(fn, tool or fn.__name__, reason, run, frozenset(without))
+        how = {"wait_for_approval": wait_for_approval, "read": read}
         if inspect.iscoroutinefunction(fn):
 
             @functools.wraps(fn)
             async def governed_async(*args: Any, **kwargs: Any) -> Any:
                 try:
-                    return await AsyncRun(asked.run()).call(*asked.call(args, kwargs), **asked.how)
+                    return await AsyncRun(asked.run()).call(*asked.call(args, kwargs), **how)
                 except Blocked as refusal:
                     if not answer_blocked:
                         raise
@@ -60,7 +65,7 @@ def governed(
         @functools.wraps(fn)
         def governed_sync(*args: Any, **kwargs: Any) -> Any:
             try:
-                return asked.run().call(*asked.call(args, kwargs), **asked.how)
+                return asked.run().call(*asked.call(args, kwargs), **how)
             except Blocked as refusal:
                 if not answer_blocked:
                     raise
@@ -81,7 +86,6 @@ class _Asked:
         reason: Reason,
         run: Union[Run, AsyncRun, None],
         without: "frozenset[str]",
-        wait_s: float,
     ) -> None:
         self._fn = fn
         self._tool = tool
@@ -89,7 +93,6 @@ class _Asked:
         self._given = run.sync if isinstance(run, AsyncRun) else run
         self._without = without | {"self", "cls"}
         self._signature = inspect.signature(fn)
-        self.how = {"wait_for_approval": wait_s}
 
     def run(self) -> Run:
         return self._given if self._given is not None else current_run()
@@ -148,6 +151,9 @@ def blocked_text(refusal: Blocked) -> str:
     parts = [f"{refusal.tool} was not carried out: {'; '.join(refusal.reasons) or 'no reason given'}."]
     if refusal.hints:
         parts.append(f"Instead: {'; '.join(refusal.hints)}.")
-    if refusal.approval_id is not None:
+    if refusal.offer is not None:
+        args = json.dumps(refusal.offer.get("args"), ensure_ascii=False)
+        parts.append(f"Approved in its place, once: {args}; call it with exactly these arguments.")
+    if refusal.waits:
         parts.append(f"Request {refusal.approval_id} waits for a person; call again with the same arguments after that.")
     return " ".join(parts)

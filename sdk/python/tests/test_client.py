@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from reversi_sdk import Blocked, Client, OutcomeNotRecorded, ServiceError, Uncertain
 from reversi_sdk.client import new_run_id
+from reversi_sdk.decorate import blocked_text
 
 APPROVAL = "apr_0191f3a0-0000-4000-8000-000000000001"
 PENDING = f"approval required: request {APPROVAL} is pending an operator decision; retry after it is approved"
@@ -245,6 +246,18 @@ class Waiting(ClientCase):
             with self.assertRaises(Blocked) as caught:
                 run.call("t", {}, "r", lambda: self.fail("it ran"), wait_for_approval=60)
             self.assertEqual(caught.exception.reasons, [f"approval request {APPROVAL} {said}"])
+            self.assertFalse(caught.exception.waits)
+            self.assertNotIn("waits for a person", blocked_text(caught.exception))
+            self.assertIsNone(caught.exception.offer)
+
+    def test_denied_with_an_offer(self) -> None:
+        offer = {"approval_id": APPROVAL.replace("0001", "0002"), "args": {"amount": 40}}
+        denied = {"status": "denied", "decided_by": "ann", "note": None, "offer": offer}
+        _, run = self.script([(200, denied)], [{"decision": "block", "reasons": [PENDING]}])
+        with self.assertRaises(Blocked) as caught:
+            run.call("t", {"amount": 400}, "r", lambda: self.fail("it ran"), wait_for_approval=60)
+        self.assertEqual(caught.exception.offer, offer)
+        self.assertIn('Approved in its place, once: {"amount": 40}', blocked_text(caught.exception))
 
     def test_a_key_that_may_not_read_approvals_asks_again_more_and_more_slowly(self) -> None:
         blocked = {"decision": "block", "reasons": [PENDING]}
@@ -262,8 +275,9 @@ class Waiting(ClientCase):
 
     def test_no_waiting_unless_asked(self) -> None:
         service, run = self.script([], [{"decision": "block", "reasons": [PENDING]}])
-        with self.assertRaises(Blocked):
+        with self.assertRaises(Blocked) as caught:
             run.call("t", {}, "r", lambda: self.fail("it ran"))
+        self.assertIn(f"Request {APPROVAL} waits for a person", blocked_text(caught.exception))
         self.assertEqual(len(service.seen), 2)
 
 

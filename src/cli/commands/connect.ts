@@ -26,8 +26,7 @@ export const registerConnect: Register = (program, context) => {
     .description(`point an MCP client at the gateway: ${CLIENTS.join(", ")}`)
     .option(
       "--config <file>",
-      "the gateway's config file; the client then starts the gateway itself",
-      "svc.config.yaml",
+      "the gateway's config file (default: svc.config.yaml here); the client then starts the gateway itself",
     )
     .option(
       "--url <address>",
@@ -42,7 +41,9 @@ export const registerConnect: Register = (program, context) => {
     .option("--observe", "with --hooks: nothing is blocked, only recorded")
     .option("--dir <folder>", "with --hooks: where the service's files are (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
-    .action((client: string, flags: Record<string, unknown>) => {
+    .action((client: string, own: Record<string, unknown>) => {
+      // Options of these names that stand before the command are meant no less.
+      const flags = { ...program.opts(), ...own };
       if (flags["server"] !== undefined)
         throw invalid("--server: say --url <address> for what is to be reached");
       return flags["hooks"] === true ? connectHooks(context, client, flags) : connect(context, client, flags);
@@ -57,7 +58,8 @@ async function connect(context: Context, client: string, flags: Record<string, u
   const kind = CLIENT_KINDS[client as ClientName];
   const path = fileOf(io, client as ClientName, flags);
   if (flags["undo"] === true) return undoClientFile(io, path);
-  const config = resolve(io.cwd, flags["config"] as string);
+  const named = (flags["config"] as string | undefined) ?? io.env["SVC_CONFIG"];
+  const config = resolve(io.cwd, named || "svc.config.yaml");
   const target = targetOf(context, flags, config);
   const entry = kind.entry(target);
   if (entry === null)

@@ -1,8 +1,8 @@
 /** `svc hook <client>`: answers one event of a coding agent's hook. Coding agents start it, people do not. */
 import { HOOK_CLIENTS } from "../../hook/clients.ts";
-import type { Register } from "../context.ts";
+import type { Exit, Register } from "../context.ts";
 
-export const registerHook: Register = (program) => {
+export const registerHook: Register = (program, { done }) => {
   program
     .command("hook <client>")
     .description(`answer a coding agent's hook, on standard input: ${HOOK_CLIENTS.join(", ")}`)
@@ -17,5 +17,6 @@ export const registerHook: Register = (program) => {
     .action(async (client: string, flags: { settings?: string }) => {
       const { runHook } = await import("../../hook/bin.ts");
       await runHook([client, ...(flags.settings === undefined ? [] : ["--settings", flags.settings])]);
+      done(process.exitCode as Exit);
     });
 };

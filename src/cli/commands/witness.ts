@@ -11,6 +11,7 @@ import { Witness } from "../../evidence/witness/witness.ts";
 import { listen } from "../../http/lifecycle.ts";
 import { createWitnessServer } from "../../http/witness.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { plural } from "../../kernel/words.ts";
 import type { Register } from "../context.ts";
 import { type Io, printable } from "../io.ts";
 import { untilSignalled } from "../signals.ts";
@@ -59,7 +60,9 @@ export const registerWitness: Register = (program, { io }) => {
         const witness = new Witness({ name, key, logs, state, now: () => io.clock.now() });
         const server = createWitnessServer(witness, (error) => io.err(`error: ${printable(error.message)}`));
         const listening = await listen(server, flags.host, port);
-        io.err(`svc witness ${printable(name)} listening on ${listening.url} for ${logs.size} logs`);
+        io.err(
+          `svc witness ${printable(name)} listening on ${listening.url} for ${plural(logs.size, "log")}`,
+        );
         io.out(witness.verifierKey);
         await untilSignalled({
           reload: () => Promise.reject(new Error("a witness reads its logs at the start")),

@@ -68,7 +68,8 @@ export async function requestLines(ctx: Ctx, sort: Sort, most: number) {
       const together = votesIn(ctx.app, ctx.principal, approval, delegations) && !judged.irreversible;
       return {
         approval,
-        parts: judged.parts,
+        // To whoever may not see the values a sentence with its places empty says less than the tool's name.
+        parts: sees ? judged.parts : [{ text: `Call ${approval.tool}`, value: false }],
         irreversible: judged.irreversible,
         score: judged.risk?.score ?? null,
         card_hash: together ? cardHash(facts, judged) : null,

@@ -1,4 +1,5 @@
 /** How a value is written on a card. Whatever it is, it becomes text that stays inside its field. */
+import { tryTimestamp } from "../../kernel/duration.ts";
 import type { Json } from "../../kernel/json.ts";
 import { visibleText } from "../../kernel/visible.ts";
 import type { CardFormat } from "./template.ts";
@@ -38,19 +39,19 @@ function money(value: Json): string {
 
 /** Seconds and milliseconds since 1970 are told apart by their size. */
 const MILLISECONDS_FROM = 1e11;
-const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
+const ZONED = /(?:Z|[+-]\d{2}:?\d{2})$/;
 
+/**
+ * A moment without a zone stays as it was given: which one is meant is not known, and taken for the server's own it
+ * would be another time, on another card, at each server.
+ */
 function time(value: Json): string {
-  const text = plainValue(value);
-  const ms =
-    typeof value === "number"
-      ? Math.abs(value) >= MILLISECONDS_FROM
-        ? value
-        : value * 1_000
-      : typeof value === "string" && MOMENT.test(value)
-        ? Date.parse(value)
-        : Number.NaN;
-  const date = new Date(ms);
-  if (Number.isNaN(date.getTime())) return text;
+  const date = new Date(momentOf(value) ?? Number.NaN);
+  if (Number.isNaN(date.getTime())) return plainValue(value);
   return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+function momentOf(value: Json): number | undefined {
+  if (typeof value === "number") return Math.abs(value) >= MILLISECONDS_FROM ? value : value * 1_000;
+  return typeof value === "string" && ZONED.test(value) ? tryTimestamp(value) : undefined;
 }

@@ -11,6 +11,7 @@ import { openFilesStore } from "../files/store.ts";
 import { sqliteJobs } from "../sqlite/jobs.ts";
 import { openSqliteStore } from "../sqlite/store.ts";
 import { encodeItem } from "./block.ts";
+import { parseJournal } from "./parse.ts";
 
 type Row = Record<string, string | number>;
 interface Written {
@@ -90,6 +91,35 @@ describe.each(Object.entries(KINDS))("%s", (kind, { open, put, journal }) => {
     expect((await again.head()).records).toBe(5);
     await again.close();
   });
+});
+
+it("what a tenant has in a journal that was carried on with is found whole", async () => {
+  const folder = join(tempDir("files"), "data");
+  const append = (store: Store, ts_ms: number) =>
+    store.transact({
+      run: (tx) => void tx.append({ ts_ms, event: "halted", actor: "ann", tenant: "acme" }),
+    });
+  const before = await KINDS.files.open(folder);
+  await append(before, 1);
+  await before.close();
+  // As the first versions wrote it: whose a record is they did not say.
+  const file = join(folder, "journal-1.jsonl");
+  let crc = 0;
+  let text = "";
+  for (const item of parseJournal(readFileSync(file), 0, 0).items) {
+    const silent = item.kind === "unit" ? item.lines.map((line) => ({ ...line, tenant: null })) : [];
+    const encoded = encodeItem(item.kind === "unit" ? { ...item, lines: silent } : item, crc);
+    crc = encoded.crc;
+    text += encoded.text;
+  }
+  expect(text).not.toContain("acme");
+  writeFileSync(file, text);
+  const store = await KINDS.files.open(folder);
+  await append(store, 2);
+  await store.scrub();
+  const found = await store.records({ tenant: "acme", limit: 9 });
+  expect(found.map((line) => JSON.parse(line).ts_ms)).toEqual([1, 2]);
+  await store.close();
 });
 
 it("files of a format that is not known yet are left alone, and the message says why", async () => {

@@ -48,4 +48,9 @@ describe("the tenants of segments", () => {
     expect([near(5, "asc"), near(7, "asc"), near(7, "desc"), near(6, "desc")]).toEqual([5, undefined, 6, 6]);
     expect([places(6), places(7), places(5), places(2)]).toEqual([SEGMENT_RECORDS, 0, 0, 1]);
   });
+
+  it("are taken for anybody's also where some of the records do say", () => {
+    write(8, [line(null), line("acme"), ...others.slice(2)]);
+    expect([near(8, "asc"), places(8)]).toEqual([8, SEGMENT_RECORDS]);
+  });
 });

@@ -132,14 +132,15 @@ export class SegmentReader {
 
   /** The places in a segment at which the field has the value, or may have it, in order. */
   places(field: SearchField, value: string, { first_seq, records }: Segment): Uint16Array {
-    const row = this.posting.get(SEARCHABLE.indexOf(field), value, first_seq) as
-      | { places: Uint8Array }
-      | undefined;
-    if (row !== undefined) return new Uint16Array(Uint8Array.from(row.places).buffer);
+    // A journal that an earlier version began may tell the tenants of some of its records: those are not all.
     const isPlain =
       field === "tenant" &&
       first_seq <= this.lastPlain() &&
       this.posting.get(...KNOWN, first_seq) === undefined;
-    return isPlain ? Uint16Array.from({ length: records }, (_, place) => place) : new Uint16Array(0);
+    if (isPlain) return Uint16Array.from({ length: records }, (_, place) => place);
+    const row = this.posting.get(SEARCHABLE.indexOf(field), value, first_seq) as
+      | { places: Uint8Array }
+      | undefined;
+    return row === undefined ? new Uint16Array(0) : new Uint16Array(Uint8Array.from(row.places).buffer);
   }
 }

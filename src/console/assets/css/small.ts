@@ -11,6 +11,8 @@ export const SMALL = `
   .desk.at-list .request.at { border-color: var(--line); box-shadow: none; }
 }
 @media (max-width: 760px) {
+  .tabs { gap: 0; }
+  .tabs a { padding: 7px 9px; white-space: nowrap; }
   body { font-size: 15px; padding-bottom: 58px; }
   .frame { display: flex; flex-direction: column; min-height: 0; background: none; }
   .side { position: static; height: auto; order: 2; padding: 22px 18px 28px; gap: 16px; }

@@ -1,0 +1,35 @@
+/** What of a call that was made can be told to a server in one request. */
+import { byteSize } from "../engine/before.ts";
+import type { Json } from "../kernel/json.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import type { Outcome } from "./transport.ts";
+
+/** The rest of the request: names of fields, and an error. */
+const ROOM = 131_072;
+const MOST = LIMITS.body_bytes - ROOM;
+/** Half, because what is there after the call goes with it. */
+const MOST_BEFORE = MOST / 2;
+const ERROR_CHARS = 20_000;
+
+/** Asked before the call is made: one whose undo could not be built afterwards would be made for good. */
+export function untellable(before: Json): string | null {
+  const bytes = byteSize(before);
+  if (bytes <= MOST_BEFORE) return null;
+  return `the answer has ${bytes} bytes, and a server can be told ${MOST_BEFORE} at most`;
+}
+
+/** The call was made, so its outcome is told in any case: without the longer of its values, or without both. */
+export function fitting(outcome: Outcome): Outcome {
+  const { error, result, after, ...told } = outcome;
+  const cut = error === undefined ? told : { ...told, error: error.slice(0, ERROR_CHARS) };
+  const values = { ...(result === undefined ? {} : { result }), ...(after === undefined ? {} : { after }) };
+  let room = MOST - (told.before === undefined ? 0 : byteSize(told.before));
+  const kept = Object.entries(values)
+    .map(([name, value]) => ({ name, value, bytes: byteSize(value) }))
+    .sort((a, b) => a.bytes - b.bytes)
+    .filter(({ bytes }) => {
+      room -= bytes;
+      return room >= 0;
+    });
+  return { ...cut, ...Object.fromEntries(kept.map(({ name, value }) => [name, value])) };
+}
