@@ -97,9 +97,12 @@ export function serverUrl({ server, local }: Omit<Asked, "keyFile">, io: Io): st
   if (server !== undefined && local)
     throw invalid("--server: its data are there; leave out --data, --store, --manifests and --config");
   const url = server ?? (local ? undefined : io.env["SVC_SERVER"] || undefined);
-  if (url !== undefined && !/^https?:\/\/[^/]/.test(url))
-    throw invalid("--server: must be a URL such as https://svc.example.com");
+  if (url !== undefined) requireServerUrl(url, "--server");
   return url ?? null;
+}
+
+export function requireServerUrl(url: string, named: string): void {
+  if (!/^https?:\/\/[^/]/.test(url)) throw invalid(`${named}: must be a URL such as https://svc.example.com`);
 }
 
 /** The same with the key for it. */

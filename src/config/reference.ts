@@ -45,7 +45,7 @@ function table(rows: readonly (readonly [key: string, row: SettingRow])[]): stri
       row.type,
       showDefault(row),
       row.env ? code(row.env) : "",
-      row.flag ? code(`--${row.flag}`) : "",
+      row.flag && !row.flag_inside ? code(`--${row.flag}`) : "",
       about(row),
     ]),
   );

@@ -17,6 +17,8 @@ export interface SettingRow<T = unknown> {
   readonly env?: string;
   /** The command-line option without its dashes. */
   readonly flag?: string;
+  /** A command or the library sets it; no command takes it as an option. */
+  readonly flag_inside?: boolean;
   /** How the default reads in the reference, where its value alone says too little. */
   readonly shown_default?: string;
   /** Never echoed: not in a problem, not by `svc config show`. */

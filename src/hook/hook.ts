@@ -133,13 +133,17 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   const { note, kept_ms, forget } = kept;
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
   const { command } = note;
-  const changed = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms));
+  const missed = notes.gone();
+  const changes = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);
+  const changed = changes?.changed ?? null;
   await report(
     settings,
     note.run,
     note.step,
     changed === null ? outcome : { ...outcome, result: { changed: changed.slice(0, MOST_NAMED) } },
   );
+  // Told once, when they went: a later command did not remove them.
+  if (changes !== null && changes.gone.length + missed.size > 0) notes.keepGone(changes.gone);
   forget();
   if (changed !== null) return beyondUndo("command", changed);
   return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);

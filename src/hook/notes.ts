@@ -24,6 +24,7 @@ interface KeptNote {
 }
 
 const MOST_TWINS = 99;
+const GONE = "gone";
 
 export class Notes {
   private readonly folder: string;
@@ -53,6 +54,19 @@ export class Notes {
     return null;
   }
 
+  /** Files that were gone when the work tree was last looked at. */
+  gone(): Set<string> {
+    try {
+      return new Set(JSON.parse(readFileSync(join(this.folder, GONE), "utf8")) as string[]);
+    } catch {
+      return new Set();
+    }
+  }
+
+  keepGone(paths: readonly string[]): void {
+    writeFileSync(join(this.folder, GONE), JSON.stringify(paths), { mode: 0o600 });
+  }
+
   /** The calls of this session that no event came after. */
   left(): KeptNote[] {
     let names: string[] = [];
@@ -61,7 +75,7 @@ export class Notes {
     } catch {
       return [];
     }
-    return names.flatMap((name) => this.read(join(this.folder, name)) ?? []);
+    return names.flatMap((name) => (name === GONE ? [] : (this.read(join(this.folder, name)) ?? [])));
   }
 
   private path(call: string, twin: number): string {

@@ -8,17 +8,32 @@ import { dirname, join } from "node:path";
 const MOST_FILES = 20_000;
 const PATIENCE_MS = 2_000;
 
-/** Null outside a work tree, and where it is too large to look at. */
-export function changedSince(cwd: string, since_ms: number): string[] | null {
+interface Changes {
+  changed: string[];
+  /** Full paths that git knows and that are not there, whenever they went. */
+  gone: string[];
+}
+
+/** Null outside a work tree, and where it is too large to look at. `missed`: what was gone when it was last looked at. */
+export function changedSince(
+  cwd: string,
+  since_ms: number,
+  missed: ReadonlySet<string> = new Set(),
+): Changes | null {
   const all = listed(cwd, ["--cached", "--others", "--exclude-standard"]);
   if (all === null || all.length > MOST_FILES) return null;
-  return all.sort().filter((path) => {
-    const found = lstatSync(join(cwd, path), { throwIfNoEntry: false });
+  const gone: string[] = [];
+  const changed = all.sort().filter((path) => {
+    const full = join(cwd, path);
+    const found = lstatSync(full, { throwIfNoEntry: false });
     if (found !== undefined) return found.ctimeMs >= since_ms;
+    gone.push(full);
+    if (missed.has(full)) return false;
     // Git knows it and it is gone: since then, where its folder was touched since then.
-    const folder = lstatSync(dirname(join(cwd, path)), { throwIfNoEntry: false });
+    const folder = lstatSync(dirname(full), { throwIfNoEntry: false });
     return folder === undefined || folder.mtimeMs >= since_ms;
   });
+  return { changed, gone };
 }
 
 function listed(cwd: string, options: readonly string[]): string[] | null {

@@ -54,10 +54,22 @@ export function compareRows(order: "asc" | "desc" | undefined) {
 /** What the lines of a tenant have in them and no other: a quote inside a text is escaped, and `ts_ms` comes last. */
 export const tenantMark = (tenant: string): string => `,"tenant":${JSON.stringify(tenant)},`;
 
+/** A text as it stands in a line, with the escapes of JSON. */
+export const textInLine = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** Whether a value of the line's record has the text, which is in lower case; what its fields are called does not count. */
+function hasText(text: string, line: string): boolean {
+  // Most lines need not be parsed to see that they have not.
+  if (!line.toLowerCase().includes(textInLine(text))) return false;
+  return Object.values(JSON.parse(line))
+    .flat()
+    .some((value) => String(value).toLowerCase().includes(text));
+}
+
 /** Whether a ledger line answers the query, apart from its bounds on `seq`. */
 export function matchesRecord(query: RecordQuery, line: string): boolean {
   if (query.tenant !== undefined && !line.includes(tenantMark(query.tenant))) return false;
-  if (query.q !== undefined && !line.toLowerCase().includes(query.q.toLowerCase())) return false;
+  if (query.q !== undefined && !hasText(query.q.toLowerCase(), line)) return false;
   if (!hasFieldFilter(query)) return true;
   const record = JSON.parse(line) as LedgerRecord;
   if (query.run_id !== undefined && record.run_id !== query.run_id) return false;

@@ -206,6 +206,8 @@ describe("svc login", () => {
     const env = { XDG_CONFIG_HOME: home };
     const bad = await svc(["login", server.url], { cwd: home, env: { ...env, SVC_TOKEN: "wrong" } });
     expect([bad.code, bad.err]).toEqual([1, expect.stringContaining("invalid credential")]);
+    const no_url = await svc(["login", "svc.example.com"], { cwd: home, env: { ...env, SVC_TOKEN: "root" } });
+    expect(no_url.err).toBe("error: url: must be a URL such as https://svc.example.com\n");
     expect((await svc(["login", server.url], { cwd: home, env: { ...env, SVC_TOKEN: "root" } })).code).toBe(
       0,
     );

@@ -84,7 +84,7 @@ export function recordTests(bench: Bench): void {
     it("are found by text in any case, taken literally", async () => {
       const store = await bench.open();
       await write(store, [
-        { reason: "Refund for ORDER 100% done" },
+        { reason: "Refund for ORDER 100% done\n\tand gone" },
         { reason: "snake_case and back\\slash" },
         { reason: 'said "hello"' },
         { reason: "GRÜSSE aus Köln, ΑΘΗΝΑ" },
@@ -96,9 +96,14 @@ export function recordTests(bench: Bench): void {
       expect(await find("0_ d")).toEqual([]);
       expect(await find("%")).toEqual([0]);
       expect(await find("_case")).toEqual([1]);
-      // The text is looked for in the line, where JSON has its escapes.
-      expect(await find("back\\\\slash")).toEqual([1]);
-      expect(await find('\\"hello\\"')).toEqual([2]);
+      expect(await find("BACK\\slash")).toEqual([1]);
+      expect(await find("back\\\\slash")).toEqual([]);
+      expect(await find('said "hello"')).toEqual([2]);
+      expect(await find('\\"hello\\"')).toEqual([]);
+      expect(await find("done\n\tand gone")).toEqual([0]);
+      expect(await find("reason")).toEqual([]);
+      expect(await find('":"')).toEqual([]);
+      expect(await find(`${T0}`)).toEqual([0, 1, 2, 3, 4]);
       expect(await find("grüsse AUS kÖLN")).toEqual([3]);
       expect(await find("αθηνα")).toEqual([3]);
       expect(await find("Köln, B")).toEqual([]);

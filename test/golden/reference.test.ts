@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../support/files.ts";
+import { renderConfigReference } from "../../src/config/reference.ts";
 import { commandsPage, errorsPage, httpPage, recordsPage, schemaPage } from "../support/reference.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -40,4 +41,11 @@ const PAGES = {
 test.each(Object.entries(PAGES))("docs/reference/%s is current", async (name, text) => {
   verifies("beyond.first.reference");
   await expect(text).toMatchFileSnapshot(join(ROOT, "docs/reference", name));
+});
+
+test("an option that the configuration's reference names is one of a command", () => {
+  verifies("beyond.first.reference");
+  const named = [...renderConfigReference().matchAll(/`(--[\w-]+)` \|/g)].map(([, option]) => option!);
+  const unknown = named.filter((option) => !new RegExp(`${option}[ \`]`).test(PAGES["commands.md"]));
+  expect([named.length > 0, unknown]).toEqual([true, []]);
 });

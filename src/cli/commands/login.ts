@@ -3,7 +3,7 @@ import { listRuns } from "../../app/operations/runs.ts";
 import { status } from "../../app/operations/status.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { Register } from "../context.ts";
-import { remoteDoor } from "../door.ts";
+import { remoteDoor, requireServerUrl } from "../door.ts";
 import { keepKey, keptKeysFile } from "../kept-keys.ts";
 
 export const registerLogin: Register = (program, context) => {
@@ -12,6 +12,7 @@ export const registerLogin: Register = (program, context) => {
     .command("login <url>")
     .description("keep the key for a server: read from standard input, or SVC_TOKEN")
     .action(async (url: string) => {
+      requireServerUrl(url, "url");
       const key = (io.env["SVC_TOKEN"] ?? (await standardInput())).trim();
       if (!/^[\x21-\x7e]+$/.test(key))
         throw invalid("which key? send it on standard input (svc login <url> < key), or set SVC_TOKEN");

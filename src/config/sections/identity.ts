@@ -36,6 +36,7 @@ export const IDENTITY_ROWS = {
       mode: choiceRow(CONSOLE_MODES, "off", {
         env: "SVC_CONSOLE",
         flag: "console",
+        flag_inside: true,
         about: "off; open (no login, this machine only); login (API key or OIDC token).",
       }),
       role: row<OpenConsoleRole>({

@@ -67,6 +67,7 @@ export const SERVER_ROWS = {
     default: null,
     env: "SVC_DATABASE_URL",
     flag: "database-url",
+    flag_inside: true,
     secret: true,
     about:
       "The PostgreSQL database of the postgres store. Several hosts (`a:5432,b:5432`): the one that takes writes.",

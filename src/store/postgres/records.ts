@@ -38,14 +38,13 @@ export class RecordSearch {
   }
 
   async records(query: RecordQuery): Promise<string[]> {
-    const like = query.q === undefined ? undefined : likePattern(query.q);
-    if (query.q !== undefined && like === undefined) return [];
-    const { tenant, run_id, event, actor, tool } = query;
+    const { tenant, run_id, event, actor, tool, q } = query;
     // A run is one tenant's.
     if (tenant === undefined || run_id !== undefined) {
-      const page: Read = (rest) => this.page(rest, like?.pattern);
-      if (like === undefined || like.exact) return (await page(query)).map(({ line }) => line);
-      return firstOf([walk(query, page)]);
+      if (q === undefined) return (await this.page(query, undefined)).map(({ line }) => line);
+      const pattern = likePattern(q);
+      // Most of what the pattern finds does answer: no more than that is asked for at first.
+      return firstOf([walk(query, (rest) => this.page(rest, pattern), query.limit)]);
     }
     // Along the tenant's records, and along those that have the field: whichever ends first has the answer, so neither
     // many records of its own nor many of its neighbours are walked through for a few.
@@ -112,9 +111,13 @@ export class RecordSearch {
 }
 
 /** Takes candidates page by page, and ends with those that do answer. */
-async function* walk(query: RecordQuery, read: Read): AsyncGenerator<undefined, string[], undefined> {
+async function* walk(
+  query: RecordQuery,
+  read: Read,
+  first = Math.max(query.limit, LOOK_AGAIN),
+): AsyncGenerator<undefined, string[], undefined> {
   const found: string[] = [];
-  const rest = { ...query, limit: Math.max(query.limit, LOOK_AGAIN) };
+  const rest = { ...query, limit: first };
   for (;;) {
     const page = await read(rest);
     for (const { line } of page) {
@@ -124,6 +127,7 @@ async function* walk(query: RecordQuery, read: Read): AsyncGenerator<undefined, 
     if (last === undefined || page.length < rest.limit || found.length >= query.limit) return found;
     if (query.order === "desc") rest.to = Number(last.seq) - 1;
     else rest.from = Number(last.seq) + 1;
+    rest.limit = Math.max(rest.limit, Math.min(2 * rest.limit, LOOK_AGAIN));
     yield undefined;
   }
 }
