@@ -6,6 +6,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { plural } from "../kernel/words.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
+import { WITHDRAWN } from "../model/approval.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import type { StepDoc } from "../model/run.ts";
 import { type PinDoc, PROBE_KEY, type ProbeState } from "../port/docs.ts";
@@ -79,7 +80,7 @@ async function eachEvent(
   event: "approval_expired" | "verification_failed",
   message: (n: number) => string,
 ): Promise<Alert[]> {
-  const records = await recent(core, since, event, MOST);
+  const records = (await recent(core, since, event, MOST)).filter((record) => !isWithdrawn(record));
   if (records.length === 0) return [];
   const { run_id, step, tool } = records[0]!;
   const only = records.length === 1 ? { run_id: run_id ?? null, step: step ?? null, tool: tool ?? null } : {};
@@ -87,12 +88,16 @@ async function eachEvent(
   return [{ ...alert(event, message(records.length), oldest(records)), ...only }];
 }
 
+/** What whoever asked took back did not expire, and no person let it lie; the probe takes back all that it asks. */
+const isWithdrawn = ({ detail }: LedgerRecord): boolean => detail?.endsWith(`: ${WITHDRAWN}`) === true;
+
 /** One alert an actor, without numbers: they would tell one tenant how much another asks for. */
 async function approvalFloods({ store, env, rules }: Core): Promise<Alert[]> {
   const { flood } = rules().policy.approvals;
   if (flood === null) return [];
   const standing = await standingFloods(store, flood, env.now(), tenantOf(store));
-  return standing.map(({ actor, since_ms }) => ({
+  const others = standing.filter(({ actor }) => actor !== PROBE_ACTOR);
+  return others.map(({ actor, since_ms }) => ({
     ...alert(
       "approval_flood",
       `${actor} opened more than ${plural(flood.max, "approval request")} in ${flood.window}`,

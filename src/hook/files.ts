@@ -8,16 +8,19 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { hexHash } from "./hash.ts";
 
-type FileState = { exists: false } | { exists: true; sha256: string; mode: number };
+/** `link`: what the path itself says where it is a symbolic link; bytes and mode are those of what it leads to. */
+type FileState = { exists: false } | { exists: true; sha256: string; mode: number; link?: string };
 
 export interface FileLook {
   state: Record<string, FileState>;
@@ -32,11 +35,13 @@ export function lookAt(paths: readonly string[], keep: boolean): FileLook {
   const content: Record<string, string> = {};
   for (const path of paths) {
     const found = statSync(path, { throwIfNoEntry: false });
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) state[path] = { exists: false };
+    const itself = lstatSync(path, { throwIfNoEntry: false });
+    if (itself === undefined) state[path] = { exists: false };
     else if (!found?.isFile()) throw new Error(`${path} is no plain file`);
     else {
       const bytes = readFileSync(path);
-      state[path] = { exists: true, sha256: hexHash(bytes), mode: found.mode & 0o777 };
+      const link = itself.isSymbolicLink() ? { link: readlinkSync(path) } : {};
+      state[path] = { exists: true, sha256: hexHash(bytes), mode: found.mode & 0o777, ...link };
       if (keep) content[path] = zlib().gzipSync(bytes).toString("base64");
     }
   }
@@ -57,6 +62,7 @@ export function restore({ state, content = {} }: FileLook): void {
     const bytes = zlib().gunzipSync(Buffer.from(kept, "base64"));
     if (hexHash(bytes) !== was.sha256) throw new Error(`what was kept of ${path} is damaged`);
     mkdirSync(dirname(path), { recursive: true });
+    if (was.link !== undefined && linkedAgain(path, was.link)) continue;
     // A link stays one: what it leads to is written.
     const target = existsSync(path) ? realpathSync(path) : path;
     const fresh = `${target}.${process.pid}.svc-restore`;
@@ -64,6 +70,15 @@ export function restore({ state, content = {} }: FileLook): void {
     chmodSync(fresh, was.mode);
     renameSync(fresh, target);
   }
+}
+
+/** A link that was removed or replaced is made again. What it leads to was not touched then, and may be another's by now. */
+function linkedAgain(path: string, link: string): boolean {
+  const itself = lstatSync(path, { throwIfNoEntry: false });
+  if (itself?.isSymbolicLink() && readlinkSync(path) === link) return false;
+  rmSync(path, { force: true });
+  symlinkSync(link, path);
+  return true;
 }
 
 /** Loaded where it is used, as hashes are. */

@@ -124,7 +124,10 @@ interface Called {
 async function call({ door }: Probing, tool: string): Promise<Called> {
   const id = randomUUID();
   const blocked = await door.call(tool, id);
-  return { id, ran: await door.ran(id), blocked };
+  const ran = await door.ran(id);
+  // Whichever canary has to wait: a request of the probe's is for no person to find.
+  if (blocked?.approval_id != null) await door.withdraw(blocked.approval_id);
+  return { id, ran, blocked };
 }
 
 type Judged = Pick<ProbeLine, "verdict" | "reason">;
@@ -170,10 +173,9 @@ const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) =>
     async (probing) => {
       if (!hasRule(probing, RULES.waiting)) return unchecked(SET_UP);
       const { ran, blocked } = await call(probing, CANARY.waiting);
-      const request = blocked?.approval_id ?? null;
-      if (request !== null) await probing.door.withdraw(request);
       if (ran) return broken("it ran");
-      return request === null ? unchecked(SET_UP) : holds;
+      if (blocked?.approval_id != null) return holds;
+      return unchecked(blocked === null || isUnmanifested(blocked) ? SET_UP : blocked.reasons.join("; "));
     },
   ],
   ["a halted call does not run", halted],

@@ -52,6 +52,7 @@ describe("the probe", () => {
     );
     expect((await server.call(null, "GET", "/readyz")).body.probe).toEqual({ age_ms: 0, broken: [] });
     expect(await glance(server.app)).toMatchObject({ halts: [], pending: 0 });
+    expect(await evaluateAlerts(server.app.core, server.app.settings.alerts)).toEqual([]);
     expect((await server.call("auditor", "GET", "/metrics")).text).not.toMatch(
       /svc_decisions_total\{[^}]*\} [1-9]/,
     );
@@ -101,6 +102,28 @@ describe("the probe", () => {
   function swallowing(run: Run): Run {
     return Object.assign(Object.create(run), { call: async () => ({}) });
   }
+
+  it("says why a canary is refused or has to wait, and leaves nothing for people to decide", async () => {
+    verifies("beyond.probe.quiet", "beyond.probe.reason");
+    const rules = (more: string) => `version: 1\nrules:\n${CANARY_RULES}${more}`;
+    const asking = await testServer({
+      manifests: CANARY_MANIFESTS,
+      policy: `${rules("  - {id: all, action: require_approval, reason: all wait}\n")}approvals: {flood: {max: 1, window: 1h}}\n`,
+    });
+    const waited = await probe(asking.app);
+    expect(waited[0]).toMatchObject({ verdict: "not checked", reason: expect.stringContaining("all wait") });
+    expect(await glance(asking.app)).toMatchObject({ pending: 0 });
+    expect(await evaluateAlerts(asking.app.core, asking.app.settings.alerts)).toEqual([]);
+    const shut = await testServer({
+      manifests: CANARY_MANIFESTS,
+      policy: rules("  - {id: all, action: deny, reason: shut today}\n"),
+    });
+    const refused = (await probe(shut.app)).filter(({ verdict }) => verdict === "not checked");
+    expect(refused.map(({ guarantee, reason }) => [guarantee, reason]).slice(0, 2)).toEqual([
+      ["an allowed call runs", "shut today"],
+      ["a call that waits for approval does not run", "the probe expects to wait; shut today"],
+    ]);
+  });
 
   it("drives a canary behind the gateway, where upstreams are configured", async () => {
     verifies("beyond.probe.gateway");

@@ -60,6 +60,7 @@ export const beyondProbe = section("beyond", "Probe", {
   "beyond.probe.gateway": [21, "where upstreams are configured the probe drives a canary upstream through the gateway's whole pipeline"],
   "beyond.probe.init": [21, "`svc probe init` drafts canary manifests and rules, and overwrites nothing"],
   "beyond.probe.recorded": [21, "a probe is recorded as `probed`, raises `probe_failed` where a guarantee is broken, and its age is in `/readyz`"],
+  "beyond.probe.reason": [21, "where a canary is refused for another reason than its own, the line says that reason"],
   "beyond.probe.quiet": [21, "halts of the probe are scoped to `svc-probe`, and notifications, banner and metrics leave it out"],
 });
 
