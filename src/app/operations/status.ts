@@ -8,7 +8,7 @@ import { operation } from "../door/operation.ts";
 import { activeHalts } from "./halts.ts";
 import { haltView, noFields, nullable } from "./schemas.ts";
 
-async function approvalCounts({ core: { store } }: App): Promise<Record<string, number>> {
+export async function approvalCounts({ core: { store } }: App): Promise<Record<string, number>> {
   const count = async (status: ApprovalStatus) => {
     const counts = await Promise.all(everyTag([status]).map((tag) => store.count("approvals", { tag })));
     return [status, counts.reduce((sum, n) => sum + n, 0)] as const;
