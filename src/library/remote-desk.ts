@@ -49,9 +49,7 @@ export class RemoteDesk implements Desk {
       return { state: "settled", outcome: notChecked() };
     const over = this.overwrite?.step === step ? { ...this.overwrite, overwrite: true } : {};
     try {
-      const begun = await patiently(() =>
-        this.client.perform(beginUndo, { run_id, current, ...over, step }),
-      );
+      const begun = await patiently(() => this.client.perform(beginUndo, { run_id, current, ...over, step }));
       if ("status" in begun) return { state: "settled", outcome: { as: "compensated" } };
       return { state: "begun", task: this.taskOf(begun as CompensationTask, visit, look, current) };
     } catch (error) {

@@ -89,12 +89,12 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     await expect(run.call(make(2), () => Promise.reject(cut))).rejects.toBe(cut);
     await expect(run.call(make(3), () => Promise.reject(new Error()))).rejects.toThrow();
     const set = { tool: "thing.set", args: {}, reason: "r" };
-    let made = false;
-    const tooDeep = run.call(set, () => void (made = true), { read: () => nested(63) as never });
+    const made: string[] = [];
+    const tooDeep = run.call(set, () => void made.push("made"), { read: () => nested(63) as never });
     await expect(tooDeep).rejects.toThrow("before: thing.look could not be read: read: nesting is deeper");
-    const failing = run.call(set, () => void (made = true), { read: () => Promise.reject(cut) });
+    const failing = run.call(set, () => void made.push("made"), { read: () => Promise.reject(cut) });
     await expect(failing).rejects.toThrow("before: thing.look could not be read: cut");
-    expect(made).toBe(false);
+    expect(made).toEqual([]);
     const statuses = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((step) => run.status(step)));
     expect(statuses).toEqual([...Array(4).fill("succeeded"), ...Array(4).fill("failed")]);
   });
