@@ -30,21 +30,31 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   idle: () => import("./idle.ts"),
 };
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" }, seconds: { type: "string", default: "3" } },
-});
-const options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
-const chosen = positionals.length === 0 ? Object.keys(SUITES) : positionals;
+const { suites, options } = asked();
 const rows: Row[] = [];
-for (const name of chosen) {
-  const load = SUITES[name];
-  if (load === undefined) {
-    console.error(`no suite ${name}; there are ${Object.keys(SUITES).join(", ")}`);
-    process.exit(1);
-  }
+for (const name of suites) {
   console.error(`measuring ${name} ...`);
-  rows.push(...(await (await load()).run(options)));
+  rows.push(...(await (await SUITES[name]!()).run(options)));
 }
 print(rows);
 process.exit(0);
+
+function asked(): { suites: string[]; options: BenchOptions } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { rounds: { type: "string", default: "5" }, seconds: { type: "string", default: "3" } },
+    });
+    const unknown = positionals.find((name) => !Object.hasOwn(SUITES, name));
+    if (unknown !== undefined) throw new Error(`no suite ${unknown}`);
+    const options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+    if (!(options.rounds >= 1 && options.seconds > 0))
+      throw new Error("--rounds and --seconds: a number above 0");
+    return { suites: positionals.length === 0 ? Object.keys(SUITES) : positionals, options };
+  } catch (error) {
+    console.error(
+      `${(error as Error).message}\nnpm run bench -- [suite ...] [--rounds n] [--seconds n]; suites: ${Object.keys(SUITES).join(", ")}`,
+    );
+    process.exit(1);
+  }
+}

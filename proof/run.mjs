@@ -37,7 +37,13 @@ const folder = join(cache, `svc-proof-${sourcesHash()}`);
 if (!existsSync(folder)) compileTo(folder);
 
 const { main } = await import(pathToFileURL(join(folder, "proof", PROOFS[proof], "main.js")).href);
-process.exit(await main(args));
+try {
+  process.exit(await main(args));
+} catch (error) {
+  if (!String(error?.code).startsWith("ERR_PARSE_ARGS")) throw error;
+  console.error(`${error.message}\nwhat it takes stands at the head of proof/${PROOFS[proof]}/main.ts`);
+  process.exit(1);
+}
 
 /** Of everything that may be compiled: what was compiled before from the same is used again. */
 function sourcesHash() {

@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { Content, JsonText, type Operation } from "../app/door/operation.ts";
 import { createEgress } from "../egress/egress.ts";
-import { ERRORS, type ErrorCode, invalid, SvcError } from "../kernel/errors.ts";
+import { ERRORS, type ErrorCode, invalid, SvcError, TooMany } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { FACTS_HEADER, PROBLEM_HEADER, REPLAYED_HEADER } from "./row.ts";
 import { rowOf } from "./table.ts";
@@ -90,9 +90,16 @@ function refusal(status: number, headers: Readonly<Record<string, string>>, byte
   try {
     const { error, ...listed } = parseJsonBytes(bytes) as Record<string, unknown>;
     const facts = JSON.parse(decodeURIComponent(headers[FACTS_HEADER] ?? "{}"));
+    if (typeof error === "string" && code === "too_many") return new TooMany(error, askAgainIn(headers));
     if (typeof error === "string") return new SvcError(code, error, { extra: { ...listed, ...facts } });
   } catch {
     // Not one of ours; a proxy's page, perhaps.
   }
   return new SvcError(code, `the server answered with status ${status}`);
+}
+
+/** A proxy may give a date in place of seconds; whoever comes too early is told again. */
+function askAgainIn({ "retry-after": told = "" }: Readonly<Record<string, string>>): number {
+  const seconds = Number(told);
+  return seconds > 0 ? seconds : 1;
 }

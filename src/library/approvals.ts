@@ -1,6 +1,7 @@
 /** Requests for approval as code holds them: reading, waiting, and deciding with the person's own credential. */
 import { tryDuration } from "../kernel/duration.ts";
-import { invalid } from "../kernel/errors.ts";
+import { systemEnv } from "../kernel/env.ts";
+import { invalid, TooMany } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { type ApprovalView, OPEN_APPROVAL, WITHDRAWN } from "../model/approval.ts";
@@ -59,7 +60,7 @@ export function waitMs(wait: Wait, what: string): number {
 
 const DEFAULT_WAIT = "10m";
 
-/** A server holds one question for a minute at most; whoever waits longer asks again. */
+/** A server holds one question for a minute at most, and may hold too many already; whoever waits longer asks again. */
 export async function waitFor(
   look: LookAtApproval,
   id: string,
@@ -69,8 +70,13 @@ export async function waitFor(
   for (;;) {
     signal?.throwIfAborted();
     const left_s = Math.max(0, Math.ceil((until - performance.now()) / 1_000));
-    const approval = await look(id, Math.min(left_s, WAIT_STEP_S), signal);
-    if (!OPEN_APPROVAL.has(approval.status) || performance.now() >= until) return approval;
+    try {
+      const approval = await look(id, Math.min(left_s, WAIT_STEP_S), signal);
+      if (!OPEN_APPROVAL.has(approval.status) || performance.now() >= until) return approval;
+    } catch (error) {
+      if (!(error instanceof TooMany) || left_s === 0) throw error;
+      await systemEnv.sleep(Math.min(error.retry_after_s, left_s) * 1_000, signal);
+    }
   }
 }
 

@@ -15,6 +15,7 @@ import type { RollbackReport } from "../rollback/report.ts";
 import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
 import { fitting, untellable } from "./fitting.ts";
 import type { RunOptions, Svc } from "./open.ts";
+import { patiently } from "./patience.ts";
 import { RemoteDesk } from "./remote-desk.ts";
 import { Run } from "./run.ts";
 import { dependingOn, type RollbackRequest, statusIn, tellingReplays } from "./transport.ts";
@@ -117,7 +118,9 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
         ),
       ),
     outcome: (step, outcome) =>
-      surely((idempotency_key) => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+      surely((idempotency_key) =>
+        patiently(() => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+      ),
     fit: { untellable, fitting },
     withdraw: (id) =>
       isPlanId(id)

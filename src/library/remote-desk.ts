@@ -16,6 +16,8 @@ import type { PlanAction, RollbackPlan } from "../rollback/plan.ts";
 import type { Overwrite } from "../rollback/ports.ts";
 import type { CompensationTask } from "../rollback/remote.ts";
 import type { StepOutcome } from "../rollback/report.ts";
+import { shortened, tellable } from "./fitting.ts";
+import { patiently } from "./patience.ts";
 
 export class RemoteDesk implements Desk {
   readonly run_id: string;
@@ -29,7 +31,8 @@ export class RemoteDesk implements Desk {
   }
 
   async plan(): Promise<Look> {
-    const { actions } = (await this.client.perform(planOp, { run_id: this.run_id })) as RollbackPlan;
+    const { run_id } = this;
+    const { actions } = (await patiently(() => this.client.perform(planOp, { run_id }))) as RollbackPlan;
     const visits = actions.map((action): Visit => {
       const { step, tool } = action;
       const read = action.kind === "compensate" ? (action.before ?? null) : null;
@@ -42,9 +45,11 @@ export class RemoteDesk implements Desk {
   async begin(visit: Visit, look: Look, current?: Json): Promise<Begun> {
     const { run_id } = this;
     const { step } = visit;
+    if (current !== undefined && tellable(current) === undefined)
+      return { state: "settled", outcome: notChecked() };
     const over = this.overwrite?.step === step ? { ...this.overwrite, overwrite: true } : {};
     try {
-      const begun = await this.client.perform(beginUndo, { run_id, current, ...over, step });
+      const begun = await patiently(() => this.client.perform(beginUndo, { run_id, current, ...over, step }));
       if ("status" in begun) return { state: "settled", outcome: { as: "compensated" } };
       return { state: "begun", task: this.taskOf(begun as CompensationTask, visit, look, current) };
     } catch (error) {
@@ -53,11 +58,12 @@ export class RemoteDesk implements Desk {
   }
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
+    const { run_id } = this;
     const { attempts } = end;
     const told = end.ok
       ? { status: "succeeded" as const, attempts, observed: observedOf(end) }
-      : { status: "failed" as const, attempts, error: end.error };
-    const done = await this.client.perform(completeUndo, { run_id: this.run_id, step, ...told });
+      : { status: "failed" as const, attempts, error: shortened(end.error) };
+    const done = await patiently(() => this.client.perform(completeUndo, { run_id, step, ...told }));
     const unread = done.unverified === true || (end.ok && end.read_back?.as === "unverified");
     if (done.status === "compensated") return { as: unread ? "unverified" : "compensated" };
     return { as: "failed", error: errorOf(end), ...conflictOf(end) };
@@ -117,10 +123,10 @@ function refused(error: unknown): StepOutcome {
   throw error;
 }
 
-/** A read-back that failed was made all the same: it showed nothing. */
+/** A read-back that failed was made all the same: it showed nothing. One that cannot be told leaves the undo unverified. */
 function observedOf({ read_back }: Extract<UndoEnd, { ok: true }>): Json | undefined {
   if (read_back === null || read_back.as === "unverified") return undefined;
-  return read_back.observed ?? null;
+  return tellable(read_back.observed ?? null);
 }
 
 function errorOf(end: UndoEnd): string {

@@ -3,7 +3,7 @@ import { answerProblem, type BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { within } from "../kernel/deadline.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { assertJson, type Json } from "../kernel/json.ts";
+import type { Json } from "../kernel/json.ts";
 import { type ApprovalView, approvalIn, OPEN_APPROVAL, withEnding } from "../model/approval.ts";
 import type { PlanView } from "../model/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../model/run.ts";
@@ -12,6 +12,7 @@ import type { ReadRequest } from "../rollback/ports.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { endedReason, type OfferedApproval, offerOf, type Wait, waitFor, waitMs } from "./approvals.ts";
 import { BlockedError, UncertainError } from "./errors.ts";
+import { assertTellable } from "./fitting.ts";
 import type {
   Allowed,
   Asked,
@@ -188,7 +189,7 @@ export class Run {
       });
       throw error;
     }
-    const value = jsonOf(result);
+    const value = keptOf(result);
     // What cannot be read afterwards is not told: an undo then meets it as changed.
     const after = before === undefined ? undefined : await readOnce(read!, asked!).catch(() => undefined);
     await this.tell(decision.step, {
@@ -200,9 +201,10 @@ export class Run {
     return result;
   }
 
-  /** Of a call that was made. What is too long to tell is left out, because what is not told stays unresolved. */
+  /** What cannot be told as it is is left out or mended, because what is not told stays unresolved. */
   private tell(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
-    return this.outcome(step, this.transport.fit?.fitting(outcome) ?? outcome);
+    const { error, ...told } = this.transport.fit?.fitting(outcome) ?? outcome;
+    return this.outcome(step, error === undefined ? told : { ...told, error: error.toWellFormed() });
   }
 
   /** A read that fails fails the step before anything is called, unless its manifest lets it pass. */
@@ -220,7 +222,7 @@ export class Run {
     } catch (error) {
       if (asked.required === false) return undefined;
       const text = `before: ${asked.tool} could not be read: ${messageOf(error)}`;
-      await this.outcome(step, { status: "failed", error: text });
+      await this.tell(step, { status: "failed", error: text });
       throw new Error(text, { cause: error });
     }
   }
@@ -260,11 +262,22 @@ const isRefused = (decided: Decided | Refused): decided is Refused => decided.de
 
 async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRead): Promise<Json> {
   const value = await read({ tool: asked.tool, arguments: asked.arguments });
-  assertJson(value, "read");
+  assertTellable(value, "read");
   return value;
 }
 
-/** A result that has no JSON form (a socket, a function) is simply not kept. */
+/** A result that cannot be kept exactly is not kept: an undo must never use a rounded id. */
+function keptOf(result: unknown): Json | undefined {
+  const value = jsonOf(result);
+  try {
+    if (value !== undefined) assertTellable(value, "result");
+    return value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined for what has no JSON form: a socket, a function. */
 export function jsonOf(value: unknown): Json | undefined {
   if (value === undefined) return undefined;
   try {

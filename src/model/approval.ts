@@ -2,7 +2,7 @@
 import type { AskedUndo, Because } from "./card/types.ts";
 import type { ManifestSet } from "./manifest/types.ts";
 import type { ApprovalNeed } from "./policy/approvals.ts";
-import { type KeptPrincipal, keyId, type PrincipalName, principalName } from "./roles.ts";
+import { isProbe, type KeptPrincipal, keyId, type PrincipalName, principalName } from "./roles.ts";
 
 export const APPROVAL_STATUSES = [
   "pending",
@@ -15,6 +15,16 @@ export const APPROVAL_STATUSES = [
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 /** Requests that a person can still decide. */
 export const OPEN_APPROVAL: ReadonlySet<ApprovalStatus> = new Set(["pending", "escalated"]);
+
+const ofProbe = (status: ApprovalStatus): string => `probe:${status}`;
+
+/** What a request is found by. The probe's have names of their own, so that a count of what people are asked has none. */
+export const approvalTag = ({ status, internal }: Pick<ApprovalDoc, "status" | "internal">): string =>
+  isProbe(internal.principal) ? ofProbe(status) : status;
+
+/** By which every request in one of the states is found, whoever asked. */
+export const everyTag = (statuses: Iterable<ApprovalStatus>): string[] =>
+  [...statuses].flatMap((status) => [status, ofProbe(status)]);
 
 /** The note of a request that whoever asked took back. */
 export const WITHDRAWN = "withdrawn";

@@ -150,6 +150,8 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   PROBE_ACTOR,
 ]);
 
+/** Who the probe is where a surface asks for a principal, and in the library. */
+export const PROBE_PRINCIPALS: readonly string[] = [localId(PROBE_ACTOR), `library:${PROBE_ACTOR}`];
+
 /** Whether the probe asked. It goes by who asks and not by the name alone, which a key or a token may have, too. */
-export const isProbe = (principal: string): boolean =>
-  principal === localId(PROBE_ACTOR) || principal === `library:${PROBE_ACTOR}`;
+export const isProbe = (principal: string): boolean => PROBE_PRINCIPALS.includes(principal);

@@ -4,7 +4,7 @@
  * Every store keeps all tables the same way; none knows what is in a document.
  */
 import type { Json } from "../kernel/json.ts";
-import type { ApprovalDoc, Delegation, Halt } from "../model/approval.ts";
+import { type ApprovalDoc, approvalTag, type Delegation, type Halt } from "../model/approval.ts";
 import type { ApprovalValues } from "../model/card/types.ts";
 import type { GrantDoc } from "../model/grant.ts";
 import type { Hold } from "../model/hold.ts";
@@ -95,7 +95,7 @@ export const INDEX: { [T in TableName]: Indexer<Tables[T]> } = {
   payloads: plain,
   run_tools: (doc) => ({ owner: doc.run_id, sort: 0, tag: doc.tool }),
   manifests: plain,
-  approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: doc.status }),
+  approvals: (doc) => ({ owner: doc.run_id, sort: doc.requested_ms, tag: approvalTag(doc) }),
   approval_values: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   approval_slots: plain,
   halts: plain,

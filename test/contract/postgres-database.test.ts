@@ -488,7 +488,14 @@ describe("plans", () => {
           const ts_ms = i * 60_000;
           tx.append(draft({ run_id: `r${i % 50}`, tool: `t${i % 7}`, actor: `a${i % 5}`, tenant, ts_ms }));
           tx.put("steps", `s${i}`, { run_id: `r${i % 50}`, step: i, status: "intended" } as never);
-          tx.put("approvals", `a${i}`, { run_id: "r", requested_ms: i, status: "open", tenant } as never);
+          const asked = {
+            run_id: "r",
+            requested_ms: i,
+            status: "open",
+            tenant,
+            internal: { principal: "p" },
+          };
+          tx.put("approvals", `a${i}`, asked as never);
         }
       },
     });

@@ -79,6 +79,41 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     ]);
   });
 
+  it("tells what became of a call whose result or error cannot be kept exactly", async () => {
+    verifies("beyond.library.inexact");
+    const run = await openRun();
+    const nested = (levels: number): unknown => (levels === 0 ? [] : [nested(levels - 1)]);
+    const results = [{ id: "cut \ud83d" }, nested(100), nested(63), { id: 2 ** 60 }];
+    for (const result of results) expect(await run.call(make(1), () => result)).toBe(result);
+    const cut = new Error("cut \ud83d");
+    await expect(run.call(make(2), () => Promise.reject(cut))).rejects.toBe(cut);
+    await expect(run.call(make(3), () => Promise.reject(new Error()))).rejects.toThrow();
+    const set = { tool: "thing.set", args: {}, reason: "r" };
+    const made: string[] = [];
+    const tooDeep = run.call(set, () => void made.push("made"), { read: () => nested(63) as never });
+    await expect(tooDeep).rejects.toThrow("before: thing.look could not be read: read: nesting is deeper");
+    const failing = run.call(set, () => void made.push("made"), { read: () => Promise.reject(cut) });
+    await expect(failing).rejects.toThrow("before: thing.look could not be read: cut");
+    expect(made).toEqual([]);
+    const statuses = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((step) => run.status(step)));
+    expect(statuses).toEqual([...Array(4).fill("succeeded"), ...Array(4).fill("failed")]);
+  });
+
+  it("ends an undo whose error cannot be kept exactly, and rolls on", async () => {
+    const run = await openRun();
+    for (const id of [1, 2]) await run.call(make(id), () => ({ id }));
+    const report = await run.rollback({
+      compensator: ({ args }) =>
+        (args as { id: number }).id === 2
+          ? Promise.reject(new Error(`cut \ud83d${"x".repeat(2_000_000)}`))
+          : Promise.resolve(),
+      verifier: async () => ({ gone: true, text: "x".repeat(2_000_000) }),
+      retries: 1,
+    });
+    expect(report.failed.map(({ step }) => step)).toEqual([1]);
+    expect([...report.compensated, ...report.unverified]).toContain(0);
+  });
+
   it("asks and reports by hand as well", async () => {
     verifies("contract.library.intent-outcome");
     const run = await openRun();

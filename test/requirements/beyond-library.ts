@@ -9,6 +9,8 @@ export const beyondLibrary = section("beyond", "3.10 and 7.1 Library", {
   "beyond.library.once": [22, "`run.intent` takes an `idempotency_key`, and says `replayed` where the answer was given before; over HTTP the header `Idempotency-Replayed: true` says it"],
   "beyond.library.preview": [18, "`run.preview(intent)` answers `allow`, `needs_approval` or `block` with reasons, and leaves nothing behind"],
   "beyond.library.fits": [18, "a remote call whose values do not fit into a request is told without them, and one whose `before` could not be told is not made"],
+  "beyond.library.inexact": [18, "a call whose result or error JSON cannot hold exactly is told without the result, or with the error's broken characters replaced, and the caller gets its own result or error"],
+  "beyond.library.busy": [23, "past a quota a connected library tells the outcome of a call that was made, and goes on waiting and rolling back, when the server says to ask again"],
   "beyond.self.allowed": [18, "with `self_rollback: true` on its key an agent may read the plan of, and roll back, its own run, and nobody else's"],
   "beyond.self.refused": [18, "without `self_rollback` the plan and the rollback of one's own run are 403"],
   "beyond.self.key": [18, "`self_rollback` is a field of a key entry, shown only where it is true"],

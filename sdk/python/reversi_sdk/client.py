@@ -29,6 +29,8 @@ from typing import Any, Callable, Dict, Generator, Generic, List, NamedTuple, Op
 from urllib.parse import quote
 
 from .current import enter, leave
+from .errors import Invalid
+from .exact import exact_size, told
 from .reading import Read, Reading
 from .transport import ServiceError, Transport, encode_body
 
@@ -64,9 +66,8 @@ class Blocked(Exception):
     @classmethod
     def by(cls, tool: str, decision: "Decision") -> "Blocked":
         refusal = cls(tool, decision.reasons, decision.approval_id, decision.hints)
-        if decision.ended is not None:
-            refusal.waits = False
-            refusal.offer = decision.ended.get("offer")
+        refusal.waits = refusal.waits and decision.ended is None
+        refusal.offer = decision.offer
         return refusal
 
 
@@ -97,6 +98,8 @@ class Decision(NamedTuple):
     before: Optional[Dict[str, Any]] = None
     # The request that was waited for, where it ended without a yes.
     ended: Optional[Dict[str, Any]] = None
+    # What was approved in place of the call when it was denied.
+    offer: Optional[Dict[str, Any]] = None
 
     @property
     def may_run(self) -> bool:
@@ -339,14 +342,25 @@ class Run:
             if status in ("pending", "escalated"):
                 continue
             if status in ("denied", "expired"):
-                return decision._replace(reasons=[_ending(awaited, approval)], ended=approval)
+                reasons = [_ending(awaited, approval) if awaited in reason else reason for reason in decision.reasons]
+                return decision._replace(reasons=reasons, ended=approval, offer=_offer(approval))
             if status is None:
                 rest = min(left, pause)
                 yield lambda: self._client._sleep(rest)
                 pause = min(pause * 1.5, 15.0)
             # A new idempotency key, since the old one would bring back the old answer.
             decision = yield ask
-        return decision
+        if decision.may_run or decision.approval_id is None:
+            return decision
+        offer = yield lambda: self._offered(decision.approval_id)
+        return decision._replace(offer=offer)
+
+    def _offered(self, approval_id: str) -> Optional[Dict[str, Any]]:
+        """An offer is good news beside the refusal; that it cannot be had now does not change the refusal."""
+        try:
+            return _offer(self._client.approval(approval_id))
+        except ServiceError:
+            return None
 
     def _await_decision(self, approval_id: str, wait_s: float) -> Optional[Dict[str, Any]]:
         """A request once decided or after the wait; None where this key may not see it."""
@@ -366,6 +380,12 @@ class Run:
         key = idempotency_key or uuid.uuid4().hex
         answer = self._client._transport.request("POST", path, body, idempotency_key=key)
         return answer if isinstance(answer, dict) else {}
+
+
+def _offer(approval: Any) -> Optional[Dict[str, Any]]:
+    """None once its arguments are gone: it was used, or has ended."""
+    offer = approval.get("offer") if isinstance(approval, dict) else None
+    return offer if isinstance(offer, dict) and offer.get("args") is not None else None
 
 
 def _ending(approval_id: str, approval: Dict[str, Any]) -> str:
@@ -414,7 +434,7 @@ def success_report(result: Any, seen: Optional[Dict[str, Any]] = None) -> Report
 def failure_report(error: BaseException) -> Report:
     """A timeout or an interrupt leaves open whether the tool took effect; anything else is a failure."""
     unknown = isinstance(error, (Uncertain, *_OPEN_ENDED)) or not isinstance(error, Exception)
-    return {"status": "uncertain" if unknown else "failed", "error": f"{type(error).__name__}: {error}"[:2000]}
+    return {"status": "uncertain" if unknown else "failed", "error": told(f"{type(error).__name__}: {error}")}
 
 
 def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str]:
@@ -437,9 +457,11 @@ def _seen(seen: Dict[str, Any]) -> Dict[str, Any]:
 def _reportable(result: Any, taken: int) -> Any:
     """The result if it can be reported. The tool already ran, so a result that is no JSON must not fail it."""
     try:
-        if len(encode_body(result)) <= MAX_RESULT_BYTES - taken:
+        if exact_size(result) <= MAX_RESULT_BYTES - taken:
             return result
         problem = "is too large to report"
+    except Invalid as error:
+        problem = f"cannot be kept exactly: {error}"
     except (TypeError, ValueError, RecursionError):
         problem = "is not JSON"
     warnings.warn(f"the tool's result {problem}; without it an undo that needs it cannot be built", stacklevel=5)

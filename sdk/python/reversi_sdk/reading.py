@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
-from .transport import encode_body
+from .errors import Invalid
+from .exact import exact_size, told
 
 # What is there after the call is told in the same request, and a request is 1 MB at most.
 MAX_READ_BYTES = 450_000
@@ -19,7 +20,7 @@ class ReadFailed(Exception):
     """What is there before the call could not be read, so the tool did not run; the step is recorded as `failed`."""
 
     def report(self) -> Dict[str, Any]:
-        return {"status": "failed", "error": str(self)[:2000]}
+        return {"status": "failed", "error": told(str(self))}
 
     def instead_of(self, error: BaseException) -> BaseException:
         """An interrupt or a cancellation stays what it is."""
@@ -61,7 +62,9 @@ class Reading:
 
 def _problem(answer: Any, max_bytes: Any) -> Optional[str]:
     try:
-        size = len(encode_body(answer))
+        size = exact_size(answer)
+    except Invalid as error:
+        return f"the answer cannot be kept exactly: {error}"
     except (TypeError, ValueError, RecursionError):
         return "the answer is not JSON"
     most = min(max_bytes, MAX_READ_BYTES) if isinstance(max_bytes, int) else MAX_READ_BYTES

@@ -28,6 +28,13 @@ def _fraction(text: str) -> Any:
     raise Invalid(f"the number {show(text, 24)} is not a plain integer")
 
 
+def _kept(text: str) -> float:
+    value = float(text)
+    if value.is_integer() and abs(value) > MAX_SAFE_INTEGER:
+        raise Invalid(f"the number {show(text, 24)} is beyond 2^53")
+    return value
+
+
 def _constant(text: str) -> Any:
     raise Invalid(f"{text} is not JSON")
 
@@ -53,6 +60,14 @@ DECODER = json.JSONDecoder(
     parse_constant=_constant,
 )
 
+# Values of tools, which may have fractions.
+VALUES = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_integer,
+    parse_float=_kept,
+    parse_constant=_constant,
+)
+
 
 def decode_utf8(data: bytes) -> str:
     """The text of the bytes, or a finding; a byte-order mark is content here, and not JSON."""
@@ -65,10 +80,10 @@ def decode_utf8(data: bytes) -> str:
     return text
 
 
-def parse(text: str) -> Any:
+def parse(text: str, decoder: json.JSONDecoder = DECODER) -> Any:
     """One JSON value and nothing after it."""
     try:
-        return DECODER.decode(text)
+        return decoder.decode(text)
     except json.JSONDecodeError as error:
         raise Invalid(f"not JSON ({error.msg} at character {error.pos})") from None
     except RecursionError:

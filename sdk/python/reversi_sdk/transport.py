@@ -22,10 +22,11 @@ _BUSY = (429, 502, 503, 504)
 class ServiceError(Exception):
     """The service refused a request, or could not be reached. `status` is 0 where there was no answer."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, retry_after: float = 0) -> None:
         super().__init__(f"{status}: {message}" if status else message)
         self.status = status
         self.message = message
+        self.retry_after = retry_after
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -67,8 +68,9 @@ class Transport:
                 safe = error.status == 503 or (repeatable and (error.status == 0 or error.status in _BUSY))
                 if not safe or attempt >= self._attempts:
                     raise
+                told = error.retry_after
             # Half to one and a half of 0.2 s, 0.4 s, ...: clients that failed together do not return together.
-            self._sleep(0.2 * 2 ** (attempt - 1) * (0.5 + random.random()))
+            self._sleep(told + 0.2 * 2 ** (attempt - 1) * (0.5 + random.random()))
 
     def _once(self, method: str, path: str, data: Optional[bytes], key: Optional[str], timeout: float) -> Any:
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
@@ -82,7 +84,7 @@ class Transport:
                 return _read_json(response)
         except urllib.error.HTTPError as error:
             with error:
-                raise ServiceError(error.code, _error_message(error)) from None
+                raise ServiceError(error.code, _error_message(error), _retry_after(error)) from None
         except (urllib.error.URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error
             raise ServiceError(0, f"no answer from {self._base}: {reason}") from None
@@ -101,6 +103,12 @@ def _read_json(response: HTTPResponse) -> Any:
         return json.loads(data) if data else None
     except ValueError:
         raise ServiceError(response.status, "the answer is not JSON: is this address the service?") from None
+
+
+def _retry_after(error: urllib.error.HTTPError) -> float:
+    """In seconds, a minute at most; a date is not heeded, and whoever comes too early is told again."""
+    told = error.headers.get("Retry-After", "")
+    return min(float(told), 60.0) if told.isdecimal() and told.isascii() else 0
 
 
 def _error_message(error: urllib.error.HTTPError) -> str:

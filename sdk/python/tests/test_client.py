@@ -9,7 +9,7 @@ import warnings
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from reversi_sdk import Blocked, Client, OutcomeNotRecorded, ServiceError, Uncertain
+from reversi_sdk import Blocked, Client, OutcomeNotRecorded, ReadFailed, ServiceError, Uncertain
 from reversi_sdk.client import new_run_id
 from reversi_sdk.decorate import blocked_text
 
@@ -38,6 +38,8 @@ class Service:
                 self.send_response(status)
                 if status in (301, 307):
                     self.send_header("location", "http://127.0.0.1:9/elsewhere")
+                if status == 429:
+                    self.send_header("retry-after", "7")
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -66,6 +68,10 @@ def ordinary(method: str, path: str, body: Any, _headers: Any) -> Answer:
     if path.endswith("/outcome"):
         return 200, {"step": 0, "status": body["status"]}
     return 404, {"error": "unknown"}
+
+
+def nested(levels: int) -> List[Any]:
+    return [] if levels == 1 else [nested(levels - 1)]
 
 
 class ClientCase(unittest.TestCase):
@@ -142,6 +148,32 @@ class Calls(ClientCase):
             self.assertEqual(service.seen[-1]["body"], {"status": "succeeded"})
             self.assertEqual(len(warned), 1)
 
+    def test_what_cannot_be_kept_exactly_is_not_reported(self) -> None:
+        for result in ({"id": 2**60}, 1e20, {1: 1, "1": 2}, {"__proto__": 1}, {"cut": "\ud83d"}, nested(64)):
+            service, client = self.serve()
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                self.assertIs(client.run(permissions=[]).call("t", {}, "r", lambda result=result: result), result)
+            self.assertEqual(service.seen[-1]["body"], {"status": "succeeded"})
+            self.assertEqual(len(warned), 1)
+        service, client = self.serve()
+        client.run(permissions=[]).call("t", {}, "r", lambda: [nested(62), 1.5])
+        self.assertEqual(service.seen[-1]["body"]["result"], [nested(62), 1.5])
+
+        def cut() -> None:
+            raise ValueError("cut \ud83d")
+
+        with self.assertRaisesRegex(ValueError, "cut"):
+            client.run(permissions=[]).call("t", {}, "r", cut)
+        self.assertEqual(service.seen[-1]["body"], {"status": "failed", "error": "ValueError: cut \ufffd"})
+
+    def test_what_is_too_deep_to_be_told_is_not_read_before_a_call(self) -> None:
+        asked = {"decision": "allow", "step": 0, "before": {"tool": "t.read", "arguments": {}}}
+        service, client = self.serve(lambda m, p, b, h: (200, asked) if "intents" in p else ordinary(m, p, b, h))
+        with self.assertRaisesRegex(ReadFailed, "nesting is deeper than 63 levels"):
+            client.run(permissions=[]).call("t", {}, "r", lambda: self.fail("it ran"), read=lambda _: nested(64))
+        self.assertEqual(service.seen[-1]["body"]["status"], "failed")
+
     def test_an_outcome_that_cannot_be_recorded(self) -> None:
         down: Answer = (503, {"error": "ledger unavailable"})
         service, client = self.serve(lambda m, p, b, h: down if "outcome" in p else ordinary(m, p, b, h))
@@ -167,6 +199,18 @@ class Repeats(ClientCase):
         self.assertEqual(len(intents), 3)
         self.assertEqual(len({seen["headers"]["idempotency-key"] for seen in intents}), 1)
         self.assertEqual(len(self.slept), 2)
+
+    def test_a_busy_service_is_asked_again_when_it_said(self) -> None:
+        busy = [True, True]
+
+        def answer(m: str, p: str, b: Any, h: Any) -> Optional[Answer]:
+            if p.endswith("/outcome") and busy and busy.pop():
+                return 429, {"error": "over the quota"}
+            return ordinary(m, p, b, h)
+
+        _, client = self.serve(answer)
+        self.assertEqual(client.run(permissions=[]).call("t", {}, "r", lambda: 1), 1)
+        self.assertEqual([int(pause) for pause in self.slept], [7, 7])
 
     def test_a_run_whose_opening_was_not_answered(self) -> None:
         for exists in (True, False):
@@ -242,10 +286,10 @@ class Waiting(ClientCase):
             ({"status": "expired", "decided_by": None, "note": None}, "has expired"),
         )
         for approval, said in endings:
-            _, run = self.script([(200, approval)], [{"decision": "block", "reasons": [PENDING]}])
+            _, run = self.script([(200, approval)], [{"decision": "block", "reasons": ["a rule", PENDING]}])
             with self.assertRaises(Blocked) as caught:
                 run.call("t", {}, "r", lambda: self.fail("it ran"), wait_for_approval=60)
-            self.assertEqual(caught.exception.reasons, [f"approval request {APPROVAL} {said}"])
+            self.assertEqual(caught.exception.reasons, ["a rule", f"approval request {APPROVAL} {said}"])
             self.assertFalse(caught.exception.waits)
             self.assertNotIn("waits for a person", blocked_text(caught.exception))
             self.assertIsNone(caught.exception.offer)
@@ -259,6 +303,14 @@ class Waiting(ClientCase):
         self.assertEqual(caught.exception.offer, offer)
         self.assertIn('Approved in its place, once: {"amount": 40}', blocked_text(caught.exception))
 
+    def test_an_offer_is_told_when_the_denied_call_is_asked_for_again(self) -> None:
+        offer = {"approval_id": APPROVAL.replace("0001", "0002"), "args": {"amount": 40}}
+        for approval, told in (({"offer": offer}, offer), ({"offer": {"approval_id": "apr_1"}}, None)):
+            _, run = self.script([(200, {"status": "pending", **approval})], [{"decision": "block", "reasons": [PENDING]}])
+            with self.assertRaises(Blocked) as caught:
+                run.call("t", {"amount": 400}, "r", lambda: self.fail("it ran"))
+            self.assertEqual((caught.exception.offer, caught.exception.waits), (told, True))
+
     def test_a_key_that_may_not_read_approvals_asks_again_more_and_more_slowly(self) -> None:
         blocked = {"decision": "block", "reasons": [PENDING]}
         forbidden: Answer = (403, {"error": "auditor role required"})
@@ -269,16 +321,16 @@ class Waiting(ClientCase):
 
     def test_another_request_id_means_the_first_was_refused(self) -> None:
         other = {"decision": "block", "reasons": [PENDING.replace("0001", "0002")]}
-        _, run = self.script([(403, {"error": "no"})], [{"decision": "block", "reasons": [PENDING]}, other])
+        _, run = self.script([(403, {"error": "no"})] * 2, [{"decision": "block", "reasons": [PENDING]}, other])
         with self.assertRaises(Blocked):
             run.call("t", {}, "r", lambda: self.fail("it ran"), wait_for_approval=60)
 
     def test_no_waiting_unless_asked(self) -> None:
-        service, run = self.script([], [{"decision": "block", "reasons": [PENDING]}])
+        service, run = self.script([(200, {"status": "pending"})], [{"decision": "block", "reasons": [PENDING]}])
         with self.assertRaises(Blocked) as caught:
             run.call("t", {}, "r", lambda: self.fail("it ran"))
         self.assertIn(f"Request {APPROVAL} waits for a person", blocked_text(caught.exception))
-        self.assertEqual(len(service.seen), 2)
+        self.assertEqual([seen["path"] for seen in service.seen][2:], [f"/v1/approvals/{APPROVAL}"])
 
 
 class RunIds(unittest.TestCase):

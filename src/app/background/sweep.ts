@@ -2,8 +2,9 @@
 import { ageUnit } from "../../engine/approvals/decide-request.ts";
 import { agePlanUnit } from "../../engine/plans/decide-plan.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
+import { type ApprovalDoc, everyTag, OPEN_APPROVAL } from "../../model/approval.ts";
 import { toldTogether } from "../../model/plan.ts";
+import { isProbe } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { Due, openRows } from "./due.ts";
 import { inDigest } from "./flood-digest.ts";
@@ -22,7 +23,7 @@ interface Swept {
 
 export class Sweep {
   private readonly app: App;
-  private readonly requests = new Due("approvals", [...OPEN, "approved"], dueAt);
+  private readonly requests = new Due("approvals", everyTag([...OPEN, "approved"]), dueAt);
   private readonly plans = new Due("plans", ["pending", "approved"], ({ expires_ms }) => expires_ms);
   private flooded = false;
   private digest_ms = Number.NEGATIVE_INFINITY;
@@ -44,7 +45,7 @@ export class Sweep {
       else this.requests.drop(id);
       if (aged === null) continue;
       announce(listeners, aged.records);
-      if (aged.approval.status !== "escalated") continue;
+      if (aged.approval.status !== "escalated" || isProbe(aged.approval.internal.principal)) continue;
       if (inDigest(aged.approval)) news = true;
       else escalated.push(aged.approval);
     }

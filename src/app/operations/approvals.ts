@@ -16,6 +16,7 @@ import {
   type ApprovalDoc,
   type ApprovalView,
   approvalView,
+  everyTag,
 } from "../../model/approval.ts";
 import { hasRole, seesTenant } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
@@ -55,7 +56,7 @@ export const listApprovals = operation({
     const limit = page_of.limit ?? LIMITS.page_default;
     const rows = await app.core.store.list("approvals", {
       owner: run_id,
-      tag: status,
+      tag: status && everyTag([status]),
       order: "desc",
       limit: limit + 1,
       after: positionOf(cursor),

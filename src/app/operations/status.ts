@@ -1,6 +1,6 @@
 /** What the service is doing, at a glance. */
 import * as z from "zod";
-import { APPROVAL_STATUSES } from "../../model/approval.ts";
+import { APPROVAL_STATUSES, type ApprovalStatus, everyTag } from "../../model/approval.ts";
 import type { Store } from "../../port/store.ts";
 import { shownRecords, wholeOf } from "../../store/confined.ts";
 import type { App } from "../app.ts";
@@ -8,11 +8,12 @@ import { operation } from "../door/operation.ts";
 import { activeHalts } from "./halts.ts";
 import { haltView, noFields, nullable } from "./schemas.ts";
 
-export async function approvalCounts(app: App): Promise<Record<string, number>> {
-  const counts = await Promise.all(
-    APPROVAL_STATUSES.map((tag) => app.core.store.count("approvals", { tag })),
-  );
-  return Object.fromEntries(APPROVAL_STATUSES.map((status, i) => [status, counts[i]!]));
+export async function approvalCounts({ core: { store } }: App): Promise<Record<string, number>> {
+  const count = async (status: ApprovalStatus) => {
+    const counts = await Promise.all(everyTag([status]).map((tag) => store.count("approvals", { tag })));
+    return [status, counts.reduce((sum, n) => sum + n, 0)] as const;
+  };
+  return Object.fromEntries(await Promise.all(APPROVAL_STATUSES.map(count)));
 }
 
 /** How far the replica is behind; nothing where there is none. */

@@ -1,14 +1,14 @@
 /** Where the state series of /metrics come from. */
 import { EVENT_NAMES } from "../../ledger/events.ts";
 import { APPROVAL_STATUSES } from "../../model/approval.ts";
-import { PROBE_ACTOR } from "../../model/roles.ts";
+import { PROBE_ACTOR, PROBE_PRINCIPALS } from "../../model/roles.ts";
 import type { Notifier } from "../../notify/notifier.ts";
+import type { Store } from "../../port/store.ts";
 import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
 import type { Tracer } from "../../telemetry/trace.ts";
 import type { App } from "../app.ts";
 import { activeHalts } from "../operations/halts.ts";
 import { closingSoon } from "../operations/horizon.ts";
-import { approvalCounts } from "../operations/status.ts";
 
 interface Deliveries {
   notifier: Notifier;
@@ -23,10 +23,10 @@ export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics 
     approval_statuses: APPROVAL_STATUSES,
     source: {
       ledgerEvents: async () => (await store.head()).events,
-      approvals: () => approvalCounts(app),
+      approvals: () => peoplesApprovals(store),
       halted: async () =>
         killSwitch() !== null || (await activeHalts(app)).some(({ scope }) => scope.actor !== PROBE_ACTOR),
-      runs: () => store.count("runs"),
+      runs: () => agentsRuns(store),
       async oldestApprovalMs() {
         const [oldest] = await store.list("approvals", { tag: ["pending", "escalated"], limit: 1 });
         return oldest === undefined ? null : env.now() - oldest.doc.requested_ms;
@@ -43,6 +43,17 @@ export function appMetrics(app: App, { notifier, tracer }: Deliveries): Metrics 
       ],
     },
   });
+}
+
+/** Without the probe's, which are found by other tags. */
+async function peoplesApprovals(store: Store): Promise<Record<string, number>> {
+  const count = async (tag: string) => [tag, await store.count("approvals", { tag })] as const;
+  return Object.fromEntries(await Promise.all(APPROVAL_STATUSES.map(count)));
+}
+
+async function agentsRuns(store: Store): Promise<number> {
+  const probes = await Promise.all(PROBE_PRINCIPALS.map((owner) => store.count("runs", { owner })));
+  return probes.reduce((left, n) => left - n, await store.count("runs"));
 }
 
 const RESULTS = ["ok", "failed", "dropped"] as const;

@@ -6,6 +6,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../../model/approval.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import { DEFAULT_REASON, type Policy } from "../../model/policy/compile.ts";
+import { isProbe } from "../../model/roles.ts";
 import type { Store } from "../../port/store.ts";
 import { countRecords, median, requestsAround } from "./period.ts";
 
@@ -132,6 +133,10 @@ export async function collectOversight(store: Store, context: OversightContext):
   const waits: number[] = [];
   for await (const doc of requestsAround(store, since_ms, until_ms)) {
     requests.set(doc.id, doc);
+    if (isProbe(doc.internal.principal)) {
+      counts.requests.delete(doc.id);
+      continue;
+    }
     if (doc.requested_ms >= since_ms) {
       counts.requests.add(doc.id);
       rules.of(doc.rule ?? NO_RULE).requests++;
@@ -140,7 +145,9 @@ export async function collectOversight(store: Store, context: OversightContext):
       waits.push(doc.decided_ms - doc.requested_ms);
   }
   const pass = await decisionsOf(store, context, size, requests, rules);
-  const { approved, denied, expired, escalated, break_glass } = counts.approvals;
+  const { approved, denied, break_glass } = counts.approvals;
+  const expired = counts.approvals.expired - pass.of_probe.approval_expired;
+  const escalated = counts.approvals.escalated - pass.of_probe.approval_escalated;
   const all = [...pass.approvers.values()];
   const sum = (field: "approved" | "denied" | "under_5s" | "without_card") =>
     all.reduce((total, one) => total + one[field], 0);
@@ -191,7 +198,8 @@ class Groups extends Map<string, Figures> {
   }
 }
 
-const EVENTS = ["approved", "denied", "approval_expired", "plan_approved", "plan_denied"];
+const AGED = ["approval_expired", "approval_escalated"] as const;
+const EVENTS = ["approved", "denied", ...AGED, "plan_approved", "plan_denied"];
 const REQUEST = /^request (apr_[0-9a-f-]{36})(?: of plan (pln_[0-9a-f-]{36}))?/;
 const PLAN = /^plan (pln_[0-9a-f-]{36})/;
 const CARD = /; card sha256:[0-9a-f]{64}$/;
@@ -202,6 +210,8 @@ class DecisionPass {
   readonly broken: OversightReport["break_glass"]["latest"] = [];
   /** Whether the last vote on a plan, which makes its requests, was sent with the hash of its cards. */
   readonly plans = new Map<string, boolean>();
+  /** What became of the probe's requests, which no person was asked. */
+  readonly of_probe: Record<(typeof AGED)[number], number> = { approval_expired: 0, approval_escalated: 0 };
   private readonly used = new Map<string, number>();
   given = 0;
   revoked = 0;
@@ -234,7 +244,7 @@ async function decisionsOf(
       from = record.seq + 1;
       const plan = PLAN.exec(record.detail ?? "")?.[1];
       if (plan === undefined) take(pass, rules, record, requests, anonymous);
-      else if (record.event !== "approval_expired")
+      else if (record.event !== "approval_expired" && record.event !== "approval_escalated")
         takePlanVote(pass, record, plan, await store.get("plans", plan));
     }
     if (lines.length < PAGE) break;
@@ -275,6 +285,11 @@ function take(
   const [, id, plan] = REQUEST.exec(detail) ?? [];
   if (id === undefined) return;
   const doc = requests.get(id);
+  if (doc !== undefined && isProbe(doc.internal.principal)) {
+    for (const aged of AGED) if (event === aged) pass.of_probe[aged]++;
+    return;
+  }
+  if (event === "approval_escalated") return;
   const rule = rules.of(doc?.rule ?? NO_RULE);
   if (event === "approval_expired") rule.expired++;
   if ((event !== "approved" && event !== "denied") || actor === ENGINE) return;

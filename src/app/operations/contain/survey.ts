@@ -3,6 +3,7 @@ import type { KeyView } from "../../../auth/manage.ts";
 import type { Core } from "../../../engine/core.ts";
 import { stepKey } from "../../../engine/keys.ts";
 import { messageOf } from "../../../kernel/errors.ts";
+import { everyTag } from "../../../model/approval.ts";
 import type { RunDoc } from "../../../model/run.ts";
 import { allRows } from "../../../port/pages.ts";
 import { needsUndo } from "../../../rollback/classify.ts";
@@ -71,7 +72,7 @@ export async function findRequests({ core }: Pick<App, "core">, scope: Scope): P
   const found: RequestsFound = { open: [], approved: [] };
   const now = core.env.now();
   for await (const { doc } of allRows(core.store, "approvals", {
-    tag: ["pending", "escalated", "approved"],
+    tag: everyTag(["pending", "escalated", "approved"]),
   })) {
     if (doc.kind !== "call" || now >= doc.expires_ms || !isInScope(scope, doc)) continue;
     (doc.status === "approved" ? found.approved : found.open).push(doc.id);
