@@ -25,7 +25,8 @@ function everyFile(folder: string): string[] {
     .map((name) => join(folder, name))
     .filter((path) => statSync(path).isFile());
 }
-const holding = (folder: string) => everyFile(folder).filter((path) => readFileSync(path).includes(CANARY));
+const holding = (folder: string, text = CANARY) =>
+  everyFile(folder).filter((path) => readFileSync(path).includes(text));
 
 async function ask(s: TestServer, run_id: string) {
   await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["pay"] });
@@ -64,6 +65,50 @@ describe("after the end of a request", () => {
     await s.call("approver", "POST", `/v1/approvals/${again}/deny`, {});
     await s.app.close();
     expect(holding(data)).toEqual([]);
+  });
+
+  it("of a plan its values are gone, too, whichever way it ends and whichever record that leaves", async () => {
+    verifies("beyond.card.files-clean");
+    const data = join(tempDir("values"), "data");
+    const store = await openStore({ store: "files", data, database_url: null, warn: () => {} });
+    const manifests = `${MANIFESTS}- {tool: pay.look, effect: read, permission: pay}\n`;
+    const s = await testServer({ manifests, policy: POLICY(), store });
+    const forgotten = new ForgottenValues(store);
+    const propose = async (run_id: string, tools: string[]): Promise<string> => {
+      await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["pay"] });
+      const calls = tools.map((tool) => ({
+        tool,
+        args: { to: CANARY, mark: `mark of ${tool}` },
+        reason: "r",
+      }));
+      const { body } = await s.call("agent", "POST", `/v1/runs/${run_id}/plans`, { reason: "p", calls });
+      await forgotten.tidy();
+      expect(holding(data)).not.toEqual([]);
+      return body.id;
+    };
+    const denied = await propose("plan-denied", ["pay.out"]);
+    await s.call("approver", "POST", `/v1/plans/${denied}/deny`, {});
+    await forgotten.tidy();
+    expect(holding(data)).toEqual([]);
+    const made = await propose("plan-made", ["pay.look", "pay.out"]);
+    await s.call("approver", "POST", `/v1/plans/${made}/approve`, {});
+    const use = async (tool: string) => {
+      await forgotten.tidy();
+      const intent = { tool, args: { to: CANARY, mark: `mark of ${tool}` }, reason: "r" };
+      const { body } = await s.call("agent", "POST", "/v1/runs/plan-made/intents", intent);
+      expect(body.decision).toBe("allow");
+      await forgotten.tidy();
+      const done = { status: "succeeded", result: {} };
+      await s.call("agent", "POST", `/v1/runs/plan-made/steps/${body.step}/outcome`, done);
+      expect(holding(data, `mark of ${tool}`)).not.toEqual([]);
+      await forgotten.tidy();
+      expect(holding(data, `mark of ${tool}`)).toEqual([]);
+    };
+    await use("pay.look");
+    await use("pay.out");
+    expect((await s.call("auditor", "GET", `/v1/plans/${made}`)).body.status).toBe("done");
+    expect(holding(data)).toEqual([]);
+    await s.app.close();
   });
 
   it("no row of the database holds a value", async () => {
