@@ -6,7 +6,6 @@ import { LIMITS } from "../kernel/limits.ts";
 import { plural } from "../kernel/words.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import { WITHDRAWN } from "../model/approval.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import type { StepDoc } from "../model/run.ts";
 import { type PinDoc, PROBE_KEY, type ProbeState } from "../port/docs.ts";
@@ -80,7 +79,7 @@ async function eachEvent(
   event: "approval_expired" | "verification_failed",
   message: (n: number) => string,
 ): Promise<Alert[]> {
-  const records = (await recent(core, since, event, MOST)).filter((record) => !isWithdrawn(record));
+  const records = (await recent(core, since, event, MOST)).filter((record) => !endedEarly(record));
   if (records.length === 0) return [];
   const { run_id, step, tool } = records[0]!;
   const only = records.length === 1 ? { run_id: run_id ?? null, step: step ?? null, tool: tool ?? null } : {};
@@ -88,8 +87,12 @@ async function eachEvent(
   return [{ ...alert(event, message(records.length), oldest(records)), ...only }];
 }
 
-/** What whoever asked took back did not expire, and no person let it lie; the probe takes back all that it asks. */
-const isWithdrawn = ({ detail }: LedgerRecord): boolean => detail?.endsWith(`: ${WITHDRAWN}`) === true;
+/**
+ * Where the time was over, the record names the request or the plan and nothing more. What was withdrawn, revoked,
+ * covered by something else or asked again did not expire, and no person let it lie.
+ */
+const endedEarly = ({ event, detail }: LedgerRecord): boolean =>
+  event === "approval_expired" && detail !== undefined && !/^(?:request|plan) \S+$/.test(detail);
 
 /** One alert an actor, without numbers: they would tell one tenant how much another asks for. */
 async function approvalFloods({ store, env, rules }: Core): Promise<Alert[]> {

@@ -33,8 +33,18 @@ type Outcome = "succeeded" | "failed" | "uncertain";
 const LATEST_IRREVERSIBLE = 100;
 const NO_MANIFEST = "no manifest";
 const ENGINE = "engine";
-/** The reason of a call that waits for approval holds a semicolon of its own. */
-const BETWEEN_REASONS = /; (?!retry after it is approved)/;
+/** Reasons are joined by semicolons on the ledger, and some hold one of their own, before one of these. */
+const WITHIN_A_REASON = [
+  "retry after it is approved",
+  "follows (?:step \\d|an earlier step)",
+  "could not compare ",
+  "it can be made again once ",
+  "wait until some are decided",
+  "repeat the call through the gateway",
+];
+const BETWEEN_REASONS = new RegExp(`; (?!${WITHIN_A_REASON.join("|")})`);
+/** Whose request it is, and which step a flow follows: calls that were blocked for the same cause differ in these. */
+const OF_ONE_CALL = / ?\bapr_[0-9a-f-]{36}|; follows (?:step \d|an earlier step).*$/g;
 
 export class PeriodCounts {
   readonly events: Partial<Record<LedgerEvent, number>> = {};
@@ -123,7 +133,7 @@ export class PeriodCounts {
     const request = /\brequest (apr_[0-9a-f-]{36}) is pending/.exec(detail)?.[1];
     if (request !== undefined) this.requests.add(request);
     for (const reason of detail.split(BETWEEN_REASONS))
-      this.reasons.add(reason.replace(/ ?\bapr_[0-9a-f-]{36}/g, ""), "count");
+      this.reasons.add(reason.replace(OF_ONE_CALL, ""), "count");
   }
 
   approved({ actor, detail = "" }: LedgerRecord): void {
@@ -151,7 +161,10 @@ const HANDLERS: Partial<Record<LedgerEvent, Handler>> = {
   uncertain: (counts, record) => counts.outcome(record, "uncertain"),
   approved: (counts, record) => counts.approved(record),
   denied: (counts) => void counts.approvals.denied++,
-  approval_expired: (counts) => void counts.approvals.expired++,
+  approval_expired(counts, { detail }) {
+    // A plan's end has this event, too; the requests that it made have records of their own.
+    if (detail?.startsWith("plan ") !== true) counts.approvals.expired++;
+  },
   approval_escalated: (counts) => void counts.approvals.escalated++,
   compensating: undo,
   verified: undo,
