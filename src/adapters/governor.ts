@@ -3,11 +3,12 @@
  * answer for the model, never an exception, and a call of the framework is carried out at most once.
  */
 import { canonical } from "../kernel/canonical.ts";
-import { SvcError } from "../kernel/errors.ts";
+import { messageOf, SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { endedReason, type OfferedApproval, offerOf, type Wait } from "../library/approvals.ts";
 import type { Offer } from "../library/errors.ts";
+import { assertTellable } from "../library/fitting.ts";
 import { type CallOptions, jsonOf, type Run } from "../library/run.ts";
 import type { Allowed, Asked, Intent, Preview } from "../library/transport.ts";
 import { approvalIn, OPEN_APPROVAL } from "../model/approval.ts";
@@ -82,7 +83,9 @@ export class Governor {
   }
 
   /** For a hook that comes before the execution; nothing is left behind. */
-  preview(call: FrameworkCall): Promise<Preview> {
+  async preview(call: FrameworkCall): Promise<Preview> {
+    const problem = problemIn(call);
+    if (problem !== undefined) return { decision: "block", reasons: [problem], hints: [], risk_score: 0 };
     return this.run.preview(this.intentOf(call));
   }
 
@@ -121,6 +124,8 @@ export class Governor {
       this.held.delete(id!);
       return held;
     }
+    const problem = problemIn(call);
+    if (problem !== undefined) return refused([problem]);
     const intent = this.intentOf(call);
     const asked = await this.run.intent({ ...intent, ...this.once(id, intent) });
     if (asked.decision === "block") return blocked(intent, asked);
@@ -178,6 +183,25 @@ export class Governor {
     const args = jsonOf(given) ?? {};
     const reason = this.options.reason?.({ tool, args }) ?? `called by an agent (${this.framework})`;
     return { tool, args, reason };
+  }
+}
+
+/**
+ * What is judged has to be what is called. Frameworks hand over what a tool's schema made of the model's words, and that
+ * may have no JSON form, or another one.
+ */
+function problemIn({ args }: FrameworkCall): string | undefined {
+  try {
+    const text = JSON.stringify(args ?? {}, (_, value: unknown) => {
+      const lost = value instanceof Map || value instanceof Set;
+      if (lost || (typeof value === "number" && !Number.isFinite(value)))
+        throw new Error(`arguments: ${lost ? "a Map or Set" : value} is not a JSON value`);
+      return value;
+    });
+    assertTellable(JSON.parse(text), "arguments");
+    return undefined;
+  } catch (error) {
+    return `the call cannot be judged: ${messageOf(error)}`;
   }
 }
 

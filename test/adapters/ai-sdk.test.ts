@@ -91,6 +91,24 @@ describe("takeback/ai-sdk", () => {
     expect(await world.steps(run)).toEqual(["succeeded"]);
   });
 
+  it("makes no call whose arguments cannot be judged as they are, and the model goes on", async () => {
+    verifies("beyond.adapter.undecided");
+    const run = await world.run();
+    const added = world.ran.notes_add ?? 0;
+    const refusal = { blocked: true, reasons: [expect.stringMatching(/^the call cannot be judged: /)] };
+    const { go, messages, tools } = agent(run, [[["notes_add", { text: "\ud83d" }]]]);
+    expect((await go()).text).toBe("done");
+    expect(told(messages)).toMatchObject([{ type: "json", value: refusal }]);
+    // A schema may make such values of what the model said.
+    for (const value of [10n, new Map([["to", "x"]]), new Set(["x"]), Number.NaN, 2 ** 60]) {
+      const given = { toolCallId: `call-${typeof value}`, messages: [] };
+      const answered = await tools.notes_add.execute!({ text: value as never }, given as never);
+      expect(answered).toMatchObject(refusal);
+    }
+    expect(world.ran.notes_add ?? 0).toBe(added);
+    expect(await world.steps(run)).toEqual([]);
+  });
+
   it("pauses as the SDK does, leaves nothing behind, and carries out once after a decision", async () => {
     verifies("beyond.adapter.waiting", "beyond.adapter.previews", "beyond.adapter.once");
     const run = await world.run();
