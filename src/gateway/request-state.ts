@@ -39,8 +39,9 @@ export function mintState({ core }: App, call: WaitingCall, { run_id, approval_i
 
 /** Reads a state and uses it up; throws where it is not one of ours, for this call, now, for the first time. */
 export async function redeemState({ core }: App, call: WaitingCall, state: string): Promise<State> {
-  const [text = "", mac = ""] = state.slice(PREFIX.length).split(".");
-  if (!sameSecret(mac, sign(core.storeKey, text, call))) throw refused("it is not one of this call");
+  const [text = "", mac = "", ...more] = state.slice(PREFIX.length).split(".");
+  if (more.length > 0 || !sameSecret(mac, sign(core.storeKey, text, call)))
+    throw refused("it is not one of this call");
   const body = parseJson(Buffer.from(text, "base64url").toString("utf8"));
   if (!isJsonObject(body)) throw refused("it is not one of this call");
   const { run_id, approval_id, until_ms, once } = body as unknown as State & {

@@ -120,7 +120,7 @@ describe("a client of 2026-07-28", () => {
     const { requestState } = first;
     const [head, body, mac] = requestState.split(".");
     const changed = `${head}.${Buffer.from(`${Buffer.from(body, "base64url")} `).toString("base64url")}.${mac}`;
-    for (const state of [changed, `${head}.${body}.${"0".repeat(64)}`, `${head}.x`])
+    for (const state of [changed, `${head}.${body}.${"0".repeat(64)}`, `${head}.x`, `${requestState}.x`])
       await expect(again(client, 3, { requestState: state })).rejects.toThrow(/requestState/);
     await expect(again(client, 4, first)).rejects.toThrow(/requestState: it is not one of this call/);
     await expect(again(await modern("agent2"), 3, first)).rejects.toThrow(/it is not one of this call/);
