@@ -33,8 +33,8 @@ export interface App {
   runFacts: Lru<string, RunFacts>;
   /** The authority that a kept principal has now; none where this process knows no credentials. */
   today: Today;
-  /** Which principal a name means, by the keys and the issuer of this process. */
-  principalNamed(name: string, kind?: "key" | "oidc"): string;
+  /** Which principal a name means to a caller who may be bound to a tenant, by the keys and the issuer of this process. */
+  principalNamed(name: string, kind?: "key" | "oidc", within?: string | null): string;
   /** Manages the key file; null where there is none. */
   keys: KeyManager | null;
   /** Tells people; null where no person is to be told from here. */

@@ -300,7 +300,10 @@ describe("a token", () => {
     const issuer = await localIssuer({ now: () => Date.parse("2026-06-15T12:00:00Z") } as never);
     try {
       const t = await testServer({
-        config: `oidc: {issuer: "${issuer.url}", audience: svc, role_map: {bots: agent, watchers: auditor}, tenant_map: {at-acme: acme, at-globex: globex}}\n`,
+        keys: ["acme", "globex"].map((tenant) => ({
+          ...{ name: `${tenant}-key`, role: "approver", tenant, tenant_only: true },
+        })),
+        config: `oidc: {issuer: "${issuer.url}", audience: svc, role_map: {bots: agent, watchers: auditor, deciders: approver}, tenant_map: {at-acme: acme, at-globex: globex}}\n`,
       });
       const bot = await issuer.token({ sub: "bot", groups: ["bots", "at-acme"] });
       await t.call(bot, "POST", "/v1/runs", { run_id: "r", permissions: [] });
@@ -317,6 +320,15 @@ describe("a token", () => {
       expect(await seen("at-globex")).toBe(404);
       expect(await seen()).toBe(200);
       expect(await seen("at-acme", "at-globex")).toBe(403);
+      // A name means the key that has it, and a token elsewhere: neither tells of a neighbour's key.
+      const lender = await issuer.token({ sub: "lea", groups: ["deciders", "at-acme"] });
+      const expires_at = new Date(t.env.now() + 3_600_000).toISOString();
+      const lentTo = async (to: string) =>
+        (await t.call(lender, "POST", "/v1/delegations", { to, expires_at, reason: "away for a while" })).body
+          .to_principal.kind;
+      expect([await lentTo("acme-key"), await lentTo("globex-key"), await lentTo("no-key")]).toEqual([
+        ...["key", "oidc", "oidc"],
+      ]);
     } finally {
       await issuer.close();
     }

@@ -1,5 +1,6 @@
 /** Who may come in: the key file and the OIDC issuer that the settings name, watched and reloadable. */
 import { Authenticator } from "../../auth/authenticate.ts";
+import type { KeyEntry } from "../../auth/key-entry.ts";
 import { KeyFile } from "../../auth/key-file.ts";
 import { KeyManager } from "../../auth/manage.ts";
 import { OidcVerifier } from "../../auth/oidc.ts";
@@ -8,7 +9,15 @@ import { keyFileOf, type Settings } from "../../config/settings.ts";
 import type { Egress } from "../../egress/egress.ts";
 import type { Env } from "../../kernel/env.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { keyId, localId, localPerson, RESERVED_NAMES, type Today, tokenId } from "../../model/roles.ts";
+import {
+  boundTo,
+  keyId,
+  localId,
+  localPerson,
+  RESERVED_NAMES,
+  type Today,
+  tokenId,
+} from "../../model/roles.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import type { App } from "../app.ts";
 
@@ -60,12 +69,15 @@ export async function openIdentity({ settings, env, egress, log, failed }: Ident
   return {
     auth,
     today: (kept) => consolePerson(settings, kept.principal) ?? auth.today(kept),
-    principalNamed: (name, kind) => {
+    principalNamed: (name, kind, within = null) => {
       if (RESERVED_NAMES.has(name)) return localId(name);
       if (kind === "oidc" && issuer === null)
         throw invalid("to_kind: no OIDC issuer is configured on this server");
       // A name that a key has means the key: whoever gets a token of that name gains nothing by it.
-      const known = keys?.ring.entries.some((entry) => entry.name === name) ?? false;
+      // Whoever is bound to a tenant cannot find out by it which names the keys of another have.
+      const isMeant = (entry: KeyEntry) =>
+        entry.name === name && (within === null || [null, within].includes(boundTo(entry)));
+      const known = keys?.ring.entries.some(isMeant) ?? false;
       const wanted = kind ?? (known || issuer === null ? "key" : "oidc");
       return wanted === "key" ? keyId(name) : tokenId(issuer!, name);
     },

@@ -5,6 +5,7 @@ import { delegateUnit, revokeUnit, unknownDelegation } from "../../engine/approv
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Delegation, type DelegationView, delegationView } from "../../model/approval.ts";
+import { boundTo } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, positionOf } from "./cursor.ts";
@@ -67,7 +68,7 @@ export const createDelegation = operation({
   async run({ app, principal }, body) {
     const input = {
       to: body.to,
-      to_id: app.principalNamed(body.to, body.to_kind),
+      to_id: app.principalNamed(body.to, body.to_kind, boundTo(principal)),
       tools: body.tools ?? "*",
       reason: body.reason,
       expires_ms: tryTimestamp(body.expires_at)!,
