@@ -22,7 +22,12 @@ const manifests = (undo: string) =>
   );
 
 it("proves what is due, exits 1 where an undo failed, and refuses elsewhere", async () => {
-  verifies("beyond.drill.cli", "beyond.drill.no-upstreams", "beyond.drill.environments");
+  verifies(
+    "beyond.drill.cli",
+    "beyond.drill.no-upstreams",
+    "beyond.drill.environments",
+    "beyond.drill.words",
+  );
   manifests("delete");
   put("");
   const none = await svc(["drill", "--config", config]);
@@ -33,6 +38,8 @@ it("proves what is due, exits 1 where an undo failed, and refuses elsewhere", as
   put(`${upstreams}drills: {environments: [staging]}\n`);
   const good = await svc(["drill", "--due", "--upstream", "fake", "--config", config]);
   expect([good.code, good.out]).toEqual([0, expect.stringMatching(/^create {2}passed {2}run \S+\n$/)]);
+  const proven = await svc(["impact", "create", "--config", config]);
+  expect(proven.out).toMatch(/undo +delete \(.*, proven \d{4}-\d\d-\d\dT/);
   const fresh = await svc(["drill", "--due", "--config", config]);
   expect([fresh.code, fresh.err]).toEqual([0, expect.stringContaining("nothing is due")]);
   manifests("counted");

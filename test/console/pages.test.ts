@@ -250,7 +250,7 @@ describe("what the pages tell", () => {
     expect(text).toContain("support-bot ticket-48131 noor.admin we do not promise gifts");
   });
 
-  it(`impact: a preview ${verifies("ops.impact.console")}`, async () => {
+  it(`impact: a preview ${verifies("ops.impact.console", "beyond.drill.words")}`, async () => {
     const text = await textAt("/impact?tool=payments.refund&args=%7B%22amount%22%3A900%7D", "lea.audit");
     for (const part of [
       "needs approval",
@@ -261,6 +261,7 @@ describe("what the pages tell", () => {
       expect(text).toContain(part);
     expect(await textAt("/impact?tool=x&args=nonsense", "lea.audit")).toMatch(/Args: /);
     expect(await textAt("/impact?tool=no.such", "lea.audit")).toContain("unclassified tool");
+    expect(text).toContain("never proven");
   });
 
   it(`alerts: evaluated as the page is drawn, with the threshold in force ${verifies("ops.alerts.page-live", "ops.alerts.denial-spike-page")}`, async () => {

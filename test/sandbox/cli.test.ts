@@ -233,7 +233,7 @@ describe("svc replay", () => {
 
 describe("svc impact", () => {
   it("tells the decision, the risk, the undo and the warnings", async () => {
-    verifies("ops.impact.command");
+    verifies("ops.impact.command", "beyond.drill.words");
     const { code, out } = await svc(["impact", "pay.charge", "--args", '{"amount":95}']);
     expect(code).toBe(0);
     expect(
@@ -246,7 +246,7 @@ describe("svc impact", () => {
       "  too much",
       "  risk  0 (effect 0, blast radius 0, data class 0, environment 0)",
       "  labels  effect compensable, data class financial, blast radius external, version 1",
-      "  undo  pay.refund (compensation, not read back, needs approval)",
+      "  undo  pay.refund (compensation, not read back, needs approval, never proven)",
       "warning: unverified undo: no read-back is declared, so nobody checks that it took effect",
     ]);
     const json = await svc(["impact", "crm.create", "--actor", "ann", "--json"]);

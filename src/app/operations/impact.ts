@@ -24,7 +24,7 @@ interface PreviewInput {
 }
 
 /** With what is known of the undo by having tried it; null where there is nothing to undo. */
-type ProvenImpact = Omit<ImpactReport, "rollback"> & {
+export type ProvenImpact = Omit<ImpactReport, "rollback"> & {
   rollback: ImpactReport["rollback"] & { proof: string | null };
 };
 

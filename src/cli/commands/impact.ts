@@ -1,8 +1,12 @@
 /** `svc impact <tool>`: what a call would be answered now, and what it would mean. */
-import { impact as impactOp, parseArgs, previewImpact } from "../../app/operations/impact.ts";
+import {
+  impact as impactOp,
+  type ProvenImpact,
+  parseArgs,
+  previewImpact,
+} from "../../app/operations/impact.ts";
 import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
-import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Context, globalOptions, type Register } from "../context.ts";
 import { columnsOf, fitted } from "../fit.ts";
 import { columns, type Io, type Paint, printable } from "../io.ts";
@@ -35,7 +39,7 @@ async function tryPolicy(
   flags: Record<string, string>,
   file: string,
   call: { tool: string; args: string; actor: string },
-): Promise<ImpactReport> {
+): Promise<ProvenImpact> {
   const policy = await readCompiled(context.io, file);
   return context.withApp(flags, (app) => previewImpact(app, { ...call, args: parseArgs(call.args), policy }));
 }
@@ -45,13 +49,13 @@ async function readCompiled(io: Io, path: string) {
   return compilePolicy(loadPolicy(text, file));
 }
 
-const PAINTED: Record<ImpactReport["decision"], keyof Paint> = {
+const PAINTED: Record<ProvenImpact["decision"], keyof Paint> = {
   allow: "green",
   needs_approval: "yellow",
   block: "red",
 };
 
-function describeImpact(report: ImpactReport, io: Io): string[] {
+function describeImpact(report: ProvenImpact, io: Io): string[] {
   const { color } = io;
   const width = columnsOf(io);
   const { effect, data_class, blast_radius, version } = report.labels;
@@ -77,7 +81,7 @@ function describeImpact(report: ImpactReport, io: Io): string[] {
   ];
 }
 
-function approvers({ groups, quorum, needs }: NonNullable<ImpactReport["approval"]>): string {
+function approvers({ groups, quorum, needs }: NonNullable<ProvenImpact["approval"]>): string {
   const one = (need: { groups: string[]; quorum: number }) =>
     `${need.quorum} of ${need.groups.length === 0 ? "anyone who may approve" : need.groups.join(", ")}`;
   return needs.length > 1 ? needs.map(one).join(" and ") : one({ groups, quorum });
@@ -90,12 +94,14 @@ function undo({
   residue,
   verified,
   needs_approval,
-}: ImpactReport["rollback"]): string {
+  proof,
+}: ProvenImpact["rollback"]): string {
   if (undo_tool === null) return outlook;
   const notes = [
     kind,
     verified ? "read back" : "not read back",
     ...(needs_approval ? ["needs approval"] : []),
+    ...(proof === null ? [] : [proof]),
   ];
   const leaves = residue.length === 0 ? "" : `; leaves: ${residue.join("; ")}`;
   return `${undo_tool} (${notes.join(", ")})${leaves}`;

@@ -1,16 +1,15 @@
 /** The Impact page: what one call would be answered now, what it would touch, and how it could be taken back. */
 
-import { impact as impactOp } from "../../app/operations/impact.ts";
+import { impact as impactOp, type ProvenImpact } from "../../app/operations/impact.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { sentence } from "../../kernel/words.ts";
 import { RISK_FACTORS, type RiskFactor } from "../../model/policy/risk-weights.ts";
-import type { ImpactReport } from "../../sandbox/impact.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, factList, notice, pageHead } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
 import { input, textarea } from "../parts/forms.ts";
-import { effectMark, mark, plural, riskTone, rulingMark, type Tone } from "../parts/marks.ts";
+import { effectMark, mark, plural, proofMark, riskTone, rulingMark, type Tone } from "../parts/marks.ts";
 
 export const impactRoutes = [get("/impact", impact)];
 
@@ -79,7 +78,7 @@ function heaviest(factors: Record<RiskFactor, number>): { label: string; points:
     .sort((a, b) => b.points - a.points);
 }
 
-function resultCard(report: ImpactReport): Html {
+function resultCard(report: ProvenImpact): Html {
   const { rollback, risk, approval, labels } = report;
   const parts = heaviest(risk.factors).map(({ label, points }) => `${label} ${points}`);
   return card(
@@ -114,7 +113,7 @@ function resultCard(report: ImpactReport): Html {
     html`<h3>Undo</h3><p>${mark(OUTLOOK[rollback.outlook] ?? "quiet", rollback.outlook)} ${
       rollback.undo_tool === null
         ? null
-        : html`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "makes amends"}${rollback.verified ? ", and is read back" : ""}${rollback.needs_approval ? "; it needs an approval of its own" : ""}.`
+        : html`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "makes amends"}${rollback.verified ? ", and is read back" : ""}${rollback.needs_approval ? "; it needs an approval of its own" : ""}. ${rollback.proof === null ? null : proofMark(rollback.proof)}`
     }</p>${rollback.residue.length === 0 ? null : html`<p class="soft">What stays all the same:</p>${bullets(rollback.residue, "residue")}`}`,
   );
 }
