@@ -1,4 +1,5 @@
 /** Outcomes: what became of an accepted step, told by the agent or, where the agent did not know, by an operator. */
+import { cutText } from "../kernel/cut.ts";
 import { conflict, SvcError } from "../kernel/errors.ts";
 import { keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
@@ -185,7 +186,7 @@ function endItsPlan(tx: Tx, run: RunDoc, { plan: id, step, status, finished_ms }
 
 /** Cut last: half a value, or half a credential, is not recognised any more. */
 function cleanError(core: Core, text: string, ...values: (Json | undefined)[]): string {
-  return core.redact(withoutValues(text, ...values)).slice(0, LIMITS.error_chars);
+  return cutText(core.redact(withoutValues(text, ...values)), LIMITS.error_chars);
 }
 
 /** Puts the hashes of what was read on the step; answers what was there before, where that can be kept. */

@@ -13,6 +13,7 @@ import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/
 import type { BeforeRead } from "../engine/before.ts";
 import type { Decision } from "../engine/decide/verdict.ts";
 import { AlreadyReported } from "../engine/outcome.ts";
+import { cutText } from "../kernel/cut.ts";
 import { ERRORS, SvcError } from "../kernel/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -178,7 +179,7 @@ async function decideSeeing(
 function reasonOf({ reason: asked, meta, tool }: ToolCall): string {
   const given = asked ?? meta["svc/reason"];
   const reason = typeof given === "string" ? given.trim() : "";
-  return (reason === "" ? `tools/call ${tool}` : reason).slice(0, LIMITS.reason_chars);
+  return cutText(reason === "" ? `tools/call ${tool}` : reason, LIMITS.reason_chars);
 }
 
 /** How a call ended: what is recorded, and what the agent gets. */

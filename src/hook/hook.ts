@@ -2,6 +2,7 @@
  * One event of a coding agent's hook: a call is asked for before it is made and its outcome reported after it. The
  * hook refuses whatever it cannot get an answer for, and never says more than "no objection".
  */
+import { cutText } from "../kernel/cut.ts";
 import { packCall } from "./calls.ts";
 import {
   denyAnswer,
@@ -174,7 +175,7 @@ function seen(files: readonly string[], keep = false): FileLook | null {
 const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
 
 function failure(note: Note, { error, interrupted, declined }: HookEvent): object {
-  const said = (error ?? "the client reports a failure").slice(0, 4_000);
+  const said = cutText(error ?? "the client reports a failure", 4_000);
   if (note.before !== null) return settled(note, said);
   const known = declined || (HARMLESS.test(note.tool) && !interrupted);
   return { status: known ? "failed" : "uncertain", error: said };

@@ -1,5 +1,6 @@
 /** What of a call that was made can be told to a server in one request. */
 import { byteSize } from "../engine/before.ts";
+import { cutText } from "../kernel/cut.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Outcome } from "./transport.ts";
@@ -30,7 +31,7 @@ export function tellable(value: Json): Json | undefined {
 }
 
 /** What went wrong, as long as a request has room for. */
-export const shortened = (error: string): string => error.slice(0, ERROR_CHARS).toWellFormed();
+export const shortened = (error: string): string => cutText(error, ERROR_CHARS);
 
 /** Asked before the call is made: one whose undo could not be built afterwards would be made for good. */
 export function untellable(before: Json): string | null {

@@ -75,7 +75,7 @@ export class RemoteDesk implements Desk {
   }
 
   clean(_: UndoTask, text: string): string {
-    return text;
+    return text.toWellFormed();
   }
 
   private taskOf(

@@ -7,6 +7,7 @@ import { loadSealedRun, loadStep } from "../engine/load-run.ts";
 import { changeStanding, releaseLogicalCall } from "../engine/outcome.ts";
 import { appendRunRecord, type RunRecord, stepFacts } from "../engine/records.ts";
 import { refundUndone } from "../engine/refunds.ts";
+import { cutText } from "../kernel/cut.ts";
 import { conflict } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
@@ -137,5 +138,5 @@ export function cleanError(core: Core, undo: Pick<UndoCall, "args" | "read_back"
   const plain = withoutValues(text, undo.args, undo.read_back?.arguments)
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .trim();
-  return core.redact(plain).slice(0, LIMITS.error_chars) || "no reason given";
+  return cutText(core.redact(plain), LIMITS.error_chars) || "no reason given";
 }

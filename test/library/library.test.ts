@@ -111,6 +111,12 @@ function behaves(svc: () => Svc | RemoteSvc): void {
       retries: 1,
     });
     expect(report.failed.map(({ step }) => step)).toEqual([1]);
+    // On the ledger half of a character would make a record that strict readers cannot verify.
+    const again = await run.rollback({
+      compensator: () => Promise.reject(new Error("cut \ud83d")),
+      retries: 1,
+    });
+    expect(again.failed).toMatchObject([{ step: 1, error: expect.stringContaining("cut \ufffd") }]);
     expect([...report.compensated, ...report.unverified]).toContain(0);
   });
 

@@ -11,6 +11,7 @@ export const beyondLibrary = section("beyond", "3.10 and 7.1 Library", {
   "beyond.library.fits": [18, "a remote call whose values do not fit into a request is told without them, and one whose `before` could not be told is not made"],
   "beyond.library.inexact": [18, "a call whose result or error JSON cannot hold exactly is told without the result, or with the error's broken characters replaced, and the caller gets its own result or error"],
   "beyond.library.busy": [23, "past a quota a connected library tells the outcome of a call that was made, and goes on waiting and rolling back, when the server says to ask again"],
+  "beyond.library.whole-characters": [18, "errors and reasons are cut between characters on every surface: half of a character on the ledger is a record that strict readers cannot verify"],
   "beyond.self.allowed": [18, "with `self_rollback: true` on its key an agent may read the plan of, and roll back, its own run, and nobody else's"],
   "beyond.self.refused": [18, "without `self_rollback` the plan and the rollback of one's own run are 403"],
   "beyond.self.key": [18, "`self_rollback` is a field of a key entry, shown only where it is true"],

@@ -1,5 +1,6 @@
 /** The kill-switch file: while it exists nothing new runs, and what it says is the reason. */
 import { readFileSync, statSync } from "node:fs";
+import { cutText } from "../../kernel/cut.ts";
 
 const LONGEST_REASON = 500;
 
@@ -10,7 +11,7 @@ export function killSwitch(file: string | null): () => string | null {
       const found = statSync(file, { throwIfNoEntry: false });
       if (found === undefined) return null;
       const text =
-        found.isFile() && found.size > 0 ? readFileSync(file, "utf8").slice(0, LONGEST_REASON).trim() : "";
+        found.isFile() && found.size > 0 ? cutText(readFileSync(file, "utf8"), LONGEST_REASON).trim() : "";
       return text === "" ? "the kill-switch file exists" : text;
     } catch (error) {
       // Not being able to look is no reason to go on.

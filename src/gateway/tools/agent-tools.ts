@@ -5,6 +5,7 @@ import { impactOwn } from "../../app/operations/impact.ts";
 import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
 import { planOwn } from "../../app/operations/rollback.ts";
 import { givenId, runId, text, tool as toolName } from "../../app/operations/schemas.ts";
+import { cutText } from "../../kernel/cut.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -141,7 +142,7 @@ const proposePlanTool = ownTool({
     );
     const proposed = calls.map(({ arguments: _, args: __, ...rest }, i) => {
       const { reason: given, ...alone } = made[i]!;
-      const said = given?.trim().slice(0, LIMITS.reason_chars);
+      const said = cutText(given?.trim() ?? "", LIMITS.reason_chars);
       return { ...rest, ...alone, ...(said ? { reason: said } : {}) };
     });
     return operate(call, proposePlan, { run_id: call.run.run_id, reason, calls: proposed });
