@@ -84,11 +84,15 @@ export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversib
   words: string;
 } {
   const conflicts = plan.actions.filter(hasConflict).length;
-  if (conflicts > 0)
-    return {
-      ok: false,
-      words: `not fully reversible: ${plural(conflicts, "step was", "steps were")} changed since`,
-    };
+  if (conflicts > 0) {
+    // Whoever overwrites these is told that it would not be enough.
+    const lost = plan.actions.filter(
+      ({ kind }) => kind === "unrecoverable" || kind === "unmanifested",
+    ).length;
+    const beside = lost === 0 ? "" : `, and ${plural(lost, "step")} cannot be undone`;
+    const words = `not fully reversible: ${plural(conflicts, "step was", "steps were")} changed since${beside}`;
+    return { ok: false, words };
+  }
   if (!plan.fully_reversible) return { ok: false, words: "not fully reversible" };
   const failed = plan.actions.filter(hasFailed).length;
   const unread = plan.actions.filter(isUnread).length;

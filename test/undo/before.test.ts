@@ -160,6 +160,29 @@ describe("before", () => {
 });
 
 describe("a foreign write", () => {
+  it("is told on paper beside what else stays, and until when the rest can be undone", async () => {
+    verifies("beyond.conflict.plan", "beyond.horizon.plan", "ops.evidence.report-outlook");
+    const run = await opened();
+    const lent = async (until: number) => {
+      const { step } = await ask(run, "loan.make", "loan");
+      const result = { until: new Date(until).toISOString() };
+      await ok("agent", "POST", `/v1/runs/${run}/steps/${step}/outcome`, { status: "succeeded", result });
+      return result.until;
+    };
+    const gone = await lent(env.now() - 1);
+    shelf.write("paper", "old");
+    await put(run, "paper", "new");
+    shelf.write("paper", "foreign");
+    await rolledBack(run);
+    const open = await lent(env.now() + 3_600_000);
+    const headers = { authorization: "Bearer auditor" };
+    const paper = await (await fetch(`${s.url}/v1/runs/${run}/report`, { headers })).text();
+    expect(paper).toContain("Not fully reversible: 1 step was changed since, and 1 step cannot be undone.");
+    expect(paper).toContain(`cannot be undone: its undo closed at ${gone}`);
+    expect(paper).toContain(`(makes amends, will not be read back, until ${open})`);
+    await rolledBack(run);
+  });
+
   it("is left alone, and overwritten only on a person's word about exactly what is there", async () => {
     verifies(
       "beyond.conflict.left-alone",

@@ -18,6 +18,7 @@ import {
 import type { RollbackReport } from "../../rollback/report.ts";
 import { shownRecords } from "../../store/confined.ts";
 import { readTrail } from "../run-trail.ts";
+import { time } from "./text.ts";
 
 export interface ReportStep {
   step: number;
@@ -231,6 +232,7 @@ export function outlookWords(action: PlanAction): string {
         action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends",
         action.verified ? "will be read back" : "will not be read back",
         ...(action.needs_approval ? ["needs an approval"] : []),
+        ...(action.closes_ms === undefined ? [] : [`until ${time(action.closes_ms)}`]),
       ];
       const failed = hasConflict(action)
         ? "; left alone when it was last tried: it had been changed since"
@@ -242,7 +244,9 @@ export function outlookWords(action: PlanAction): string {
     case "skip":
       return "needs no undo";
     case "unrecoverable":
-      return "cannot be undone";
+      return action.closes_ms === undefined
+        ? "cannot be undone"
+        : `cannot be undone: its undo closed at ${time(action.closes_ms)}`;
     case "unresolved":
       return "its outcome is unknown; somebody must say what happened first";
     case "unmanifested":
