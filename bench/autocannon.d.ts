@@ -14,6 +14,8 @@ declare module "autocannon" {
       duration?: number;
       /** How many requests in all. */
       amount?: number;
+      /** Milliseconds between samples. */
+      sampleInt?: number;
       requests?: { body: string; setupRequest(request: Request): Request }[];
     }
     interface Result {
