@@ -1,5 +1,6 @@
 /** From a client's own tools to the tools of the pack: what the call is, its arguments, and the files it changes. */
 import { isAbsolute, join, resolve } from "node:path";
+import { cutText } from "../kernel/cut.ts";
 import { type HookClient, type HookEvent, isRecord, textOrNull } from "./clients.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
 import { hexHash } from "./hash.ts";
@@ -67,7 +68,7 @@ export function packCall(client: HookClient, event: HookEvent, guard: Guard, hom
       ...call.args,
       ...(touches.length === 0 ? {} : { touches }),
     },
-    reason: (said ?? `${client}: ${tool}`).slice(0, REASON_CHARS),
+    reason: cutText(said ?? `${client}: ${tool}`, REASON_CHARS),
   };
 }
 

@@ -25,6 +25,13 @@ describe("ledger records", () => {
     scope_seal: "sha256:x",
   } as const;
 
+  it("hold no half of a character, whoever cut a text there", () => {
+    const halves = { ...draft, reason: "why \ud83d", detail: "\ude00 and so on" };
+    const { record, line } = sealRecord(halves, EMPTY_HEAD);
+    expect(JSON.parse(line)).toMatchObject({ reason: "why \ufffd", detail: "\ufffd and so on" });
+    expect(record).toEqual(JSON.parse(line));
+  });
+
   it("are canonical JSON with the hash of everything else", () => {
     verifies(
       "contract.record.hash",

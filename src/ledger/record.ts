@@ -68,6 +68,9 @@ interface SealedRecord {
 
 /** Spelled out member by member, in canonical order: a loop over names costs several times as much. */
 export function sealRecord(draft: RecordDraft, { records: seq, hash: prev }: Head): SealedRecord {
+  // Whoever cut a text within a character: a record with half of one could be verified by no strict reader, for ever.
+  if (draft.detail?.isWellFormed() === false) draft.detail = draft.detail.toWellFormed();
+  if (draft.reason?.isWellFormed() === false) draft.reason = draft.reason.toWellFormed();
   const { actor, after_hash, args_hash, before_hash, detail, effect, event } = draft;
   const { manifest_version, reason, result_hash, run_id, run_seq, scope_seal, step, tenant, tool } = draft;
   let before = `"actor":${JSON.stringify(actor)}`;
