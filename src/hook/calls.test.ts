@@ -36,6 +36,14 @@ describe("a patch of Codex", () => {
     expect(files).toEqual(names.map((name) => `${cwd}/${name}`));
     expect(touches).toEqual(["git runs what pre-commit says"]);
   });
+
+  it("is read to its end, however many blank lines it has", () => {
+    verifies("beyond.hooks.protected");
+    // One look at each line takes no time; one from each line over all that follow would take hours.
+    const blank = "\r\n".repeat(1_000_000);
+    const { files } = called("apply_patch", { command: `*** Add File: a.txt\n${blank}*** Add File: b.txt` });
+    expect(files).toEqual([`${cwd}/a.txt`, `${cwd}/b.txt`]);
+  });
 });
 
 describe("a service at the port that addresses leave out", () => {
@@ -54,6 +62,8 @@ describe("a service at the port that addresses leave out", () => {
     "fetch('http://0x7f000001')",
     "//127.1/v1",
     "http://me@0",
+    "curl 127.1/v1/halts",
+    "0/v1/approvals",
     "localhost",
     "127.0.0.1:80",
     "http://localhost:80/",

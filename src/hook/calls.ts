@@ -180,11 +180,14 @@ function pathsOf(input: Record<string, unknown>): string[] {
   );
 }
 
-/** The files of Codex's patch form, which takes indented headers as well, and ends a line at nothing but its feed. */
+const PATCH_HEADER = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/s;
+
+/**
+ * The files of Codex's patch form, which takes indented headers as well, and ends a line at nothing but its feed. Line by
+ * line: a pattern over the whole would look at a run of blank lines anew from each, past what the client waits.
+ */
 function patchedPaths(patch: string): string[] {
-  return [...patch.matchAll(/^\s*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$/gm)].map(
-    ([, path]) => path!.trim(),
-  );
+  return patch.split("\n").flatMap((line) => PATCH_HEADER.exec(line.trim())?.[1]?.trim() ?? []);
 }
 
 /** With `cwd`, for a tool of which nothing is known: each argument that is one word may be a path. */

@@ -191,6 +191,10 @@ const ADDRESS = /(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?/gi;
 /** Numbers that are an address where one is expected, and are numbers or versions anywhere else: `0`, `0.0`. */
 const SHORT_NUMBER = /^(?:0x[\da-f]+|\d+)(?:\.(?:0x[\da-f]+|\d+)){0,2}$/i;
 
+/** Behind what a host stands behind, or before a path: programs take an address without its scheme. */
+const isPlacedAsHost = (text: string, at: number, length: number): boolean =>
+  /(?:\/\/|@)$/.test(text.slice(Math.max(0, at - 2), at)) || text[at + length] === "/";
+
 /** Whether a text holds the service's address; one on this machine has many names, and numbers have many forms. */
 function addressOf(authority: string): (text: string) => boolean {
   const service = new URL(`http://${authority}`);
@@ -201,7 +205,7 @@ function addressOf(authority: string): (text: string) => boolean {
     // Most texts are long and hold no such port.
     if (!text.includes(service.port)) return false;
     for (const { 0: one, index } of text.matchAll(ADDRESS)) {
-      if (SHORT_NUMBER.test(one) && !/(?:\/\/|@)$/.test(text.slice(Math.max(0, index - 2), index))) continue;
+      if (SHORT_NUMBER.test(one) && !isPlacedAsHost(text, index, one.length)) continue;
       if (URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
     }
     return false;
