@@ -15,6 +15,7 @@ import {
 } from "./clients.ts";
 import { type FileLook, lookAt } from "./files.ts";
 import { createGuard } from "./guard.ts";
+import { judgeInTime } from "./judge-in-time.ts";
 import { type Note, Notes } from "./notes.ts";
 import { askFor, report, Unreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
@@ -49,7 +50,7 @@ export async function handleEvent(
 }
 
 function explain(error: unknown, settings: () => HookSettings): string {
-  const said = error instanceof Error ? error.message : String(error);
+  const said = cutText(error instanceof Error ? error.message : String(error), 1_000);
   return error instanceof Unreachable
     ? `svc: the service cannot be reached (${said}), so the call is refused; start it with svc server${settings().config_option}`
     : `svc: ${said}`;
@@ -61,7 +62,7 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
     protect: settings.protect,
     authority: new URL(settings.server).host,
   });
-  const call = packCall(client, event, guard, settings.home);
+  const call = judgeInTime(() => packCall(client, event, guard, settings.home));
   const run_id = runOf(client, event.session);
   const decided = await askFor(
     settings,
@@ -69,7 +70,7 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
       run_id,
       mode: settings.mode,
       permissions: PERMISSIONS,
-      reason: `${client} in ${event.cwd}`.slice(0, 1_000),
+      reason: cutText(`${client} in ${event.cwd}`, 1_000),
     },
     { tool: call.tool, args: call.args, reason: call.reason },
   );

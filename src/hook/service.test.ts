@@ -7,37 +7,46 @@ import type { HookSettings } from "./settings.ts";
 
 afterEach(() => vi.useRealTimers());
 
-it("gives up an answer that trickles in, before the client gives up the hook", async () => {
-  verifies("beyond.hooks.fails-closed");
-  vi.useFakeTimers({ toFake: ["setTimeout"] });
-  const service = createServer((_request, response) => {
-    response.writeHead(200, { "content-length": 1_000_000 });
-    response.write(" ", () => vi.advanceTimersByTime(7_000));
-    const more = setInterval(() => response.write(" "), 20);
-    response.on("close", () => clearInterval(more));
-  });
-  await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
-  const settings = {
-    server: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+const settingsOf = (port: number) =>
+  ({
+    server: `http://127.0.0.1:${port}`,
     key: "agent",
     mode: "enforce",
     notes: "/nowhere",
     protect: [] as string[],
     home: "/home/ann",
     config_option: "",
-  } as HookSettings;
-  const event = {
-    session_id: "s",
-    cwd: "/src",
-    hook_event_name: "PreToolUse",
-    tool_name: "Bash",
-    tool_input: { command: "ls" },
-  };
-  const { out } = await handleEvent("codex", JSON.stringify(event), () => settings);
+  }) as HookSettings;
+
+const asking = (tool_name: string, tool_input: object): string =>
+  JSON.stringify({ session_id: "s", cwd: "/src", hook_event_name: "PreToolUse", tool_name, tool_input });
+
+it("gives up an answer that trickles in, before the client gives up the hook", async () => {
+  verifies("beyond.hooks.fails-closed");
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  const service = createServer((_request, response) => {
+    response.writeHead(200, { "content-length": 1_000_000 });
+    response.write(" ", () => vi.advanceTimersByTime(6_000));
+    const more = setInterval(() => response.write(" "), 20);
+    response.on("close", () => clearInterval(more));
+  });
+  await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
+  const settings = settingsOf((service.address() as AddressInfo).port);
+  const { out } = await handleEvent("codex", asking("Bash", { command: "ls" }), () => settings);
   expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
     permissionDecision: "deny",
-    permissionDecisionReason: expect.stringContaining("cannot be reached (no answer within 7 s)"),
+    permissionDecisionReason: expect.stringContaining("cannot be reached (no answer within 6 s)"),
   });
   service.closeAllConnections();
   service.close();
+});
+
+it("refuses a call that was made up to be judged for longer than the client waits", async () => {
+  verifies("beyond.hooks.fails-closed");
+  const made_up = asking("mcp__db__query", { text: "0/".repeat(400_000) });
+  const { out } = await handleEvent("codex", made_up, () => settingsOf(1));
+  expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
+    permissionDecision: "deny",
+    permissionDecisionReason: "svc: the call could not be judged within 4 s, so it is refused",
+  });
 });

@@ -20,8 +20,8 @@ interface Reply {
   body: unknown;
 }
 
-/** For one request; the four that a call may take together stay below the time after which clients go on without the hook. */
-const PATIENCE_MS = 7_000;
+/** For one request; the four that a call may take, and judging it, stay below the time after which clients go on without the hook. */
+const PATIENCE_MS = 6_000;
 
 export class Unreachable extends Error {}
 
