@@ -82,9 +82,9 @@ export class GroupCommit {
   }
 
   private async drain(): Promise<void> {
-    // Everything that is read in this turn of the event loop joins the first batch; nothing is waited for.
-    await new Promise(setImmediate);
     while (this.queue.length > 0) {
+      // Everything that is read in this turn of the event loop joins the batch; nothing is waited for.
+      await new Promise(setImmediate);
       const earlier = this.finishing;
       const batch = this.nextBatch();
       if (batch.length === 0) continue;
