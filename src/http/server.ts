@@ -13,6 +13,7 @@ import { chatRoutes } from "./chat.ts";
 import { ambiguity } from "./headers.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
+import { Message } from "./message.ts";
 import type { HttpParts } from "./parts.ts";
 import { refusalOf } from "./refusal.ts";
 import { answerStraight } from "./straight.ts";
@@ -43,7 +44,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     requestTimeout: 30_000,
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
-    http: { headersTimeout: LIMITS.header_timeout_ms, connectionsCheckingInterval: 2_000 } as Record<
+    http: { IncomingMessage: Message, headersTimeout: LIMITS.header_timeout_ms, connectionsCheckingInterval: 2_000 } as Record<
       string,
       unknown
     >,

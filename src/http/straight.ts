@@ -17,6 +17,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { HttpCaller } from "./caller.ts";
 import { ambiguity } from "./headers.ts";
+import { bodyOf } from "./message.ts";
 import { routeOf } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
 import { refusalOf } from "./refusal.ts";
@@ -102,7 +103,7 @@ class Exchange {
     try {
       const admitted = this.admit();
       if (admitted !== undefined) await admitted;
-      const body = await bytesOf(this.request);
+      const body = await bodyOf(this.request);
       // A client that left in the middle of its request is told nothing.
       if (body === undefined) return;
       const value = this.read(body);
@@ -171,21 +172,4 @@ class Exchange {
       request_id: this.request_id,
     });
   }
-}
-
-/** Undefined where the client left before it had sent all. */
-function bytesOf(request: IncomingMessage): Promise<Uint8Array | undefined> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let is_whole = false;
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      is_whole = true;
-      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
-    });
-    request.on("close", () => {
-      // Resolving what is resolved is reported to the process: that costs more than reading the body.
-      if (!is_whole) resolve(undefined);
-    });
-  });
 }

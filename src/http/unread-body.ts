@@ -9,7 +9,7 @@ import { LIMITS } from "../kernel/limits.ts";
 export function discardUnread(request: IncomingMessage): Promise<void> | undefined {
   const { headers } = request;
   const has_body = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-  if (!has_body || request.readableEnded || request.destroyed) return undefined;
+  if (!has_body || request.complete || request.readableEnded || request.destroyed) return undefined;
   return new Promise((resolve) => {
     let left = LIMITS.discard_bytes;
     const enough = setTimeout(stop, LIMITS.discard_ms);

@@ -1,0 +1,52 @@
+/**
+ * Bodies as a whole. Whoever asks our own server's request for its body, before anything of it has come, is handed it by the
+ * parser: the events, buffers and turns of a stream, which a request is otherwise, cost a tenth of an intent.
+ */
+import { IncomingMessage } from "node:http";
+
+/** Undefined where the client left before it had sent all. */
+type Body = Uint8Array | undefined;
+type Take = (body: Body) => void;
+
+export function bodyOf(request: IncomingMessage): Promise<Body> {
+  return new Promise((resolve) => {
+    if (request.destroyed) resolve(undefined);
+    else if (!(request instanceof Message && request.handTo(resolve))) gather(request, resolve);
+  });
+}
+
+export class Message extends IncomingMessage {
+  private take: Take | undefined;
+  private readonly chunks: Buffer[] = [];
+
+  /** False where some of it has come already: that is in the stream, and the rest will follow it there. */
+  handTo(take: Take): boolean {
+    if (this.readableLength > 0 || this.complete) return false;
+    this.take = take;
+    return true;
+  }
+
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    const { take, chunks } = this;
+    if (take === undefined) return super.push(chunk, encoding);
+    if (chunk === null) take(joined(chunks));
+    else chunks.push(chunk);
+    return true;
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    super._destroy(error, done);
+    if (!this.complete) this.take?.(undefined);
+  }
+}
+
+function gather(request: IncomingMessage, take: Take): void {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => take(joined(chunks)));
+  request.on("close", () => take(undefined));
+}
+
+function joined(chunks: Buffer[]): Uint8Array {
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
