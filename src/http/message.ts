@@ -16,27 +16,27 @@ export function bodyOf(request: IncomingMessage): Promise<Body> {
 }
 
 export class Message extends IncomingMessage {
-  private take: Take | undefined;
+  private taker: Take | undefined;
   private readonly chunks: Buffer[] = [];
 
   /** False where some of it has come already: that is in the stream, and the rest will follow it there. */
   handTo(take: Take): boolean {
     if (this.readableLength > 0 || this.complete) return false;
-    this.take = take;
+    this.taker = take;
     return true;
   }
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-    const { take, chunks } = this;
-    if (take === undefined) return super.push(chunk, encoding);
-    if (chunk === null) take(joined(chunks));
+    const { taker, chunks } = this;
+    if (taker === undefined) return super.push(chunk, encoding);
+    if (chunk === null) taker(joined(chunks));
     else chunks.push(chunk);
     return true;
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     super._destroy(error, done);
-    if (!this.complete) this.take?.(undefined);
+    if (!this.complete) this.taker?.(undefined);
   }
 }
 
