@@ -11,9 +11,9 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { chatRoutes } from "./chat.ts";
 import { ambiguity } from "./headers.ts";
+import { Message } from "./message.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
-import { Message } from "./message.ts";
 import type { HttpParts } from "./parts.ts";
 import { refusalOf } from "./refusal.ts";
 import { answerStraight } from "./straight.ts";
@@ -44,10 +44,11 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     requestTimeout: 30_000,
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
-    http: { IncomingMessage: Message, headersTimeout: LIMITS.header_timeout_ms, connectionsCheckingInterval: 2_000 } as Record<
-      string,
-      unknown
-    >,
+    http: {
+      IncomingMessage: Message,
+      headersTimeout: LIMITS.header_timeout_ms,
+      connectionsCheckingInterval: 2_000,
+    } as Record<string, unknown>,
     clientErrorHandler: refuseUnreadable,
     frameworkErrors: (error, _request, reply) => sendError(app, error, reply as FastifyReply),
   });

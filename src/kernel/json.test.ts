@@ -85,6 +85,13 @@ describe("canonical", () => {
       '{"\\r":2,"1":3,"a":100000000000000000000,"ö":5,"€":1,"😀":4}',
     );
   });
+
+  it("sorts the members of an object however many there are", () => {
+    for (const count of [2, 16, 17, 100]) {
+      const object = Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${(i * 37) % 101}`, i]));
+      expect(canonical(object)).toBe(canonicalize(object));
+    }
+  });
 });
 
 describe("assertJson", () => {

@@ -2,6 +2,7 @@
  * A ledger record and its bytes. The line is RFC 8785 canonical JSON; the hash covers the same bytes
  * without the `hash` member. Both come out of one pass, because every call pays for it.
  */
+import { quoted } from "../kernel/canonical.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import type { LedgerEvent } from "./events.ts";
 
@@ -73,24 +74,24 @@ export function sealRecord(draft: RecordDraft, { records: seq, hash: prev }: Hea
   if (draft.reason?.isWellFormed() === false) draft.reason = draft.reason.toWellFormed();
   const { actor, after_hash, args_hash, before_hash, detail, effect, event } = draft;
   const { manifest_version, reason, result_hash, run_id, run_seq, scope_seal, step, tenant, tool } = draft;
-  let before = `"actor":${JSON.stringify(actor)}`;
-  if (after_hash !== undefined) before += `,"after_hash":${JSON.stringify(after_hash)}`;
-  if (args_hash !== undefined) before += `,"args_hash":${JSON.stringify(args_hash)}`;
-  if (before_hash !== undefined) before += `,"before_hash":${JSON.stringify(before_hash)}`;
-  if (detail !== undefined) before += `,"detail":${JSON.stringify(detail)}`;
-  if (effect !== undefined) before += `,"effect":${JSON.stringify(effect)}`;
+  let before = `"actor":${quoted(actor)}`;
+  if (after_hash !== undefined) before += `,"after_hash":${quoted(after_hash)}`;
+  if (args_hash !== undefined) before += `,"args_hash":${quoted(args_hash)}`;
+  if (before_hash !== undefined) before += `,"before_hash":${quoted(before_hash)}`;
+  if (detail !== undefined) before += `,"detail":${quoted(detail)}`;
+  if (effect !== undefined) before += `,"effect":${quoted(effect)}`;
   before += `,"event":"${event}"`;
-  let after = manifest_version === undefined ? "" : `,"manifest_version":${JSON.stringify(manifest_version)}`;
+  let after = manifest_version === undefined ? "" : `,"manifest_version":${quoted(manifest_version)}`;
   after += `,"prev":"${prev}"`;
-  if (reason !== undefined) after += `,"reason":${JSON.stringify(reason)}`;
-  if (result_hash !== undefined) after += `,"result_hash":${JSON.stringify(result_hash)}`;
-  if (run_id !== undefined) after += `,"run_id":${JSON.stringify(run_id)}`;
+  if (reason !== undefined) after += `,"reason":${quoted(reason)}`;
+  if (result_hash !== undefined) after += `,"result_hash":${quoted(result_hash)}`;
+  if (run_id !== undefined) after += `,"run_id":${quoted(run_id)}`;
   if (run_seq !== undefined) after += `,"run_seq":${run_seq}`;
-  if (scope_seal !== undefined) after += `,"scope_seal":${JSON.stringify(scope_seal)}`;
+  if (scope_seal !== undefined) after += `,"scope_seal":${quoted(scope_seal)}`;
   after += `,"seq":${seq}`;
   if (step !== undefined) after += `,"step":${step}`;
-  if (tenant !== undefined) after += `,"tenant":${JSON.stringify(tenant)}`;
-  if (tool !== undefined) after += `,"tool":${JSON.stringify(tool)}`;
+  if (tenant !== undefined) after += `,"tenant":${quoted(tenant)}`;
+  if (tool !== undefined) after += `,"tool":${quoted(tool)}`;
   after += `,"ts_ms":${draft.ts_ms}`;
   const hash = sha256Hex(`{${before}${after}}`);
   // The draft becomes the record: it was made for this alone.

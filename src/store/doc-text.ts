@@ -3,6 +3,7 @@
  * JSON.stringify takes: what does not change of a run is spelled once. What later calls change comes last, so that such
  * a change is a new end of the text. Whatever is unusual about one is left to JSON.stringify, and both say the same.
  */
+import { quoted } from "../kernel/canonical.ts";
 import type { RunDoc, RunToolDoc, SealedScope, StepDoc } from "../model/run.ts";
 import type { TableName, Tables } from "../port/tables.ts";
 
@@ -30,13 +31,6 @@ export function changedText(table: TableName, before: AnyDoc, after: AnyDoc): st
 export function withChange(before: string, members: string): string | undefined {
   const from = before.lastIndexOf(`,${members.slice(1, members.indexOf(":") + 1)}`);
   return from < 0 ? undefined : `${before.slice(0, from + 1)}${members.slice(1)}`;
-}
-
-/** Printable ASCII that JSON spells as it is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-export function quoted(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 const orNull = (text: string | null): string => (text === null ? "null" : quoted(text));

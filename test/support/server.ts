@@ -92,7 +92,7 @@ export async function testServer(options: TestServerOptions = {}): Promise<TestS
   const http = createHttpServer({
     app,
     metrics: app.metrics,
-    authenticate: (header) => app.auth.authenticate(header),
+    authenticate: (header) => app.auth.keyHolder(header) ?? app.auth.authenticate(header),
     named: (name) => app.auth.named(name),
     ...(options.router_only === true ? { router_only: true } : {}),
   });

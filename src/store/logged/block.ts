@@ -6,11 +6,12 @@
  * told before is told by what became of its last members, where nothing else of it changed.
  */
 import { crc32 } from "node:zlib";
+import { quoted } from "../../kernel/canonical.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { Head } from "../../ledger/record.ts";
 import { INDEX, type IndexEntry, type TableName, type Tables } from "../../port/tables.ts";
 import type { CommittedUnit, DocChange } from "../batch.ts";
-import { changedText, docText, quoted, withChange } from "../doc-text.ts";
+import { changedText, docText, withChange } from "../doc-text.ts";
 
 export type AnyDoc = Tables[TableName];
 
