@@ -11,7 +11,6 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { chatRoutes } from "./chat.ts";
 import { ambiguity } from "./headers.ts";
-import { Message } from "./message.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
@@ -19,6 +18,7 @@ import { refusalOf } from "./refusal.ts";
 import { answerStraight } from "./straight.ts";
 import { discardUnread } from "./unread-body.ts";
 import { refuseUnreadable } from "./unreadable.ts";
+import { WholeBodyRequest } from "./whole-body.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -45,7 +45,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
     http: {
-      IncomingMessage: Message,
+      IncomingMessage: WholeBodyRequest,
       headersTimeout: LIMITS.header_timeout_ms,
       connectionsCheckingInterval: 2_000,
     } as Record<string, unknown>,

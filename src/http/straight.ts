@@ -17,11 +17,11 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { HttpCaller } from "./caller.ts";
 import { ambiguity } from "./headers.ts";
-import { bodyOf } from "./message.ts";
 import { routeOf } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
 import { refusalOf } from "./refusal.ts";
 import { discardUnread } from "./unread-body.ts";
+import { wholeBody } from "./whole-body.ts";
 
 interface Straight extends HttpParts {
   nextRequestId(): string;
@@ -103,7 +103,7 @@ class Exchange {
     try {
       const admitted = this.admit();
       if (admitted !== undefined) await admitted;
-      const body = await bodyOf(this.request);
+      const body = await wholeBody(this.request);
       // A client that left in the middle of its request is told nothing.
       if (body === undefined) return;
       const value = this.read(body);

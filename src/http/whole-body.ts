@@ -8,14 +8,14 @@ import { IncomingMessage } from "node:http";
 type Body = Uint8Array | undefined;
 type Take = (body: Body) => void;
 
-export function bodyOf(request: IncomingMessage): Promise<Body> {
+export function wholeBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve) => {
     if (request.destroyed) resolve(undefined);
-    else if (!(request instanceof Message && request.handTo(resolve))) gather(request, resolve);
+    else if (!(request instanceof WholeBodyRequest && request.handTo(resolve))) gather(request, resolve);
   });
 }
 
-export class Message extends IncomingMessage {
+export class WholeBodyRequest extends IncomingMessage {
   private taker: Take | undefined;
   private readonly chunks: Buffer[] = [];
 

@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { bodyOf, Message } from "./message.ts";
+import { WholeBodyRequest, wholeBody } from "./whole-body.ts";
 
 const open: { server: Server; socket: Socket }[] = [];
 afterEach(() => {
@@ -14,7 +14,7 @@ afterEach(() => {
 
 /** A connection to a server that answers by `listener`, and all that came back over it. */
 async function connected(listener: RequestListener): Promise<{ socket: Socket; heard: () => string }> {
-  const server = createServer({ IncomingMessage: Message }, listener);
+  const server = createServer({ IncomingMessage: WholeBodyRequest }, listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const socket = connect((server.address() as { port: number }).port, "127.0.0.1");
   open.push({ server, socket });
@@ -24,7 +24,7 @@ async function connected(listener: RequestListener): Promise<{ socket: Socket; h
 }
 
 const echo =
-  (ask: (request: Parameters<RequestListener>[0]) => ReturnType<typeof bodyOf>): RequestListener =>
+  (ask: (request: Parameters<RequestListener>[0]) => ReturnType<typeof wholeBody>): RequestListener =>
   async (request, response) =>
     response.end(`[${Buffer.from((await ask(request)) ?? "left").toString()}]`);
 
@@ -33,7 +33,7 @@ const post = (body: string, length = body.length) =>
 
 describe("a body that is asked for as a whole", () => {
   it("is handed over, and so is the next one on the same connection", async () => {
-    const { socket, heard } = await connected(echo(bodyOf));
+    const { socket, heard } = await connected(echo(wholeBody));
     socket.write(post("first"));
     await expect.poll(heard).toContain("[first]");
     socket.write(post("second"));
@@ -41,13 +41,13 @@ describe("a body that is asked for as a whole", () => {
   });
 
   it("is handed over of requests that were sent at once, in their order", async () => {
-    const { socket, heard } = await connected(echo(bodyOf));
+    const { socket, heard } = await connected(echo(wholeBody));
     socket.write(post("one") + post("two") + post("three"));
     await expect.poll(() => heard().match(/\[\w+\]/g)).toEqual(["[one]", "[two]", "[three]"]);
   });
 
   it("is put together of pieces, and of none", async () => {
-    const { socket, heard } = await connected(echo(bodyOf));
+    const { socket, heard } = await connected(echo(wholeBody));
     socket.write(post("ab", 6));
     await new Promise((resolve) => setTimeout(resolve, 20));
     socket.write("cd");
@@ -61,7 +61,7 @@ describe("a body that is asked for as a whole", () => {
   it("is there for whoever asks when some or all of it has come", async () => {
     const late = echo(async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 20));
-      return bodyOf(request);
+      return wholeBody(request);
     });
     const { socket, heard } = await connected(late);
     socket.write(post("all of it"));
@@ -76,7 +76,7 @@ describe("a body that is asked for as a whole", () => {
       const got: unknown[] = [];
       const { socket } = await connected(async (request) => {
         if (wait) await new Promise((resolve) => request.once("close", resolve));
-        got.push(await bodyOf(request));
+        got.push(await wholeBody(request));
       });
       socket.write(post("ab", 6), () => setTimeout(() => socket.destroy(), 20));
       await expect.poll(() => got).toEqual([undefined]);
