@@ -18,7 +18,7 @@ function slowStore(deadline_ms?: number, written: Promise<void> = Promise.resolv
     batches.push({ size: batch.length, resolve, reject });
     return { durable: promise };
   };
-  const commits = new GroupCommit(commit, deadline_ms);
+  const commits = new GroupCommit(commit, { deadline_ms });
   const answered: string[] = [];
   const submit = (name: string) =>
     commits.submit({ run: () => name }).then(
@@ -53,6 +53,34 @@ describe("group commit", () => {
     await Promise.all(all);
     expect(answered).toEqual(["a", "b", "c"]);
   });
+
+  it.each([
+    { gathers: true, expected: [1, 2] },
+    { gathers: false, expected: [1, 1, 1] },
+  ])(
+    "takes in what the turn of the event loop reads, if it gathers: $gathers",
+    async ({ gathers, expected }) => {
+      const sizes: number[] = [];
+      const more: Promise<unknown>[] = [];
+      const submit = () => more.push(commits.submit({ run: () => null }));
+      const commits: GroupCommit = new GroupCommit(
+        async (batch) => {
+          sizes.push(batch.length);
+          for (const pending of batch) pending.outcome = { ok: true, value: null, wrote: true };
+          if (sizes.length === 1) {
+            submit();
+            setImmediate(submit);
+          }
+          return undefined;
+        },
+        { gathers },
+      );
+      submit();
+      await vi.waitFor(() => expect(more).toHaveLength(3));
+      await Promise.all(more);
+      expect(sizes).toEqual(expected);
+    },
+  );
 
   it("writes one batch while another is synced, and no more", async () => {
     const { batches, submit, answered } = slowStore();
@@ -161,13 +189,16 @@ describe("the shares of a batch", () => {
     const held = new Promise<void>((resolve) => {
       let_go = resolve;
     });
-    const commits = new GroupCommit(async (batch) => {
-      if (batches.length === 0) await held;
-      batches.push(batch.map(({ unit }) => unit.share ?? ""));
-      for (const pending of batch)
-        pending.outcome = { ok: true, value: pending.unit.run(null!), wrote: true };
-      return undefined;
-    }, deadline_ms);
+    const commits = new GroupCommit(
+      async (batch) => {
+        if (batches.length === 0) await held;
+        batches.push(batch.map(({ unit }) => unit.share ?? ""));
+        for (const pending of batch)
+          pending.outcome = { ok: true, value: pending.unit.run(null!), wrote: true };
+        return undefined;
+      },
+      { deadline_ms },
+    );
     const answers: Promise<{ share: string; n: number } | Error>[] = [];
     const submit = (share: string, n: number) =>
       answers.push(commits.submit({ share, run: () => ({ share, n }) }).catch((error: Error) => error));

@@ -38,6 +38,15 @@ interface Waiting extends Pending {
   reject(error: unknown): void;
 }
 
+interface GroupCommitOptions {
+  deadline_ms?: number | undefined;
+  /**
+   * Every batch takes in what the turn of the event loop has read, not the first alone. It pays where this thread's time
+   * is what a batch costs; where that is a database's, it only keeps the database waiting.
+   */
+  gathers?: boolean;
+}
+
 export class GroupCommit {
   private readonly queue = new FairQueue<Waiting>();
   private running: Promise<void> | undefined;
@@ -48,10 +57,12 @@ export class GroupCommit {
   private closed = false;
   private readonly commit: CommitBatch;
   private readonly deadline_ms: number;
+  private readonly gathers: boolean;
 
-  constructor(commit: CommitBatch, deadline_ms: number = LIMITS.store_deadline_ms) {
+  constructor(commit: CommitBatch, { deadline_ms, gathers }: GroupCommitOptions = {}) {
     this.commit = commit;
-    this.deadline_ms = deadline_ms;
+    this.deadline_ms = deadline_ms ?? LIMITS.store_deadline_ms;
+    this.gathers = gathers === true;
   }
 
   submit<T>(unit: Unit<T>): Promise<T> {
@@ -82,9 +93,9 @@ export class GroupCommit {
   }
 
   private async drain(): Promise<void> {
+    // Everything that is read in this turn of the event loop joins the batch; nothing is waited for.
+    await new Promise(setImmediate);
     while (this.queue.length > 0) {
-      // Everything that is read in this turn of the event loop joins the batch; nothing is waited for.
-      await new Promise(setImmediate);
       const earlier = this.finishing;
       const batch = this.nextBatch();
       if (batch.length === 0) continue;
@@ -92,6 +103,7 @@ export class GroupCommit {
       this.finishing = finished;
       // One batch is synced while one is written; more would only make them smaller.
       await earlier;
+      if (this.gathers) await new Promise(setImmediate);
     }
     this.running = undefined;
   }

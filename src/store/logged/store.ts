@@ -102,7 +102,9 @@ export class LoggedStore implements Store {
       bounds,
       warn,
     });
-    this.commits = new GroupCommit((batch, until, leave) => this.commit(batch, until, leave));
+    this.commits = new GroupCommit((batch, until, leave) => this.commit(batch, until, leave), {
+      gathers: true,
+    });
   }
 
   static async open(parts: LoggedStoreParts): Promise<LoggedStore> {
