@@ -133,13 +133,12 @@ describe("a batch that was decided before it took the head", () => {
     verifies("beyond.beside.decided-ahead");
     await beside();
     let decided = 0;
-    const [before] = await between<number>(async () => {
-      const writing = a.store.transact({ run: (tx) => void tx.append(draft({ reason: `${decided++}` })) });
-      await queued(1);
-      const known = decided;
-      await writing;
-      return known;
-    });
+    await hold();
+    const writing = a.store.transact({ run: (tx) => void tx.append(draft({ reason: `${decided++}` })) });
+    await queued(1);
+    const before = decided;
+    await letGo();
+    await writing;
     expect([before, decided]).toEqual([1, 1]);
   });
 
