@@ -44,7 +44,10 @@ function gather(request: IncomingMessage, take: Take): void {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => take(joined(chunks)));
-  request.on("close", () => take(undefined));
+  request.on("close", () => {
+    // Node reports a promise that is resolved again to the process, which takes longer than all of this.
+    if (!request.readableEnded) take(undefined);
+  });
 }
 
 function joined(chunks: Buffer[]): Uint8Array {

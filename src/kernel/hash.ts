@@ -28,7 +28,7 @@ const SHORT = 1_024;
 const inner = Buffer.alloc(BLOCK + 3 * SHORT);
 const outer = Buffer.alloc(BLOCK + 32);
 
-/** RFC 2104 in two one-shot hashes, for a key that fits into a block. Nothing of it is left in place of the key. */
+/** RFC 2104 in two one-shot hashes, for a key that fits into a block. Both buffers are wiped: they held the key and the text. */
 function hmacOfShort(key: string, data: string): string {
   inner.fill(0, 0, BLOCK);
   inner.write(key, 0, BLOCK, "utf8");
