@@ -1,11 +1,9 @@
 /** Starts real second processes and asks them to do things to the store. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { compiled } from "../support/compiled.ts";
 import type { PlaceSettings } from "./place.ts";
 import type { Ack, WorkerOps } from "./worker.ts";
-
-const SCRIPT = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
 interface Message {
   up?: true;
@@ -34,8 +32,8 @@ export class StoreProcess {
   /** Starts the processes side by side and opens the store in each, also side by side. */
   static async start(count: number, settings: PlaceSettings): Promise<StoreProcess[]> {
     const started = Array.from({ length: count }, async () => {
-      const child = fork(SCRIPT, {
-        execArgv: ["--import", "tsx"],
+      const child = fork(compiled("test/contract/worker.ts"), {
+        execArgv: [],
         stdio: ["ignore", "ignore", "inherit", "ipc"],
       });
       await once(child, "message");

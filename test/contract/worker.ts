@@ -1,7 +1,4 @@
-/**
- * A second process on the same data, driven over IPC by worker-client.ts. Started with
- * `node --import tsx worker.ts`.
- */
+/** A second process on the same data, driven over IPC by worker-client.ts. */
 import type { Store } from "../../src/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { PlaceSettings } from "./place.ts";

@@ -14,6 +14,7 @@ import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
 import { WitnessState } from "../../src/evidence/witness/state.ts";
 import type { Witness } from "../../src/evidence/witness/witness.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
+import { compiled } from "../support/compiled.ts";
 import { seeded } from "../support/env.ts";
 import { ROOT } from "../support/files.ts";
 import { LoopDisk } from "../support/loop-disk.ts";
@@ -125,8 +126,8 @@ async function killed(
   after: number,
   tell: (line: string) => void,
 ): Promise<void> {
-  const worker = join(ROOT, "test/evidence/support/witness-worker.ts");
-  const child = spawn(process.execPath, ["--import", "tsx", worker, folder, keyFile, String(LOGS)], {
+  const worker = compiled("test/evidence/support/witness-worker.ts");
+  const child = spawn(process.execPath, [worker, folder, keyFile, String(LOGS)], {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -4,7 +4,6 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { compensationKey } from "../../src/engine/keys.ts";
@@ -16,6 +15,7 @@ import type { Store } from "../../src/port/store.ts";
 import { runCommand } from "../../src/process/run-command.ts";
 import type { RollbackReport } from "../../src/rollback/report.ts";
 import { openStore } from "../../src/store/open.ts";
+import { compiled } from "../support/compiled.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { tempDir } from "../support/tmp.ts";
 import { countTrials } from "../support/trials.ts";
@@ -23,7 +23,7 @@ import { verifies } from "../support/verifies.ts";
 import { TOOLS } from "./rollback-fixture.ts";
 import type { ChildOrders } from "./rollback-kill-child.ts";
 
-const CHILD = fileURLToPath(new URL("./rollback-kill-child.ts", import.meta.url));
+const CHILD = compiled("test/sim/rollback-kill-child.ts");
 const STEPS = ["db.create", "crm.add", "pay.charge"];
 const BOT = principal("bot");
 
@@ -40,7 +40,7 @@ async function seed(store: Store, run_id: string): Promise<void> {
 }
 
 async function child(orders: ChildOrders) {
-  const argv = [process.execPath, "--import", "tsx", CHILD];
+  const argv = [process.execPath, CHILD];
   const result = await runCommand(argv, {
     input: JSON.stringify(orders),
     timeout_ms: 500_000,

@@ -1,16 +1,17 @@
 /** Starts a process that writes to a store until it is stopped, and knows what was acknowledged to it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { compiled } from "./compiled.ts";
 import { until } from "./until.ts";
 
-const SCRIPT = new URL("./store-hammer.ts", import.meta.url).pathname;
+const SCRIPT = compiled("test/support/store-hammer.ts");
 
 export class Hammer {
   readonly acked: string[] = [];
   private readonly child: ChildProcess;
 
   constructor(kind: string, folder: string, label: string) {
-    this.child = spawn(process.execPath, ["--import", "tsx", SCRIPT, kind, folder, label], {
+    this.child = spawn(process.execPath, [SCRIPT, kind, folder, label], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     let rest = "";

@@ -95,7 +95,7 @@ const ALL_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
 export async function inaccessible(page: Page, rules = ALL_RULES): Promise<string[]> {
   await page.evaluate(AXE);
   const violations = (await page.evaluate(
-    `axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then((found) => found.violations.flatMap((one) => one.nodes.map((node) => one.id + ": " + node.html.slice(0, 160) + " " + (node.any[0] ? node.any[0].message : ""))))`,
+    `axe.run(document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ["violations"] }).then((found) => found.violations.flatMap((one) => one.nodes.map((node) => one.id + ": " + node.html.slice(0, 160) + " " + (node.any[0] ? node.any[0].message : ""))))`,
   )) as string[];
   return violations;
 }
