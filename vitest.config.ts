@@ -6,7 +6,8 @@ import { askBroker } from "./test/support/broker.ts";
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
   "src/{kernel,model,ledger,engine,evidence,egress,notify,telemetry,capture,alerts,auth,rollback,retention}/**/*.test.ts",
-  "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters}/**/*.test.ts",
+  "src/{app,config,console,gateway,hook,http}/**/*.test.ts",
+  "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters,cli}/**/*.test.ts",
 ];
 
 /** The longest of each project are begun first: one of them at the end would keep a single core busy. */
@@ -50,8 +51,8 @@ const common = {
 export default defineConfig({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
-    // Tests wait for processes, timers and pages a quarter of their time: three keep two cores busy.
-    maxWorkers: 3,
+    // Tests wait for processes, timers and pages a third of their time: four keep two cores busy.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
