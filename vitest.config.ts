@@ -6,8 +6,8 @@ import { askBroker } from "./test/support/broker.ts";
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
   "src/{kernel,model,ledger,engine,evidence,egress,notify,telemetry,capture,alerts,auth,rollback,retention}/**/*.test.ts",
-  "src/{app,config,console,gateway,hook,http}/**/*.test.ts",
-  "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters,cli}/**/*.test.ts",
+  "src/{app,config,console,gateway,hook,http,store}/**/*.test.ts",
+  "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters,cli,contract,sim}/**/*.test.ts",
 ];
 
 /** The longest of each project are begun first: one of them at the end would keep a single core busy. */

@@ -435,6 +435,11 @@ describe("a foreign write", () => {
     const page = (await operator.get(`/console/runs/${run}`)).text;
     for (const shown of ["was-text", "is-text", "would be", "1 step was changed since"])
       expect(page).toContain(shown);
+    // What a press of the button does not undo is not counted by what asks for it.
+    expect(page).toContain("Look at this run once more, and undo what is then as its calls left it.");
+    await put(run, "l", "new");
+    const with_more = (await operator.get(`/console/runs/${run}`)).text;
+    expect(with_more).toContain("Undo 1 step of this run now, newest first.");
     expect(page).toMatch(/line removed">[^\n]*is-text/);
     expect(page).toMatch(/line added">[^\n]*was-text/);
     expect((await (await loggedIn(s.url, "auditor")).get(`/console/runs/${run}`)).text).not.toContain(

@@ -153,19 +153,30 @@ function overwriteForm(ctx: Ctx, run_id: string, { step, current_hash }: Compens
   );
 }
 
+/** What a rollback undoes as things stand; what was changed since is left alone. */
+function undoneBy({ actions }: RollbackPlan): CompensateAction[] {
+  return actions.filter(
+    (action): action is CompensateAction => action.kind === "compensate" && !hasConflict(action),
+  );
+}
+
 function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
-  const undoable = plan.actions.filter(({ kind }) => kind === "compensate");
-  if (undoable.length === 0 || !ctx.may(startRollback)) return nothing;
+  const isUndoable = plan.actions.some(({ kind }) => kind === "compensate");
+  if (!isUndoable || !ctx.may(startRollback)) return nothing;
   if (ctx.app.jobTools === null) {
     return html`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot undo by itself. From a shell:</p>${command(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
   }
-  const asking = undoable.filter((action) => action.kind === "compensate" && action.needs_approval).length;
+  const undone = undoneBy(plan);
+  const asking = undone.filter(({ needs_approval }) => needs_approval).length;
   return form(
     ctx,
     {
       action: `/console/runs/${encodeURIComponent(run_id)}/rollback`,
       class: "form rollback-form",
-      confirm: `Undo ${plural(undoable.length, "step")} of this run now, newest first.`,
+      confirm:
+        undone.length === 0
+          ? "Look at this run once more, and undo what is then as its calls left it."
+          : `Undo ${plural(undone.length, "step")} of this run now, newest first.`,
       verb: "Roll back",
       about: whatHappens(plan),
     },
@@ -184,10 +195,11 @@ function startForm(ctx: Ctx, run_id: string, plan: RollbackPlan): Html {
 }
 
 /** What a press of the button does, what it leaves waiting, and what it cannot do. */
-function whatHappens({ actions }: RollbackPlan): Html {
-  const undone = actions.filter((action) => action.kind === "compensate" && !hasConflict(action));
-  const waits = undone.filter((action) => action.kind === "compensate" && action.needs_approval);
-  const now = undone.filter((action) => !waits.includes(action));
+function whatHappens(plan: RollbackPlan): Html {
+  const { actions } = plan;
+  const undone = undoneBy(plan);
+  const waits = undone.filter(({ needs_approval }) => needs_approval);
+  const now = undone.filter(({ needs_approval }) => !needs_approval);
   const of = (kind: PlanAction["kind"]) => actions.filter((action) => action.kind === kind);
   const rows: readonly (readonly [string, readonly PlanAction[]])[] = [
     ["Undone now, newest first", now],
@@ -197,7 +209,7 @@ function whatHappens({ actions }: RollbackPlan): Html {
     ["Stays unknown until somebody says how it ended", of("unresolved")],
     ["Cannot be undone", [...of("unrecoverable"), ...of("unmanifested")]],
   ];
-  const stays = undone.flatMap((action) => (action.kind === "compensate" ? action.residue : []));
+  const stays = undone.flatMap(({ residue }) => residue);
   return bullets([
     ...rows.flatMap(([label, list]) => (list.length === 0 ? [] : [html`<b>${label}:</b> ${steps(list)}.`])),
     ...(stays.length === 0 ? [] : [html`<b>Stays even so:</b> ${[...new Set(stays)].join("; ")}.`]),
