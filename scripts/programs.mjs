@@ -36,6 +36,9 @@ const PROGRAMS = {
   openssl: { what: "openssl", names: ["openssl"], proof: ["version"], brew: "openssl" },
   curl: { what: "curl", names: ["curl"], proof: ["--version"], brew: "curl" },
   git: { what: "git", names: ["git"], proof: ["--version"], brew: "git" },
+  zsh: { what: "zsh", names: ["zsh"], proof: ["--version"], brew: "zsh" },
+  fish: { what: "fish", names: ["fish"], proof: ["--version"], brew: "fish" },
+  systemd: { what: "systemd-analyze", names: ["systemd-analyze"], proof: ["--version"] },
 };
 
 /** The path of one that works, or undefined. The one that the variable names wins, and must be right. */
@@ -75,7 +78,7 @@ function howToGet(name) {
   return `This test needs ${what} and found none. Run: ${command}${or}`;
 }
 
-/** Packages have the names of their programs. Whether it worked is seen by looking for the program again. */
+/** Packages have the names used here. Whether it worked is seen by looking for the program again. */
 async function install(aptGet, name) {
   console.error(`svc: installing ${name} for the tests that need it`);
   // The index of an image is usually stale and names packages that are gone. A source that cannot be reached

@@ -11,6 +11,7 @@ import { loadSettings } from "../src/config/load.ts";
 import { settingRows } from "../src/config/settings.ts";
 import { filesUnder, ROOT } from "./support/files.ts";
 import { speak } from "./support/io.ts";
+import { program } from "./support/programs.ts";
 import { tempDir } from "./support/tmp.ts";
 import { verifies } from "./support/verifies.ts";
 
@@ -79,12 +80,13 @@ describe("the alert rules", () => {
 });
 
 describe("the systemd unit", () => {
-  it.skipIf(!existsSync("/usr/bin/systemd-analyze"))("is one that systemd reads without a complaint", () => {
+  it.skipIf(process.platform !== "linux")("is one that systemd reads without a complaint", async () => {
+    const analyze = await program("systemd");
     // The program and the account need not exist here.
     const unit = read("systemd/svc.service").replace("/usr/bin/svc ", "/bin/true ");
     const path = join(tempDir("unit"), "svc.service");
     writeFileSync(path, unit);
-    const out = execFileSync("sh", ["-c", `systemd-analyze verify '${path}' 2>&1 || true`], {
+    const out = execFileSync("sh", ["-c", `'${analyze}' verify '${path}' 2>&1 || true`], {
       encoding: "utf8",
     });
     expect(out.split("\n").filter((line) => line.includes("svc.service"))).toEqual([]);
