@@ -1,4 +1,4 @@
-/** Processes that tests start by the dozen, only to kill them: from JavaScript, which starts in a fifth of the time. */
+/** Processes that tests start by the dozen, only to kill them: from JavaScript, which starts in a third of the time. */
 import { join } from "node:path";
 import { compiledFolder } from "../../proof/compiled.mjs";
 
