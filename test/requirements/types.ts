@@ -4,7 +4,10 @@
 export type Source = "core" | "operations" | "contract" | "beyond";
 
 /** The number of the issue that delivers a statement. */
-export type Issue = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24;
+// biome-ignore format: one line a stage
+export type Issue =
+  | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24
+  | 33 | 34 | 35 | 36 | 37 | 38 | 39 | 40 | 41 | 42 | 43 | 44;
 
 export interface Requirement<Id extends string = string> {
   readonly id: Id;
