@@ -3,10 +3,26 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { askBroker } from "./test/support/broker.ts";
 
+/** Tests next to their sources that start a process, open a socket or work on real disks; all others are unit tests. */
+const MACHINE_TESTS = [
+  "src/auth/{key-file,manage,oidc}.test.ts",
+  "src/config/{manifest-source,problems}.test.ts",
+  "src/egress/*.test.ts",
+  "src/evidence/{anchors,ledger-tree,verify-ledger}.test.ts",
+  "src/hook/service.test.ts",
+  "src/http/*.test.ts",
+  "src/notify/{mailer,notifier,channels/contract}.test.ts",
+  "src/store/files/*.test.ts",
+  "src/store/logged/{backup,kill,model,real-disk,set-back}.test.ts",
+  "src/store/postgres/encode.test.ts",
+  "src/store/sqlite/*.test.ts",
+  "src/telemetry/{log,trace}.test.ts",
+];
+const PROCESS_TESTS = "src/process/*.test.ts";
+
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
-  "src/{kernel,model,ledger,engine,evidence,egress,notify,telemetry,capture,alerts,auth,rollback,retention}/**/*.test.ts",
-  "src/{app,config,console,gateway,hook,http,store}/**/*.test.ts",
+  ...MACHINE_TESTS,
   "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters,cli,contract,sim}/**/*.test.ts",
 ];
 
@@ -56,15 +72,20 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       {
+        test: {
+          ...common,
+          name: "unit",
+          include: ["src/**/*.test.ts"],
+          exclude: [...MACHINE_TESTS, PROCESS_TESTS],
+          setupFiles: [...common.setupFiles, "test/support/unit-guard.ts"],
+          isolate: false,
+        },
+      },
+      {
         test: { ...common, name: "sharing", include: SHARING, isolate: false },
       },
       {
-        test: {
-          ...common,
-          name: "apart",
-          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: SHARING,
-        },
+        test: { ...common, name: "apart", include: [PROCESS_TESTS, "test/**/*.test.ts"], exclude: SHARING },
       },
     ],
   },

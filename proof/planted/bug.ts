@@ -3,7 +3,7 @@ export interface Bug {
   readonly name: string;
   /** Relative to the repository. */
   readonly file: string;
-  /** Stands in the file exactly once. */
+  /** Fits one place of the file; identifiers may have other names there, and spaces do not count. */
   readonly find: string;
   readonly replace: string;
   /** Test files of which at least one must fail. */

@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { findAnchors, inNamesOf } from "./anchor.ts";
 import type { Bug } from "./bug.ts";
 
 const LEFT_OUT: ReadonlySet<string> = new Set(["node_modules", ".git", "coverage", ".demo"]);
@@ -59,13 +60,16 @@ export class Tree {
   }
 }
 
-/** How often the text that the bug replaces is in the source; a bug fits where it is once. */
+/** How many places of the source the bug fits; it can be planted where that is one. */
 export function occurrences({ find }: Bug, source: string): number {
-  return find === "" ? 0 : source.split(find).length - 1;
+  return findAnchors(find, source).length;
 }
 
 export function planted(bug: Bug, source: string): string {
-  const count = occurrences(bug, source);
-  if (count !== 1) throw new Error(`${bug.name}: its text is ${count} times in ${bug.file}, not once`);
-  return source.replace(bug.find, () => bug.replace);
+  const [anchor, ...others] = findAnchors(bug.find, source);
+  if (anchor === undefined || others.length > 0)
+    throw new Error(
+      `${bug.name}: its text is ${anchor === undefined ? 0 : others.length + 1} times in ${bug.file}, not once`,
+    );
+  return source.slice(0, anchor.start) + inNamesOf(anchor, bug.replace) + source.slice(anchor.end);
 }

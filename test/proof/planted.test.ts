@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { BUGS } from "../../proof/planted/all.ts";
+import type { Bug } from "../../proof/planted/bug.ts";
 import { occurrences, planted } from "../../proof/planted/tree.ts";
 import { ROOT } from "../support/files.ts";
 
@@ -23,5 +24,27 @@ describe("planted bugs", () => {
     const bug = BUGS[0]!;
     expect(() => planted(bug, "")).toThrow(`${bug.name}: its text is 0 times`);
     expect(() => planted(bug, bug.find + bug.find)).toThrow("2 times");
+  });
+
+  it("follow renamed identifiers and other line breaks", () => {
+    const bug: Bug = {
+      name: "the last use is used twice",
+      file: "src/uses.ts",
+      find: "if (grant.uses >= grant.max_uses) return null;",
+      replace: "if (grant.uses > grant.max_uses) return null;",
+      tests: [],
+    };
+    const renamed =
+      "function use(permit: Permit) {\n  if (\n    permit.count >= permit.limit\n  ) return null;\n}\n";
+    expect(planted(bug, renamed)).toBe(
+      "function use(permit: Permit) {\n  if (permit.count > permit.limit) return null;\n}\n",
+    );
+  });
+
+  it("do not follow into a place that is only similar", () => {
+    const bug = { ...BUGS[0]!, find: 'return held === "open";', replace: "return true;" };
+    expect(occurrences(bug, 'return state === "closed";')).toBe(0);
+    expect(occurrences({ ...bug, find: "a.x === a.y" }, "one.x === other.y")).toBe(0);
+    expect(occurrences({ ...bug, find: "a >= b" }, "uses >= limit; count >= most")).toBe(2);
   });
 });
