@@ -2,8 +2,12 @@
  * Keeps the house in order: layers, rings, sizes, banned calls. A failure says what to do instead.
  * Every rule is also tried on a sample that breaks it, for a rule that cannot fail keeps nothing.
  */
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { allTexts, filesUnder, type SourceFile, sourceFile } from "./support/files.ts";
+import { allTexts, filesUnder, ROOT, type SourceFile, sourceFile } from "./support/files.ts";
+import { countLanguage, growth, readBaseline } from "./support/language/baseline.ts";
+import { bannedPhrases, bareNames, longParts, subjectProblems } from "./support/language/measure.ts";
+import { program } from "./support/programs.ts";
 import { readSource } from "./support/source.ts";
 import { assertionProblems } from "./support/tidy/assertions.ts";
 import { banProblems, SOURCE_BANS, TEST_BANS, TEXT_BANS } from "./support/tidy/bans.ts";
@@ -11,8 +15,9 @@ import { exportProblems } from "./support/tidy/exports.ts";
 import { functionsIn } from "./support/tidy/functions.ts";
 import { findCycles, importsOf } from "./support/tidy/imports.ts";
 import { arrowProblem, cycleProblems, layerProblems } from "./support/tidy/layers.ts";
-import { nameProblems } from "./support/tidy/names.ts";
 
+/** Subjects of later commits are checked. */
+const FIRST_CHECKED_COMMIT = "e6ffbad5aa66";
 const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 70;
 const MAX_PARAMETERS = 5;
@@ -54,8 +59,23 @@ describe("tidy", () => {
     expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
   });
 
-  it("gives each export a name of its own", () => {
-    expect(nameProblems(shipped)).toEqual([]);
+  it("reads no worse than before: phrases, lengths, names", () => {
+    const problems = growth(countLanguage(), readBaseline());
+    expect(problems, "npm run language -- --changed lists the phrases on your lines").toEqual([]);
+  });
+
+  it("has commit subjects that say what the commit does", async () => {
+    const git = await program("git");
+    const log = spawnSync(git, ["log", "--no-merges", "--format=%h %s", `${FIRST_CHECKED_COMMIT}..HEAD`], {
+      cwd: ROOT,
+      encoding: "utf8",
+    });
+    // A packed or shallow copy has no history to check.
+    const subjects = log.status === 0 ? log.stdout.split("\n").filter(Boolean) : [];
+    const problems = subjects.flatMap((line) =>
+      subjectProblems(line.replace(/^\S+ /, "")).map((why) => `${line}: ${why}`),
+    );
+    expect(problems).toEqual([]);
   });
 
   it("names things by what they are", () => {
@@ -280,23 +300,65 @@ describe("the rules themselves", () => {
     expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports alone")]);
   });
 
-  it("names: finds a type or a value that two files export", () => {
-    const files = [
-      sample(
-        "src/app/a.ts",
-        "export interface Told {}\nexport class Once {}\ntype Mine = 1; // export type Once\nexport async function tell() {}",
-      ),
-      sample(
-        "src/app/b.ts",
-        "export type Told = 1;\ntype Mine = 2;\nexport const tell = 1;\nexport function undo() {}",
-      ),
-      sample("src/adapters/c.ts", "export function undo() {}"),
-      sample("src/adapters/d.ts", "export function undo() {}"),
-    ];
-    expect(nameProblems(files)).toEqual([
-      expect.stringContaining("Told is exported by src/app/a.ts and"),
-      expect.stringContaining("tell is exported by src/app/a.ts and"),
+  it("language: finds phrases in any case, and none inside a longer word", () => {
+    const names = (text: string): string[] => bannedPhrases(text).map(({ name }) => name);
+    expect(names("Whoever asks is told what was taken back.")).toEqual([
+      "whoever",
+      "told",
+      "what is",
+      "take back",
     ]);
+    expect(names("Besides, understands and the standalone server.")).toEqual([]);
+  });
+
+  it("language: measures paragraphs, bullets and cells, and leaves code out", () => {
+    const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
+    const page = [
+      words(61),
+      "",
+      `- ${words(31)}`,
+      "",
+      `| ${words(21)} | ${words(3)} |`,
+      "",
+      "```",
+      words(90),
+      "```",
+    ];
+    expect(longParts(page.join("\n"))).toEqual([
+      { kind: "paragraph", line: 1, words: 61 },
+      { kind: "bullet", line: 3, words: 31 },
+      { kind: "cell", line: 5, words: 21 },
+    ]);
+    expect(longParts([words(60), "", `- ${words(30)}`, "", `| ${words(20)} |`].join("\n"))).toEqual([]);
+  });
+
+  it("language: an exported name is more than one bare word", () => {
+    const code =
+      "export const took = 1;\nexport interface Told {}\nexport function expireApprovals() {}\nconst at = 1;";
+    expect(bareNames(code)).toEqual(["took", "Told"]);
+  });
+
+  it("language: a figure above its baseline is reported, one below it is not", () => {
+    const counts = (documentation: number, ...bare_names: string[]) => ({
+      marks: { documentation, comments: 1, messages: 1 },
+      long: { paragraphs: 0, bullets: 0, cells: 0 },
+      bare_names,
+    });
+    expect(growth(counts(4), counts(5, "took"))).toEqual([]);
+    expect(growth(counts(6, "took", "seen"), counts(5, "took"))).toEqual([
+      "marks in documentation: 6, the baseline is 5",
+      "exported names of one bare word: seen",
+    ]);
+  });
+
+  it.each([
+    ["Add grants", []],
+    ["gateway: retry lost upstream connection", []],
+    ["The docs tell what flags gave", ["begin with a verb in the imperative"]],
+    ["Fixed a race", ["begin with a verb in the imperative"]],
+    ["Bound the diff of a card by lines, bytes and comparisons made", ["61 characters, 60 at most"]],
+  ])("language: commit subject %s", (subject, problems) => {
+    expect(subjectProblems(subject)).toEqual(problems);
   });
 
   it("functions: measures each form and nothing else", () => {
