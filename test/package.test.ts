@@ -137,7 +137,7 @@ describe("the packed package", () => {
     for (const entry of entries) expect(files).toContain(entry.replace("./", ""));
     const readme = readFileSync(join(ROOT, "README.md"), "utf8");
     const pictures = [...readme.matchAll(/\((docs\/images\/[^)]+)\)|src="(docs\/images\/[^"]+)"/g)];
-    expect(pictures.length).toBeGreaterThan(4);
+    expect(pictures.length).toBeGreaterThan(0);
     for (const [, inText, inTag] of pictures) expect(files).toContain(inText ?? inTag);
     const unwanted = /\.map$|\.test\.|(?:^|\/)tests?\/|^src\/|__pycache__|node_modules/;
     expect(files.filter((path) => unwanted.test(path))).toEqual([]);
