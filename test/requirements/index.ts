@@ -1,9 +1,9 @@
-import { beyondAdapters } from "./beyond-adapters.ts";
 /**
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
 
+import { beyondAdapters } from "./beyond-adapters.ts";
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
@@ -41,6 +41,7 @@ import { beyondReach } from "./beyond-reach.ts";
 import { beyondBackup, beyondBeside, beyondQuotas, beyondReplica, beyondStandby } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
+import { beyond2Docs } from "./beyond2-docs.ts";
 import {
   contractApproval,
   contractCombining,
@@ -256,6 +257,7 @@ const SECTIONS = [
   beyondContain,
   beyondDrills,
   beyondAdapters,
+  beyond2Docs,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

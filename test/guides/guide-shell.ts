@@ -1,0 +1,127 @@
+/**
+ * Runs the commands of a guide as a reader would, in a directory with the support desk of the demo, and compares what
+ * they print with what the page shows. `…` in an expected line is any text; a line of three dots is any lines.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect } from "vitest";
+import { startSvcServer, svc } from "../support/cli.ts";
+import { ROOT } from "../support/files.ts";
+import { tempDir } from "../support/tmp.ts";
+
+interface ShownCommand {
+  readonly command: string;
+  readonly output: string;
+  readonly line: number;
+}
+
+/** The `console` blocks of a page: each `$ ` line with what follows it. */
+export function commandsOf(markdown: string): ShownCommand[] {
+  const shown: { command: string; output: string[]; line: number }[] = [];
+  for (const block of markdown.matchAll(/^( *)```console\n([\s\S]*?)^\1```/gm)) {
+    const first = markdown.slice(0, block.index).split("\n").length + 1;
+    for (const [i, text] of block[2]!.split("\n").entries()) {
+      const line = text.slice(block[1]!.length);
+      const current = shown.at(-1);
+      if (line.startsWith("$ ")) shown.push({ command: line.slice(2), output: [], line: first + i });
+      else if (current?.command.endsWith("\\") && current.output.length === 0)
+        current.command = `${current.command.slice(0, -1)}${line.trim()}`;
+      else current?.output.push(line);
+    }
+  }
+  return shown.map(({ command, output, line }) => ({ command, output: output.join("\n").trimEnd(), line }));
+}
+
+/** Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind. */
+export function fitsShown(shown: string, text: string): boolean {
+  const line = (expected: string): string =>
+    escaped(expected).replace(CUT_ID, "$1_[0-9a-f-]+").replaceAll("…", ".*");
+  const pattern = shown
+    .split("\n")
+    .map((expected) => (expected.trim() === "..." ? "(?:.*\\n)*?.*" : line(expected)))
+    .join("\\n");
+  return new RegExp(`^${pattern}$`).test(text.trimEnd().replace(/[ \t]+$/gm, ""));
+}
+
+const CUT_ID = /\b([a-z]+)_[0-9a-f]{8}…/g;
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** A directory in which the demo's agent has worked: data, manifests, policy, keys, and `svc.config.yaml`. */
+export async function supportDesk(): Promise<string> {
+  const place = tempDir("guide");
+  const example = join(ROOT, "examples/demo");
+  for (const file of ["manifests.yaml", "policy.yaml", "desk.mjs"])
+    cpSync(join(example, file), join(place, file));
+  const undo = `${process.execPath} desk.mjs desk.json`;
+  writeFileSync(
+    join(place, "svc.config.yaml"),
+    [
+      "manifests: manifests.yaml",
+      "policy: policy.yaml",
+      "data: data",
+      "keys: keys.json",
+      "signing_key: signing.key",
+      `rollback: {compensator_cmd: ${JSON.stringify(undo)}, reader_cmd: ${JSON.stringify(undo)}}`,
+      "",
+    ].join("\n"),
+  );
+  await mustRun(place, ["keygen", "signing"]);
+  const key = await agentKey(place);
+  const server = await startSvcServer([], { cwd: place });
+  const load = (name: string) => import(pathToFileURL(join(example, name)).href);
+  const desk = (await load("desk.mjs")).openDesk(join(place, "desk.json"));
+  desk.begin();
+  await (await load("agent.mjs")).work({ url: server.url, key, tools: desk.tools });
+  expect(await server.stop()).toBe(0);
+  return place;
+}
+
+async function agentKey(place: string): Promise<string> {
+  const added = await mustRun(place, "keys add support-agent --role agent --max-permissions *".split(" "));
+  const key = /svc_[\w-]+/.exec(added)?.[0];
+  if (key === undefined) throw new Error(`no key in: ${added}`);
+  return key;
+}
+
+async function mustRun(place: string, args: string[]): Promise<string> {
+  const { code, out, err } = await svc(args, { cwd: place });
+  expect(code, err).toBe(0);
+  return out;
+}
+
+/** Runs every command of the page in order; throws at the first one that prints something else. */
+export function runGuide(page: string, place: string): number {
+  const commands = commandsOf(readFileSync(join(ROOT, page), "utf8"));
+  const bin = join(place, "bin");
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(
+    join(bin, "svc"),
+    `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "bin/svc.js")}' "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const env = { PATH: `${bin}${delimiter}${process.env["PATH"]}`, HOME: place, COLUMNS: "120" };
+  const ids = new Map<string, string>();
+  for (const { command, output, line } of commands) {
+    const named = withIds(command, ids);
+    const ran = spawnSync("sh", ["-c", `${named} 2>&1`], { cwd: place, env, encoding: "utf8" });
+    keepIds(ran.stdout, ids);
+    expect(fitsShown(output, ran.stdout), `${page}:${line} $ ${command}\n${ran.stdout}`).toBe(true);
+  }
+  return commands.length;
+}
+
+/** A page cuts an id as `halt_095cad6d…`; the reader pastes the one that the last command printed. */
+function withIds(command: string, ids: ReadonlyMap<string, string>): string {
+  return command.replace(CUT_ID, (cut, kind: string) => ids.get(kind) ?? cut);
+}
+
+function keepIds(output: string, ids: Map<string, string>): void {
+  for (const [id, kind] of output.matchAll(/\b([a-z]+)_[0-9a-f]{8}-[0-9a-f-]{27}\b/g)) ids.set(kind!, id);
+}
