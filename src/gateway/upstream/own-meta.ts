@@ -4,7 +4,7 @@
  */
 const OWN_PREFIX = /^svc\//i;
 
-/** Changes the message itself: it was read for this purpose, and nobody else holds it yet. */
+/** Changes the message itself, which the transport has just read and handed to no caller yet. */
 export function removeOwnMeta<Message extends object>(message: Message): Message {
   const left: object[] = [message];
   for (let one = left.pop(); one !== undefined; one = left.pop()) {
