@@ -4,6 +4,7 @@ import { invalid } from "../kernel/errors.ts";
 import { hmacHex, keyedHash } from "../kernel/hash.ts";
 import type { Json } from "../kernel/json.ts";
 import { parsePath, readPath } from "../kernel/paths.ts";
+import type { ApprovalDoc } from "../model/approval.ts";
 import { NO_LABELS, toolLabels } from "../model/manifest/labels.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
 import type { Policy, PolicyCall } from "../model/policy/compile.ts";
@@ -13,6 +14,7 @@ import { proofOf } from "../model/proof.ts";
 import type { RunDoc, StepStatus } from "../model/run.ts";
 import type { CounterDoc } from "../port/docs.ts";
 import type { Key, Tx } from "../port/store.ts";
+import { asGivenNow } from "./approvals/counting.ts";
 import { beforeFacts, type Seen, seenHash } from "./before.ts";
 import type { Core, IntentCaller } from "./core.ts";
 import type { Facts } from "./decide/facts.ts";
@@ -121,7 +123,9 @@ export function gather(core: Core, tx: Tx, intent: IntentAtHand): Gathered {
   const args_hash = hashArgs(run.salt);
   const planned = run.plans === undefined ? null : plannedNow(tx, run, input.tool, args_hash, core.env.now());
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
-  const own = slot === undefined ? null : (tx.get("approvals", slot.id) ?? null);
+  const countNow = (one: ApprovalDoc | null | undefined) => (one == null ? null : asGivenNow(core, tx, one));
+  const own = countNow(slot === undefined ? null : tx.get("approvals", slot.id));
+  const ahead = countNow(planned?.request);
   const idempotency = idempotencyKey(core.storeKey, manifest, input.args);
   const facts: Facts = {
     now: core.env.now(),
@@ -138,8 +142,8 @@ export function gather(core: Core, tx: Tx, intent: IntentAtHand): Gathered {
     fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
-    request: planned?.request ?? own,
-    beside: planned?.request == null ? null : own,
+    request: ahead ?? own,
+    beside: ahead === null ? null : own,
     fresh_approval_id,
     objections: input.objections,
     meant: manifest === null ? nearestTool(manifests, run, input.tool) : undefined,

@@ -11,13 +11,14 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { chatRoutes } from "./chat.ts";
 import { ambiguity } from "./headers.ts";
+import { performInTurn } from "./in-turn.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
 import { refusalOf } from "./refusal.ts";
 import { answerStraight } from "./straight.ts";
 import { discardUnread } from "./unread-body.ts";
-import { refuseUnreadable } from "./unreadable.ts";
+import { refuseConnect, refuseUnreadable } from "./unreadable.ts";
 import { WholeBodyRequest } from "./whole-body.ts";
 
 declare module "fastify" {
@@ -96,6 +97,8 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   });
   if (parts.router_only !== true)
     answerStraight(server.server, { ...parts, nextRequestId, isClosing: () => closing });
+  performInTurn(server.server);
+  server.server.on("connect", refuseConnect);
   return server;
 }
 

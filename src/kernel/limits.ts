@@ -50,6 +50,8 @@ export const LIMITS = {
   drain_ms: 5_500,
   tell_ms: 2_500,
   header_timeout_ms: 10_000,
+  /** Requests that one connection may send ahead of their answers; with more it is closed after these are answered. */
+  pipelined_requests: 100,
   /** Connections that the system may hold until the server takes them: thousands of agents come at once after a restart. */
   connection_backlog: 4_096,
   capture_ttl_ms: 7 * 86_400_000,

@@ -113,8 +113,10 @@ function outcomeOf(action: PlanAction): StepOutcome | null {
 /** What the server's refusal says of the step; one that is not about the step ends the rollback. */
 function refused(error: unknown): StepOutcome {
   if (!(error instanceof SvcError) || error.code !== "conflict" || error.extra === undefined) throw error;
-  const { approval_id, blocked_by, step_status, conflict, current_hash, read_first, closed } = error.extra;
+  const { approval_id, blocked_by, step_status, conflict, current_hash, read_first, closed, denied } =
+    error.extra;
   if (closed === true) return { as: "unrecoverable" };
+  if (denied === true) return { as: "failed", error: error.message };
   if (read_first !== undefined) return notChecked();
   if (conflict === true) return conflictOutcome({ error: error.message, current_hash: String(current_hash) });
   if (approval_id !== undefined) return { as: "awaiting_approval" };

@@ -67,8 +67,9 @@ export interface ApprovalView {
 export interface Voter {
   groups: string[];
   by?: KeptPrincipal | undefined;
-  /** Whose lent authority it was. */
+  /** Whose lent authority it was, and by which delegation; votes of earlier versions do not name it. */
   lender?: KeptPrincipal | undefined;
+  delegation?: string | undefined;
 }
 
 export interface ApprovalDoc extends ApprovalView {
@@ -92,9 +93,17 @@ export interface ApprovalDoc extends ApprovalView {
     offer?: string | undefined;
     /** The slot of the denied call that this one is offered in place of. */
     offer_for?: string | undefined;
+    /** A person approved the call before it was asked for. */
+    given_ahead?: true | undefined;
     /** People are told of it together with others: its actor had opened too many. */
     in_digest?: true | undefined;
   };
+}
+
+/** Approved before the call was asked for: by a plan, as an offer, or ahead of any request. */
+export function isGivenAhead({ internal }: Pick<ApprovalDoc, "internal">): boolean {
+  const { plan, offer_for, given_ahead } = internal;
+  return plan !== undefined || offer_for !== undefined || given_ahead === true;
 }
 
 /** Nothing takes such a call back, so it is told and decided by itself. */

@@ -18,7 +18,7 @@ import { markUndone } from "./complete.ts";
 import { type Beside, besideOf, type Conflict, stateNow } from "./conflict.ts";
 import { dropConsent, type StepAtHand, settleConsent } from "./consent.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
-import { assertOwnMayGoOn, isOwn, ownDetail, ownOverwrite } from "./own.ts";
+import { assertOwnMayGoOn, isOwn, ownDenial, ownDetail, ownOverwrite } from "./own.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
 
 interface BeginInput {
@@ -47,6 +47,7 @@ export type BeginResult =
   | { state: "begun"; undo: UndoCall; salt: string; records: LedgerRecord[] }
   | { state: "blocked"; blocked_by: readonly number[]; records: LedgerRecord[] }
   | { state: "stale"; records: LedgerRecord[] }
+  | { state: "denied"; error: string; records: LedgerRecord[] }
   | { state: "unread"; read: ReadRequest; records: LedgerRecord[] }
   | { state: "conflict"; conflict: Conflict; records: LedgerRecord[] }
   | { state: "as_before"; records: LedgerRecord[] }
@@ -93,6 +94,8 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const own = isOwn(run, input.principal);
   if (own && input.overwrite !== undefined) throw ownOverwrite();
   if (own) assertOwnMayGoOn(core, tx, run, undo.tool);
+  const denied = own ? ownDenial(core, tx, run, undo) : null;
+  if (denied !== null) return { state: "denied", error: denied, records: [] };
 
   const seen = stateNow(run, undo, input, standingBeside(tx, step, input));
   if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };

@@ -113,6 +113,7 @@ export class LocalDesk implements Desk {
       this.things.undone(step);
       return { state: "settled", outcome: { as: "compensated" } };
     }
+    if (begun.state === "denied") return { state: "settled", outcome: { as: "failed", error: begun.error } };
     if (begun.state === "unread") return { state: "settled", outcome: notChecked() };
     if (begun.state === "conflict") return { state: "settled", outcome: conflictOutcome(begun.conflict) };
     if (begun.state === "blocked")

@@ -4,10 +4,14 @@
  */
 import type { Core } from "../engine/core.ts";
 import { haltsCovering } from "../engine/decide/halt-index.ts";
+import { policyCall, readCounters } from "../engine/gather.ts";
 import { HALTS_KEY } from "../engine/keys.ts";
 import { conflict, forbidden } from "../kernel/errors.ts";
+import { effectiveFindings } from "../model/policy/combine.ts";
+import { counterKeys, evaluatePolicy } from "../model/policy/evaluate.ts";
 import type { RunDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
+import type { UndoCall } from "./classify.ts";
 import type { ReadBack } from "./readback.ts";
 
 const SELF_REPORTED = "self-reported";
@@ -34,4 +38,17 @@ export function assertOwnMayGoOn(core: Core, tx: Tx, run: RunDoc, tool: string):
   const halts = haltsCovering(tx.get("halts", HALTS_KEY)?.active ?? [], { tool, actor, tenant, environment });
   const reason = core.killSwitch() ?? halts[0]?.reason;
   if (reason !== undefined) throw conflict(`kill switch: ${reason}; an operator can roll the run back`);
+}
+
+/** Why the policy would deny the agent this very call, with a flow that its own steps set off among the causes. */
+export function ownDenial(core: Core, tx: Tx, run: RunDoc, { tool, args }: UndoCall): string | null {
+  if (run.mode !== "enforce") return null;
+  const { manifests, policy } = core.rules();
+  const call = policyCall(run, tool, args, manifests.active(tool) ?? null);
+  tx.expect(counterKeys(policy, call).map(({ key }) => ["counters", key]));
+  const { findings } = evaluatePolicy(policy, call, core.env.now(), readCounters(tx, policy, call));
+  const denials = effectiveFindings(findings).filter(({ action }) => action === "deny");
+  if (denials.length === 0) return null;
+  const reasons = denials.map(({ reason }) => reason).join("; ");
+  return `the policy denies ${tool} to this agent: ${reasons}; an operator can roll the run back`;
 }

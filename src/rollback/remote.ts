@@ -69,6 +69,7 @@ export async function beginCompensation(
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
     if (begun.state === "begun") return taskOf(run_id, n, tool, begun.undo);
     if (begun.state === "as_before") return { run_id, step: n, status: "compensated" };
+    if (begun.state === "denied") throw conflict(`step ${n}: ${begun.error}`, { denied: true });
     if (begun.state === "unread")
       throw conflict(
         `step ${n}: read ${begun.read.tool} first, with the arguments that the plan names, and send what it shows as current, so that no foreign write is lost`,

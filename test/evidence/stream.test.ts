@@ -7,6 +7,7 @@ import { type AddressInfo, createServer as createTcp } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hmacHex } from "../../src/kernel/hash.ts";
+import { EVENT_NAMES } from "../../src/ledger/events.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { ROOT } from "../support/files.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -165,7 +166,56 @@ describe("the stream", () => {
       "x is no attribute",
     ]);
   });
+
+  it("grades every event that the ledger knows, a containment as a halt", async () => {
+    verifies("beyond.stream.severities");
+    const full = new MemoryStore();
+    await full.transact({
+      run(tx) {
+        for (const event of EVENT_NAMES) tx.append({ ts_ms: 1, event, actor: "somebody" });
+      },
+    });
+    const sinks = `
+export:
+  sinks:
+    - {type: file, path: all.ocsf, format: ocsf}
+    - {type: file, path: all.cef, format: cef}
+`;
+    const graded = await testServer({ store: full, config: sinks });
+    const read = (name: string) => {
+      const path = join(graded.folder, name);
+      return existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [];
+    };
+    await until(() => read("all.ocsf").length === EVENT_NAMES.length, "the events");
+    await until(() => read("all.cef").length === EVENT_NAMES.length, "the same in CEF");
+    const events = read("all.ocsf").map((line) => JSON.parse(line) as Graded);
+    const severity = Object.fromEntries(events.map((one) => [one.metadata.event_code, one.severity_id]));
+    expect(Object.keys(severity)).toEqual([...EVENT_NAMES]);
+    expect(severity).toMatchObject({
+      halted: 4,
+      contained: 4,
+      drill_failed: 3,
+      compensation_failed: 3,
+      plan_denied: severity["denied"],
+      granted: 2,
+      delegated: 2,
+      policy_activated: 2,
+      resumed: 3,
+      drill_passed: 1,
+      intended: 1,
+    });
+    const status = Object.fromEntries(events.map((one) => [one.metadata.event_code, one.status_id]));
+    expect(status).toMatchObject({ drill_failed: 2, plan_denied: 2, drill_passed: 1, plan_approved: 1 });
+    const contained = read("all.cef").find((line) => line.includes("|contained|"));
+    expect(contained).toMatch(/\|contained\|agent contained\|8\|/);
+  });
 });
+
+interface Graded {
+  severity_id: number;
+  status_id: number;
+  metadata: { event_code: string };
+}
 
 interface Ocsf {
   raw_data: string;

@@ -195,6 +195,75 @@ describe("its own undo", () => {
   });
 });
 
+describe("an undo that the policy denies the agent", () => {
+  const FLOWS = `version: 1
+rules:
+  - {id: no-unpay, match: {tool: thing.unpay}, action: deny, reason: agents do not refund}
+flows:
+  - {id: leak, after: {tool: doc.read}, then: {tool: thing.unmake}, within: run, action: deny, reason: nothing leaves after a read}
+`;
+  let denying: TestServer;
+  beforeAll(async () => {
+    denying = await testServer({
+      manifests: MANIFESTS,
+      policy: FLOWS,
+      config: `rollback: {compensator_cmd: "${compensator}", reader_cmd: "${reader}"}\n`,
+      keys: [{ name: "self", role: "agent", self_rollback: true }],
+    });
+    await denying.http.listen({ port: 0, host: "127.0.0.1" });
+  });
+  async function run(id: string, tools: string[], mode = "enforce") {
+    await denying.call("self", "POST", "/v1/runs", { run_id: id, permissions: ["p"], mode });
+    for (const [i, tool] of tools.entries()) {
+      await denying.call("self", "POST", `/v1/runs/${id}/intents`, { tool, args: { id: i }, reason: "r" });
+      const done = { status: "succeeded", result: { id: i } };
+      await denying.call("self", "POST", `/v1/runs/${id}/steps/${i}/outcome`, done);
+    }
+  }
+  const start = (key: string, id: string, step: number) =>
+    denying.call(key, "POST", `/v1/runs/${id}/steps/${step}/compensation`, {});
+
+  it("is not handed to it, and is to an operator", async () => {
+    verifies("beyond.self.denied-undo");
+    await run("leak", ["doc.read", "thing.make", "thing.pay"]);
+    const flow = await start("self", "leak", 1);
+    expect(flow.status).toBe(409);
+    expect(flow.body.error).toContain(
+      "the policy denies thing.unmake to this agent: nothing leaves after a read",
+    );
+    expect(flow.text).not.toContain("idempotency_key");
+    const rule = await start("self", "leak", 2);
+    expect(rule.body.error).toContain("the policy denies thing.unpay to this agent: agents do not refund");
+    expect(await start("operator", "leak", 1)).toMatchObject({ status: 200, body: { tool: "thing.unmake" } });
+  });
+
+  it("is listed as failed by its own rollback, through the server and through the library", async () => {
+    verifies("beyond.self.denied-undo");
+    await run("job", ["thing.make", "doc.read", "thing.make"]);
+    await denying.call("self", "POST", "/v1/runs/job/rollback", { confirm: true });
+    const job = async () => (await denying.call("self", "GET", "/v1/runs/job/rollback")).body.job;
+    await until(async () => (await job()).state !== "running", "the job");
+    const failed = [2, 0].map((step) => ({ step, error: expect.stringContaining("denies thing.unmake") }));
+    expect((await job()).report).toMatchObject({ compensated: [], failed, complete: false });
+    const port = (denying.http.server.address() as { port: number }).port;
+    const svc = await connect({ url: `http://127.0.0.1:${port}`, key: "self" });
+    const calls: string[] = [];
+    const report = await (await svc.attach("job")).rollback({
+      compensator: async ({ tool }: { tool: string }) => void calls.push(tool),
+    });
+    expect(report).toMatchObject({ failed, complete: false });
+    expect(calls).toEqual([]);
+    const events = await denying.app.core.store.records({ run_id: "job", limit: 100 });
+    expect(events.join()).not.toContain('"compensating"');
+  });
+
+  it("is handed to it in a run that is only observed, as the call itself would be", async () => {
+    verifies("beyond.self.denied-undo");
+    await run("seen", ["doc.read", "thing.make"], "observe");
+    expect((await start("self", "seen", 1)).status).toBe(200);
+  });
+});
+
 it("the library rolls back its own run, and withdraws a plan", async () => {
   verifies("beyond.self.library", "beyond.plan.withdraw-surfaces");
   const svc = await connect({ url, key: "self" });

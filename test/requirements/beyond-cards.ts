@@ -43,6 +43,8 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.offer.hidden": [18, "only the run's principal and the deciders see an offer's values, never a listing; they go with it"],
   "beyond.card.rules-in-force": [18, "an open request follows the rules in force: asked for again its card says by what it is asked for now, and what is to be masked now is masked"],
   "beyond.card.masked-below": [18, "a place below a masked value shows the mask, not `(not given)`"],
+  "beyond.approval.ahead-as-of-now": [33, "a plan, an offer or a pre-approval counts only while the person behind it, and the delegation it used, could still approve the call"],
+  "beyond.approval.asked-stays": [33, "the decision on a call that was asked for stays when the key of the person who made it ends"],
   "beyond.approval.votes-stand": [18, "where several must approve, a vote whose giver or lender has lost the key, the role or the group since no longer counts when the last one is given"],
   "beyond.approval.one-request": [18, "one request speaks for a call: what a plan or a person covers ends the open one, and an approved one is used although a plan's approval no longer covers the call"],
   "beyond.offer.refused": [18, "an offer of what was asked for, of what the policy denies, or with a credential is refused, and so is one of what another open request asks for; nothing is decided"],

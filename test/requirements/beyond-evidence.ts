@@ -44,6 +44,7 @@ export const beyondStream = section("beyond", "Stream", {
   "beyond.stream.formats": [21, "each sink has a `format`: `ocsf`, `cef` or `jsonl`"],
   "beyond.stream.caught-up": [21, "a sink that was down is caught up from the ledger, in order and without a gap, also after a restart"],
   "beyond.stream.ocsf-valid": [21, "OCSF events are valid by the published schema of their class, and carry the chain's hash"],
+  "beyond.stream.severities": [33, "each ledger event has its own severity in CEF, OCSF and syslog: `contained` as `halted`, a failed drill above a passed one"],
   "beyond.stream.apart": [21, "a sink that is down holds no decision up"],
 });
 

@@ -13,6 +13,7 @@ export const beyondLibrary = section("beyond", "3.10 and 7.1 Library", {
   "beyond.library.busy": [23, "past a quota a connected library tells the outcome of a call that was made, and goes on waiting and rolling back, when the server says to ask again"],
   "beyond.library.whole-characters": [18, "errors and reasons are cut between characters on every surface: half of a character on the ledger is a record that strict readers cannot verify"],
   "beyond.self.allowed": [18, "with `self_rollback: true` on its key an agent may read the plan of, and roll back, its own run, and nobody else's"],
+  "beyond.self.denied-undo": [33, "an undo whose tool a rule or a flow denies is not handed to the run's own agent: it is listed under `failed`, and an operator can begin it"],
   "beyond.self.refused": [18, "without `self_rollback` the plan and the rollback of one's own run are 403"],
   "beyond.self.key": [18, "`self_rollback` is a field of a key entry, shown only where it is true"],
   "beyond.self.reported": [18, "an undo carried out by the run's principal has `self-reported` in its detail"],

@@ -109,6 +109,7 @@ export const contractGateway = section("contract", "7. Gateway", {
   "contract.gateway.meta-reason": [5, "`_meta[\"svc/reason\"]` is the intent's reason"],
   "contract.gateway.meta-reason-default": [5, "the default reason is `tools/call <tool>`"],
   "contract.gateway.meta-depends-on": [5, "`_meta[\"svc/depends_on\"]` is the intent's dependencies"],
+  "contract.gateway.own-meta-alone": [33, "keys under `svc/` in a `_meta` that an upstream sends are removed, wherever they are; those that a client sees are the gateway's"],
   "contract.gateway.meta-answer": [5, "the answer's `_meta` has `svc/run_id`, `svc/step` and `svc/decision`"],
   "contract.gateway.blocked-result": [5, "refusal reaches the agent as a tool result: `isError: true`, with the reasons for text"],
   "contract.gateway.blocked-structured": [5, "a blocked call has `structuredContent {decision, reasons, approval_id}`"],

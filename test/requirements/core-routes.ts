@@ -17,6 +17,8 @@ export const coreConventions = section("core", "Endpoints: Conventions", {
   "core.http.outcome-by-owner": [2, "outcomes are accepted from the run's own principal alone; further roles on a key do not help"],
   "core.http.error-body": [2, "errors are `{error: <message>}` with no other key"],
   "core.http.refusal-is-200": [2, "a policy refusal is a 200 with `block` and `reasons`, not an error"],
+  "core.http.nothing-after-close": [33, "after an answer with `Connection: close` nothing more of that connection is performed, on every listener"],
+  "core.http.answered-in-order": [33, "requests sent ahead of their answers are performed one after the other, and each that is performed is answered before the connection ends"],
   "core.http.not-enabled-404": [2, "using a feature that is switched off is a 404 whose message explains it"],
 });
 

@@ -17,6 +17,8 @@ export interface Authority {
   groups: readonly string[];
   /** The lender as it was when it lent. */
   lender?: KeptPrincipal | undefined;
+  /** The delegation that lends it. */
+  delegation?: string | undefined;
 }
 
 export interface AuthorityFacts {
@@ -65,7 +67,7 @@ export function authoritiesFor(
     if (groups === null || (tool !== null && !globMatches(delegation.tools, tool))) continue;
     // Lent authority cannot do what its owner may not: decide the owner's own request.
     if (facts.four_eyes && delegation.from === actor) continue;
-    found.push({ for: delegation.from, groups, lender: delegation.authority });
+    found.push({ for: delegation.from, groups, lender: delegation.authority, delegation: delegation.id });
   }
   return found;
 }

@@ -5,9 +5,17 @@
  * asked does not count at all. People are told apart by the name that the ledger shows: sharing a name, as a
  * token may with a key, never makes a second person.
  */
-import type { ApprovalDoc, Vote, Voter } from "../../model/approval.ts";
+import {
+  type ApprovalDoc,
+  type Delegation,
+  isGivenAhead,
+  type Vote,
+  type Voter,
+} from "../../model/approval.ts";
 import { type MergedApproval, needsMet } from "../../model/policy/approvals.ts";
-import { hasRole, keptOf, type Principal, type Today } from "../../model/roles.ts";
+import { hasRole, keptOf, type Principal, seesTenant, type Today } from "../../model/roles.ts";
+import type { Tx } from "../../port/store.ts";
+import type { Core } from "../core.ts";
 import type { Authority } from "./authority.ts";
 
 type Behind = Pick<Vote, "by" | "for">;
@@ -20,25 +28,57 @@ export function voterOf(principal: Principal, authority: Authority, today: Today
   const groups = [...authority.groups];
   const by = keptOf(principal);
   // Whoever sits at the data, and has no key, has none that could be taken away.
-  return (today?.(by) ?? null) === null ? { groups } : { groups, by, lender: authority.lender };
+  if ((today?.(by) ?? null) === null) return { groups };
+  const { lender, delegation } = authority;
+  return { groups, by, lender, ...(delegation === undefined ? {} : { delegation }) };
 }
 
-/** The voter as far as it counts now; null once its key, or the role that it was given by, is gone. */
-function standing(voter: Voter, today: Today | undefined): Counted | null {
+/** The voter as far as it counts now; null once its key, its tenant, or the role that it was given by, is gone. */
+function standing(voter: Voter, tenant: string | null, today: Today | undefined): Counted | null {
   const { by, lender, groups } = voter;
   if (by === undefined || today === undefined) return voter;
   const holder = today(lender ?? by);
   if (today(by) === null || holder === null || !hasRole(holder, "approver")) return null;
+  if (!seesTenant(holder, tenant)) return null;
   return { groups: groups.filter((group) => holder.groups.includes(group)) };
 }
 
+/**
+ * The request with only the approvals that count at this moment, where it was approved before the call was asked for.
+ * The decision on a call that was asked for stays, whatever happens to the key of the person who made it.
+ */
+export function asGivenNow(core: Core, tx: Tx, request: ApprovalDoc): ApprovalDoc {
+  if (!isGivenAhead(request) || request.status !== "approved") return request;
+  const { internal, tenant, votes } = request;
+  const lent = internal.voters.flatMap(({ delegation }) => delegation ?? []);
+  if (lent.length > 0) tx.expect(lent.map((id) => ["delegations", id]));
+  const counted = internal.voters.map((voter) => {
+    const { delegation } = voter;
+    const isLent = delegation === undefined || isInForce(tx.get("delegations", delegation), core.env.now());
+    return isLent ? standing(voter, tenant, core.today) : null;
+  });
+  const approvals = votes.filter(({ decision }) => decision === "approve");
+  return {
+    ...request,
+    votes: approvals.filter((_, index) => counted[index] != null),
+    internal: {
+      ...internal,
+      voters: counted.flatMap((one) => (one === null ? [] : [{ groups: [...one.groups] }])),
+    },
+  };
+}
+
+function isInForce(delegation: Delegation | undefined, now: number): boolean {
+  return delegation !== undefined && delegation.revoked_ms === null && now < delegation.expires_ms;
+}
+
 /** The approvals so far that stand, and the people behind each. */
-function approvalsOf({ votes, internal }: ApprovalDoc, today: Today | undefined) {
+function approvalsOf({ votes, internal, tenant }: ApprovalDoc, today: Today | undefined) {
   return votes
     .filter(({ decision }) => decision === "approve")
     .flatMap((vote, index) => {
       const voter = internal.voters[index];
-      const stands = voter === undefined ? null : standing(voter, today);
+      const stands = voter === undefined ? null : standing(voter, tenant, today);
       return stands === null ? [] : [{ people: peopleBehind(vote), voter: stands }];
     });
 }

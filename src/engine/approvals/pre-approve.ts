@@ -14,6 +14,7 @@ import { slotKey } from "../keys.ts";
 import { loadSealedRun } from "../load-run.ts";
 import { appendApprovalRecord } from "../records.ts";
 import { assertNotOwn } from "./authority.ts";
+import { voterOf } from "./counting.ts";
 import type { DecideResult } from "./decide-request.ts";
 import { moveApproval, newApproval } from "./requests.ts";
 
@@ -53,7 +54,11 @@ export function preApproveUnit(
         decided_by: principal.name,
         decided_ms: now,
         note,
-        internal: { ...request.internal, voters: [{ groups: [...principal.groups] }] },
+        internal: {
+          ...request.internal,
+          given_ahead: true,
+          voters: [voterOf(principal, { for: null, groups: principal.groups }, core.today)],
+        },
       };
       const approval = moveApproval(tx, run, decided, "approved");
       const record = appendApprovalRecord(tx, run, approval, {

@@ -1,5 +1,5 @@
 /** What a period report counts, record by record, in one pass over the ledger that keeps counters and no records. */
-import type { LedgerEvent } from "../../ledger/events.ts";
+import { isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { idBytes, newRunSeed, RunTable } from "../chain/runs.ts";
 import { Tally } from "./tally.ts";
@@ -91,7 +91,8 @@ export class PeriodCounts {
       const id = idBytes(run_id);
       this.runs.countRecord(id, 0, id.byteLength, record.run_seq ?? 0, seq);
     }
-    HANDLERS[event]?.(this, record);
+    // A newer version may have written events that this one does not know.
+    if (isLedgerEvent(event)) HANDLERS[event](this, record);
   }
 
   call(record: LedgerRecord, column: (typeof ASK_COLUMNS)[number]): void {
@@ -149,7 +150,10 @@ type Handler = (counts: PeriodCounts, record: LedgerRecord) => void;
 
 const undo: Handler = (counts, record) => counts.undos.take(record);
 
-const HANDLERS: Partial<Record<LedgerEvent, Handler>> = {
+/** For events that have their own line among the counts of events, and count nowhere else. */
+const countEventAlone: Handler = () => {};
+
+const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   intended: (counts, record) => counts.call(record, "accepted"),
   blocked(counts, record) {
     counts.call(record, "blocked");
@@ -172,4 +176,27 @@ const HANDLERS: Partial<Record<LedgerEvent, Handler>> = {
   verification_failed: undo,
   compensation_failed: undo,
   compensated: undo,
+  purged: countEventAlone,
+  delegated: countEventAlone,
+  delegation_revoked: countEventAlone,
+  granted: countEventAlone,
+  grant_revoked: countEventAlone,
+  plan_proposed: countEventAlone,
+  plan_approved: countEventAlone,
+  plan_denied: countEventAlone,
+  halted: countEventAlone,
+  resumed: countEventAlone,
+  key_created: countEventAlone,
+  key_changed: countEventAlone,
+  key_deleted: countEventAlone,
+  manifest_published: countEventAlone,
+  manifest_approved: countEventAlone,
+  manifest_deprecated: countEventAlone,
+  policy_activated: countEventAlone,
+  reloaded: countEventAlone,
+  witnessed: countEventAlone,
+  probed: countEventAlone,
+  contained: countEventAlone,
+  drill_passed: countEventAlone,
+  drill_failed: countEventAlone,
 };

@@ -9,34 +9,64 @@ export interface StreamRecord {
   record: LedgerRecord;
 }
 
+/** OCSF's scale: 1 informational, 2 low, 3 medium, 4 high. */
 type Severity = 1 | 2 | 3 | 4;
-const SEVERITY: Partial<Record<LedgerEvent, Severity>> = {
-  blocked: 2,
-  would_block: 2,
-  denied: 2,
-  failed: 2,
-  approval_expired: 2,
-  uncertain: 3,
-  unverified: 2,
-  compensation_failed: 3,
-  verification_failed: 3,
-  key_created: 2,
-  key_changed: 2,
-  key_deleted: 2,
-  halted: 4,
+/** OCSF's statuses: 1 success, 2 failure, 0 for an event that is neither. */
+type Status = 0 | 1 | 2;
+
+/** How severe each event is, and whether it says that something succeeded or failed. */
+const GRADES: Readonly<Record<LedgerEvent, readonly [severity: Severity, status: Status]>> = {
+  blocked: [2, 2],
+  would_block: [2, 0],
+  approved: [1, 1],
+  denied: [3, 2],
+  intended: [1, 1],
+  succeeded: [1, 1],
+  failed: [2, 2],
+  uncertain: [3, 0],
+  compensating: [1, 0],
+  compensated: [1, 1],
+  compensation_failed: [3, 2],
+  verified: [1, 1],
+  verification_failed: [3, 2],
+  unverified: [2, 0],
+  purged: [2, 0],
+  approval_expired: [2, 0],
+  approval_escalated: [2, 0],
+  delegated: [2, 0],
+  delegation_revoked: [1, 0],
+  granted: [2, 0],
+  grant_revoked: [1, 0],
+  plan_proposed: [1, 0],
+  plan_approved: [1, 1],
+  plan_denied: [3, 2],
+  halted: [4, 0],
+  resumed: [3, 0],
+  key_created: [2, 0],
+  key_changed: [2, 0],
+  key_deleted: [2, 0],
+  manifest_published: [1, 0],
+  manifest_approved: [2, 0],
+  manifest_deprecated: [1, 0],
+  policy_activated: [2, 0],
+  reloaded: [2, 0],
+  witnessed: [1, 0],
+  probed: [1, 0],
+  contained: [4, 0],
+  drill_passed: [1, 1],
+  drill_failed: [3, 2],
 };
+/** A record that a newer version wrote: it may be anything, so it is not hidden among the informational ones. */
+const UNKNOWN_GRADE: readonly [severity: Severity, status: Status] = [3, 0];
 
-const GOOD: ReadonlySet<string> = new Set(["intended", "succeeded", "approved", "compensated", "verified"]);
-const BAD: ReadonlySet<string> = new Set([
-  "blocked",
-  "denied",
-  "failed",
-  "compensation_failed",
-  "verification_failed",
-]);
+const gradeOf = (event: string) => (isLedgerEvent(event) ? GRADES[event] : UNKNOWN_GRADE);
 
-export function severityOf(event: LedgerEvent): Severity {
-  return SEVERITY[event] ?? 1;
+export function severityOf(event: string): Severity {
+  return gradeOf(event)[0];
+}
+
+function statusOf(event: string): Status {
+  return gradeOf(event)[1];
 }
 
 const wordsOf = (event: string): string => (isLedgerEvent(event) ? EVENTS[event] : event);
@@ -50,6 +80,12 @@ const header = (text: string): string => text.replace(/[\\|]/g, "\\$&").replace(
 const value = (text: string): string =>
   text.replace(/[\\=]/g, "\\$&").replaceAll("\r", "\\r").replaceAll("\n", "\\n");
 
+const CEF_OUTCOMES: Readonly<Record<Status, string | undefined>> = {
+  0: undefined,
+  1: "success",
+  2: "failure",
+};
+
 /** ArcSight Common Event Format, version 0. */
 function toCef(record: LedgerRecord, version: string): string {
   const { seq, ts_ms, event, actor, tool, run_id, step, tenant, detail, reason, hash } = record;
@@ -59,7 +95,7 @@ function toCef(record: LedgerRecord, version: string): string {
     ["suser", actor],
     ["act", event],
     ["request", tool],
-    ["outcome", GOOD.has(event) ? "success" : BAD.has(event) ? "failure" : undefined],
+    ["outcome", CEF_OUTCOMES[statusOf(event)]],
     ["reason", reason],
     ["msg", detail],
     ["cn1Label", step === undefined ? undefined : "step"],
@@ -95,7 +131,6 @@ const SHA_256 = 3;
 function toOcsf({ line, record }: StreamRecord, version: string): object {
   const { seq, ts_ms, event, actor, tool, run_id, tenant, detail, hash, effect } = record;
   const activity_id = effect === "read" ? READ : OTHER;
-  const status_id = GOOD.has(event) ? 1 : BAD.has(event) ? 2 : 0;
   const { seq: _seq, ts_ms: _time, event: _event, actor: _actor, prev: _prev, hash: _hash, ...rest } = record;
   return {
     activity_id,
@@ -105,7 +140,7 @@ function toOcsf({ line, record }: StreamRecord, version: string): object {
     type_uid: API_ACTIVITY * 100 + activity_id,
     time: ts_ms,
     severity_id: severityOf(event),
-    status_id,
+    status_id: statusOf(event),
     ...(detail === undefined ? {} : { status_detail: detail }),
     message: [wordsOf(event), tool].filter((part) => part !== undefined).join(": "),
     metadata: {

@@ -9,6 +9,7 @@ import { within } from "../../kernel/deadline.ts";
 import { watchGroup } from "../../process/orphan-guard.ts";
 import { NotSent } from "./failure.ts";
 import { LineSplitter } from "./lines.ts";
+import { removeOwnMeta } from "./own-meta.ts";
 
 interface ChildCommand {
   command: string;
@@ -106,7 +107,7 @@ export class ChildTransport implements Transport {
       return;
     }
     if (typeof message !== "object" || message === null || Array.isArray(message)) return;
-    this.onmessage?.(message as JSONRPCMessage);
+    this.onmessage?.(removeOwnMeta(message as JSONRPCMessage));
   }
 
   async send(message: JSONRPCMessage): Promise<void> {

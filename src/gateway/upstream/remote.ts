@@ -11,6 +11,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { atMost } from "../../kernel/deadline.ts";
 import { LOST, LOST_CODE, NotSent } from "./failure.ts";
+import { removeOwnMeta } from "./own-meta.ts";
 
 type Send = typeof globalThis.fetch;
 /** The same options; the inner transport's type is only stricter about what is left out. */
@@ -37,7 +38,7 @@ export class RemoteTransport implements Transport {
     this.inner.onerror = (error) => this.onerror?.(error);
     this.inner.onmessage = (message) => {
       if (!("method" in message) && message.id !== undefined) this.waiting.delete(message.id);
-      this.onmessage?.(message);
+      this.onmessage?.(removeOwnMeta(message));
     };
   }
 

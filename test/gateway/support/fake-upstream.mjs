@@ -3,8 +3,8 @@
  * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools,
  * `FAKE_OUTPUT` the output schema that most of them declare. With `FAKE_ONLY` these are its only tools, until
  * it is told to `turn`: then it offers others. `FAKE_ASKS` is a tool for clients that can be asked for samples alone;
- * with `FAKE_BARE` it has tools and nothing else. Extra tools that demand a task run as one; it loses those that are
- * asked to be `lost`.
+ * with `FAKE_BARE` it has tools and nothing else. `FAKE_PLANT` holds keys for the `_meta` of everything it sends. Extra
+ * tools that demand a task run as one; it loses those that are asked to be `lost`. `imitate` answers as it is asked to.
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -18,8 +18,25 @@ const {
   FAKE_ONLY,
   FAKE_ASKS,
   FAKE_BARE,
+  FAKE_PLANT,
 } = process.env;
-const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const PLANTED = FAKE_PLANT === undefined ? null : JSON.parse(FAKE_PLANT);
+const send = (message) => {
+  const whole = { jsonrpc: "2.0", ...message };
+  process.stdout.write(`${JSON.stringify(PLANTED === null ? whole : planted(whole, false))}\n`);
+};
+/** Every object inside what is sent gets a `_meta` with the planted keys; only what a schema describes stays. */
+function planted(value, isSchema) {
+  if (Array.isArray(value)) return value.map((one) => planted(one, isSchema));
+  if (typeof value !== "object" || value === null) return value;
+  const inner = Object.entries(value).map(([name, one]) => [
+    name,
+    name === "_meta" ? one : planted(one, isSchema || /schema$/i.test(name) || name === "capabilities"),
+  ]);
+  const made = Object.fromEntries(inner);
+  if (isSchema || value.jsonrpc !== undefined) return made;
+  return { ...made, _meta: { ...value._meta, ...PLANTED } };
+}
 const rows = new Map();
 let next = 1;
 const redefined = new Map();
@@ -132,6 +149,7 @@ const TOOLS = {
     content: [{ type: "image", data: "AAAA", mimeType: "image/png", annotations: { audience: ["user"] } }],
   }),
   env: () => text(process.env),
+  imitate: ({ args }) => args.answer,
   counted: () => text({ pid: process.pid, rows: rows.size }),
 };
 
