@@ -1,6 +1,7 @@
 /** Which alerts stand now. Event-based kinds look at the last minutes of the ledger and clear by themselves. */
 import { standingFloods } from "../engine/approvals/flood.ts";
 import type { Core } from "../engine/core.ts";
+import { waitsForApproval } from "../engine/decide/approval-stage.ts";
 import { HALTS_KEY } from "../engine/keys.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { plural } from "../kernel/words.ts";
@@ -8,7 +9,7 @@ import type { LedgerEvent } from "../ledger/events.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { PROBE_ACTOR } from "../model/roles.ts";
 import type { StepDoc } from "../model/run.ts";
-import { type PinDoc, PROBE_KEY, type ProbeState } from "../port/docs.ts";
+import { type ClosingDoc, type PinDoc, PROBE_KEY, type ProbeState } from "../port/docs.ts";
 import { rowPages } from "../port/pages.ts";
 import { tenantOf } from "../store/confined.ts";
 import { recentAuthFailures } from "./auth-failures.ts";
@@ -22,7 +23,7 @@ const MOST_STEPS = 500;
 
 interface AlertSettings {
   denial_spike: number;
-  /** How long before an undo stops working it is told. */
+  /** The most time before an undo stops working at which the alert is raised. */
   undo_closing_ms: number;
 }
 
@@ -69,8 +70,25 @@ const oldest = (records: readonly LedgerRecord[]): number => records[records.len
 
 async function denialSpike(core: Core, since: number, threshold: number): Promise<Alert[]> {
   const blocked = (await recent(core, since, "blocked", MOST)).filter(({ actor }) => actor !== PROBE_ACTOR);
-  if (blocked.length < threshold) return [];
-  return [alert("denial_spike", `${blocked.length} calls blocked`, oldest(blocked))];
+  const refused = blocked.filter(({ detail }) => !waitsForApproval(detail));
+  // A full page may hide refusals behind calls that are repeated while they wait, so those count there.
+  const full = blocked.length === MOST;
+  const counted = full ? blocked : refused;
+  if (counted.length < threshold) return [];
+  const what = full ? "calls blocked or waiting for approval" : "calls blocked";
+  return [alert("denial_spike", `${counted.length} ${what}: ${countsByActor(counted)}`, oldest(counted))];
+}
+
+const NAMED_ACTORS = 5;
+
+/** The actors with the most records first, each with its count. */
+function countsByActor(records: readonly LedgerRecord[]): string {
+  const counts = new Map<string, number>();
+  for (const { actor } of records) counts.set(actor, (counts.get(actor) ?? 0) + 1);
+  const most = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  const named = most.slice(0, NAMED_ACTORS).map(([actor, n]) => `${actor} (${n})`);
+  const rest = most.length - named.length;
+  return [...named, ...(rest > 0 ? [plural(rest, "other agent")] : [])].join(", ");
 }
 
 async function eachEvent(
@@ -243,20 +261,28 @@ function unknownOutcome(step: StepDoc, now: number): Alert | null {
 
 async function undosClosing({ store, env }: Core, lead_ms: number): Promise<Alert[]> {
   const now = env.now();
-  const rows = await store.list("closings", {
-    from: now + 1,
-    to: now + lead_ms,
-    order: "asc",
-    limit: MOST_STEPS,
-  });
-  return rows.map(({ doc: { run_id, step, tool, closes_ms, succeeded_ms = 0 } }) =>
-    alert(
-      "undo_closing",
-      `${tool} in ${run_id} can be undone only until ${new Date(closes_ms).toISOString()}`,
-      Math.max(closes_ms - lead_ms, succeeded_ms),
-      { run_id, step, tool },
-    ),
-  );
+  const alerts: Alert[] = [];
+  let seen = 0;
+  // A long window can be due before shorter ones that close earlier: every row of the lead is looked at.
+  for await (const rows of rowPages(store, "closings", { from: now + 1, to: now + lead_ms, order: "asc" })) {
+    for (const { doc } of rows) {
+      const { run_id, step, tool, closes_ms } = doc;
+      const since_ms = closingSince(doc, lead_ms);
+      if (since_ms > now) continue;
+      const text = `${tool} in ${run_id} can be undone only until ${new Date(closes_ms).toISOString()}`;
+      alerts.push(alert("undo_closing", text, since_ms, { run_id, step, tool }));
+    }
+    seen += rows.length;
+    if (alerts.length >= MOST_STEPS || seen >= MOST) break;
+  }
+  return alerts.slice(0, MOST_STEPS);
+}
+
+/** The later of two moments: the lead before the end, and when a tenth of the window is left. */
+function closingSince({ closes_ms, succeeded_ms }: ClosingDoc, lead_ms: number): number {
+  if (succeeded_ms === undefined) return closes_ms - lead_ms;
+  const tenth_ms = Math.max(0, Math.round((closes_ms - succeeded_ms) / 10));
+  return closes_ms - Math.min(lead_ms, tenth_ms);
 }
 
 async function halted(core: Core): Promise<Alert[]> {

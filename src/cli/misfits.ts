@@ -1,14 +1,15 @@
 /**
- * Warns of what a policy and manifests say past each other: a rule that asks about what a card does not show, an idle
- * flow.
+ * Warns of what can never take effect in a policy, and of what it and the manifests say past each other, such as a rule
+ * that asks about what a card does not show.
  */
 import { existsSync } from "node:fs";
+import { labelsOf } from "../app/operations/simulate/jobs.ts";
+import { doReading } from "../app/sandbox/readings.ts";
 import { readTextFile } from "../config/files.ts";
 import { loadManifests } from "../config/manifest-source.ts";
 import type { Settings } from "../config/settings.ts";
 import { unseenPaths } from "../model/card/unseen.ts";
 import type { LoadedManifests } from "../model/manifest/load.ts";
-import { idleFlows } from "../model/policy/idle-flows.ts";
 import { loadPolicy } from "../model/policy/load.ts";
 import type { PolicyDoc } from "../model/policy/schema.ts";
 import { type Io, printable } from "./io.ts";
@@ -23,9 +24,11 @@ export async function warnMisfits(
   const policy = given.policy ?? (await configuredPolicy(settings));
   if (policy === null) return;
   const manifests = given.manifests ?? (await configuredManifests(settings));
-  if (manifests === null) return;
-  for (const warning of [...unseenPaths(policy, manifests), ...idleFlows(policy, manifests.all)])
-    io.err(`warning: ${printable(warning)}`);
+  const labels = manifests === null ? [] : labelsOf(manifests);
+  const now_ms = io.clock.now();
+  const unseen = manifests === null ? [] : unseenPaths(policy, manifests);
+  const idle = doReading({ read: "policy_warnings", policy: { doc: policy }, labels, now_ms });
+  for (const warning of [...unseen, ...idle]) io.err(`warning: ${printable(warning)}`);
 }
 
 /** What does not load is told by the command that checks it; there is nothing to compare with here. */

@@ -47,7 +47,7 @@ describe("HourCounts", () => {
       calls: 4,
     });
     const last = found.hours.at(-1)!;
-    // As reports and alerts count them.
+    // As reports count them.
     expect(last.waiting + last.refused).toBe((await store.head()).events["blocked"]);
     expect(found.hours).toHaveLength(24);
     expect(found.hours.at(-1)).toMatchObject({ from_ms: 1_000 * HOUR, refused: 1, waiting: 1, allowed: 0 });

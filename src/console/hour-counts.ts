@@ -2,6 +2,7 @@
  * How many calls were decided in each hour, and how. The ledger only grows, so each record is read once: the
  * newest first, a bounded number at a look, and what is not yet counted is said to be missing.
  */
+import { waitsForApproval } from "../engine/decide/approval-stage.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { Store } from "../port/store.ts";
 
@@ -19,7 +20,6 @@ const PAGE = 2_000;
 const PAGES_A_LOOK = 15;
 const KEEP_HOURS = 24;
 const EVENTS = ["intended", "would_block", "blocked"];
-const WAITS = /(?:^|; )approval required: request apr_/;
 
 export class HourCounts {
   private readonly store: Store;
@@ -90,7 +90,7 @@ export class HourCounts {
     const hour = Math.floor(ts_ms / HOUR_MS);
     const counts = this.hours.get(hour) ?? noCalls();
     this.hours.set(hour, counts);
-    if (event === "blocked") counts[WAITS.test(detail ?? "") ? "waiting" : "refused"]++;
+    if (event === "blocked") counts[waitsForApproval(detail) ? "waiting" : "refused"]++;
     else if (event === "would_block") {
       // Such a call is recorded twice: that it would be refused, and that it was let through.
       counts.would_block++;

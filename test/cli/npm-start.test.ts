@@ -88,7 +88,7 @@ async function checkStory(text: string, url: string, keys: Record<string, string
   const { approvals } = await ask("auditor", "/approvals?status=pending");
   expect(approvals).toMatchObject([{ tool: "payments.refund", run_id: "ticket-4833" }]);
   const { alerts } = await ask("auditor", "/alerts");
-  expect(alerts.map(({ kind }: { kind: string }) => kind)).toContain("undo_closing");
+  expect(alerts.map(({ kind }: { kind: string }) => kind)).not.toContain("undo_closing");
   const trail = async (run_id: string) =>
     (await ask("auditor", `/search/records?run_id=${run_id}`)).records as {
       event: string;

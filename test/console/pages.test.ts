@@ -276,7 +276,7 @@ describe("what the pages tell", () => {
     const text = await textAt("/alerts", "lea.audit");
     expect(text).toContain("Many calls blocked");
     expect(text).toMatch(/1\d calls blocked/);
-    expect(text).toContain("10 or more blocked calls in 15 minutes");
+    expect(text).toContain("10 or more refused calls in 15 minutes");
   });
 
   it(`settings: channels, egress, what this server is ${verifies("core.console.settings-channels", "ops.egress.console", "core.console.settings-holds", "core.console.settings-retention")}`, async () => {

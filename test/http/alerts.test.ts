@@ -41,7 +41,7 @@ describe("alerts", () => {
         kind: "denial_spike",
         severity: "warning",
         title: "Many calls blocked",
-        message: "3 calls blocked",
+        message: "3 calls blocked: agent (3)",
         since_ms: s.env.now(),
         run_id: null,
         step: null,
@@ -50,6 +50,48 @@ describe("alerts", () => {
     ]);
     await s.env.advance(16 * MINUTE);
     expect(await kinds()).toEqual([]);
+  });
+
+  it("count refused calls alone for a denial spike, and name the agents", async () => {
+    verifies("ops.alert.blocked-refused", "ops.alert.blocked-agents");
+    for (let i = 0; i < 6; i++) expect((await ask("mail.send")).body.decision).toBe("block");
+    expect(await kinds()).toEqual([]);
+    await s.call("agent2", "POST", "/v1/runs", { run_id: "second", permissions: [] });
+    await s.call("agent2", "POST", "/v1/runs/second/intents", { tool: "crm.get", args: {}, reason: "r" });
+    await ask("nope");
+    expect(await kinds()).toEqual([]);
+    await ask("crm.create");
+    expect(await alerts()).toMatchObject([
+      { kind: "denial_spike", message: "3 calls blocked: agent (2), agent2 (1)" },
+    ]);
+  });
+
+  it("warn of a closing undo as late as the setting and a tenth of its time both allow", async () => {
+    verifies("beyond.horizon.alert-late");
+    const HOUR = 60 * MINUTE;
+    const tool = (name: string, until: string) =>
+      `- {tool: ${name}, effect: compensable, permission: p, compensation: {tool: x.undo, args: {}, until: ${until}}}\n`;
+    const own = await testServer({ manifests: tool("pay.day", "24h") + tool("pay.month", "30d") });
+    await own.call("agent", "POST", "/v1/runs", { run_id: "c", permissions: ["p"] });
+    const closing = async () =>
+      (await own.call("auditor", "GET", "/v1/alerts")).body.alerts
+        .filter(({ kind }: { kind: string }) => kind === "undo_closing")
+        .map(({ tool, since_ms }: { tool: string; since_ms: number }) => [tool, since_ms]);
+    const start = own.env.now();
+    for (const [step, name] of ["pay.day", "pay.month"].entries()) {
+      await own.call("agent", "POST", "/v1/runs/c/intents", { tool: name, args: {}, reason: "r" });
+      const done = { status: "succeeded", result: {} };
+      await own.call("agent", "POST", `/v1/runs/c/steps/${step}/outcome`, done);
+    }
+    expect(await closing()).toEqual([]);
+    await own.env.advance(start + 21.6 * HOUR - own.env.now() - 1);
+    expect(await closing()).toEqual([]);
+    await own.env.advance(1);
+    expect(await closing()).toEqual([["pay.day", start + 21.6 * HOUR]]);
+    await own.env.advance(start + 29 * 24 * HOUR - own.env.now() - 1);
+    expect(await closing()).toEqual([]);
+    await own.env.advance(1);
+    expect(await closing()).toEqual([["pay.month", start + 29 * 24 * HOUR]]);
   });
 
   it("tell of unknown outcomes after an hour, and of halts, until they are mended", async () => {

@@ -55,6 +55,32 @@ tests: [{name: nine, input: {tool: t, args: {n: 9}}, expect: allow}]
   expect(code).toBe(1);
 });
 
+it("a policy test without a time is judged now, on the command line and in the registry", async () => {
+  verifies("beyond.errors.test-now");
+  const frozen = (from: string, to: string) => `version: 1
+freezes: [{id: freeze, from: ${from}, to: ${to}}]
+tests: [{name: a call, input: {tool: t}, expect: allow}]
+`;
+  const during = frozen("2000-01-01T00:00:00Z", "2100-01-01T00:00:00Z");
+  const over = frozen("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z");
+  const tested = (text: string) =>
+    speak(["policy", "test", file("frozen.yaml", text), "-m", "m.yaml"], { cwd: folder });
+  expect(await tested(during)).toMatchObject({
+    code: 1,
+    out: "FAIL a call: expected allow, got deny by freeze\n0 passed, 1 failed\n",
+  });
+  expect(await tested(over)).toMatchObject({ code: 0, out: "ok  a call\n1 passed\n" });
+  const policies = tempDir("registered");
+  const s = await testServer({ config: `registry: {manifests: ${policies}/m, policies: ${policies}/p}\n` });
+  const published = (yaml: string) => s.call("operator", "POST", "/v1/registry/policy", { yaml });
+  expect((await published(during)).body.error).toContain("expected allow, got deny by freeze");
+  expect((await published(over)).status).toBe(201);
+  const doctor = await speak(["doctor", "--policy", file("frozen.yaml", during), "-m", "m.yaml"], {
+    cwd: folder,
+  });
+  expect(doctor.out).toContain('test "a call" expected allow, got deny by freeze');
+});
+
 it("an undeclared tool keeps its reason, with the nearest name that the run may call as a hint", async () => {
   verifies("beyond.errors.nearest-tool");
   const s = await testServer({});

@@ -173,7 +173,10 @@ tests:
   - {name: alone, input: {tool: mail.send}, expect: allow}
   - {name: after, input: {tool: mail.send, earlier: [{tool: crm.read, source: customers}]}, expect: deny, rule: exfil}
 `;
-    const results = runPolicyTests(compilePolicy(loadPolicy(text, "p.yaml")));
+    const results = runPolicyTests(compilePolicy(loadPolicy(text, "p.yaml")), {
+      manifestFor: () => null,
+      now_ms: 0,
+    });
     expect(results.map(({ ok }) => ok)).toEqual([true, true]);
   });
 

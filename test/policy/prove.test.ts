@@ -61,8 +61,12 @@ describe("svc policy check", () => {
       flow("good", "effect: irreversible");
     const { err, code } = await svc("policy", "check", file("flows.yaml", `version: 1\nflows:\n${flows}`));
     expect(err.trim().split("\n")).toEqual(
-      ["slip", "label"].map(
-        (id) => `warning: flow ${id}: after matches no declared tool, so the flow never takes effect`,
+      [
+        ["slip", '; did you mean "pay.refund"?'],
+        ["label", ""],
+      ].map(
+        ([id, hint]) =>
+          `warning: flow ${id}: after matches no declared tool, so the flow never takes effect${hint}`,
       ),
     );
     expect(code).toBe(0);

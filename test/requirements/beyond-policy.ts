@@ -65,9 +65,24 @@ export const beyondSuggest = section("beyond", "Suggest", {
 });
 
 // biome-ignore format: one statement a line
+export const beyondIdle = section("beyond", "Entries without effect", {
+  "beyond.idle.unmatched": [33, "an entry whose match fits no declared tool is warned of, with the nearest name, where manifests are there"],
+  "beyond.idle.contradiction": [33, "conditions that no value meets together are warned of"],
+  "beyond.idle.shadowed": [33, "an entry that stricter rules cover completely is warned of, with their ids"],
+  "beyond.idle.times": [33, "a freeze that has ended and a window that is always open are warned of"],
+  "beyond.idle.never-wrong": [33, "no call contradicts a warning; what cannot be decided is not warned of"],
+  "beyond.idle.commands": [33, "`svc policy check`, `svc policy test` and `svc validate` print the warnings and keep their exit code"],
+  "beyond.idle.registry": [33, "publishing a policy answers with `warnings`"],
+  "beyond.idle.console": [33, "the console's Policy page shows the warnings where a text is checked"],
+  "beyond.idle.log": [33, "a server logs the warnings at its start and when its rules change"],
+  "beyond.claim.no-ok": [33, "`svc policy check` prints no `ok` where a claim is not proved, and ends with how many are not"],
+});
+
+// biome-ignore format: one statement a line
 export const beyondPlayground = section("beyond", "Playground", {
   "beyond.playground.types": [20, "the console's Policy page decides a call as one types: tool, arguments, actor, time"],
   "beyond.playground.spoke": [20, "it shows which rules, limits and flows spoke, and with which words"],
+  "beyond.playground.now": [33, "without a time the call is made now, and the kept test carries that time where a window or a freeze concerns the call"],
   "beyond.playground.button": [20, "without scripts a button does the same"],
   "beyond.playground.keeps": [20, "it keeps the call as a test in the policy's text, whose other lines stay as they are"],
   "beyond.playground.counterexample": [20, "a counterexample or an example of a difference becomes a test in one click"],
@@ -78,5 +93,6 @@ export const beyondErrors = section("beyond", "Errors where people stumble", {
   "beyond.errors.validate-warns": [20, "`svc validate` warns of undeclared tools in `requires`, compensation and verification, and of a path without its `$`"],
   "beyond.errors.nearest-tool": [20, "the refusal of an undeclared tool keeps its reason and carries the nearest name within the run's scope as a hint"],
   "beyond.errors.key-without-permissions": [20, "making an agent key without permissions says that it can request none"],
+  "beyond.errors.test-now": [33, "a policy test without `input.at` is judged at the current time: by `svc policy test`, `svc doctor`, the registry and the console"],
   "beyond.errors.test-names-rules": [20, "a failing policy test names the rules that decided"],
 });

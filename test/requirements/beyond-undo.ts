@@ -51,6 +51,7 @@ export const beyondHorizon = section("beyond", "Horizon", {
   "beyond.horizon.meanwhile": [17, "an undo whose time passes during a rollback is neither begun nor tried again, and older steps are undone all the same"],
   "beyond.horizon.route": [17, "`GET /v1/horizon` lists undos that close, soonest first, by `within`, `limit` and `cursor`"],
   "beyond.horizon.cli": [17, "`svc horizon` lists them, with `--within`"],
+  "beyond.horizon.alert-late": [33, "`undo_closing` is raised `alerts.undo_closing` before the end, or when a tenth of the undo's time is left, whichever is later"],
   "beyond.horizon.told": [17, "an overview tile, the metric `svc_undo_closing` and the alert `undo_closing` tell what closes next"],
 });
 

@@ -31,6 +31,7 @@ import {
   beyondErrors,
   beyondFlows,
   beyondHints,
+  beyondIdle,
   beyondPlayground,
   beyondSuggest,
 } from "./beyond-policy.ts";
@@ -146,6 +147,7 @@ const SECTIONS = [
   beyondDiff,
   beyondErrors,
   beyondPython,
+  beyondIdle,
   beyondPlayground,
   beyondSuggest,
   beyondTenants,

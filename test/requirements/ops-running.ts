@@ -4,7 +4,9 @@ import { section } from "./types.ts";
 // biome-ignore format: one statement a line
 export const opsAlertRecord = section("operations", "Alert", {
   "ops.alert.titled": [8, "an alert is a titled condition with a message"],
-  "ops.alert.blocked-message": [8, "the denial-spike message reads `<n> calls blocked`"],
+  "ops.alert.blocked-message": [8, "the denial-spike message begins with `<n> calls blocked`"],
+  "ops.alert.blocked-refused": [33, "calls that only wait for approval do not count towards a denial spike"],
+  "ops.alert.blocked-agents": [33, "the denial-spike message names the agents with their counts, the most first"],
   "ops.alert.unknown-outcome-message": [8, "the unresolved-step message reads `Outcome still unknown: <tool> in <run_id>`"],
   "ops.alert-state.raised-once": [8, "an alert whose condition appears is raised and sent once"],
   "ops.alert-state.reminded": [8, "a condition that lasts for the `remind` period is reminded of"],

@@ -80,7 +80,7 @@ describe("a policy that takes too long", () => {
       { length: 5_000 },
       (_, i) => `  - {name: t${i}, input: {tool: t, repeat: 1000}, expect: deny}\n`,
     ).join("")}`;
-    const endless = { read: "checked_policy", text, active: null, labels: [] } as const;
+    const endless = { read: "checked_policy", text, active: null, labels: [], now_ms: 0 } as const;
     await expect(host.run(endless, pages(0), never)).rejects.toThrow("took too much time");
   });
 

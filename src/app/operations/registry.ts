@@ -15,7 +15,7 @@ import { type Caller, operation } from "../door/operation.ts";
 import { readOwn, readSent } from "../sandbox/reader.ts";
 import { refuse } from "./reload.ts";
 import { noFields, note, nullable, text, tool } from "./schemas.ts";
-import { checkPolicyText, comparePolicies, proveClaims } from "./simulate/jobs.ts";
+import { checkPolicyText, comparePolicies, proveClaims, warningsOf } from "./simulate/jobs.ts";
 
 const NO_MANIFESTS = "no manifest registry folder is configured on this server";
 const NO_POLICIES = "no policy registry folder is configured on this server";
@@ -203,11 +203,13 @@ export const publishPolicy = operation({
   output: z.strictObject({
     version: z.string(),
     tests: z.strictObject({ passed: z.int(), failed: z.int() }),
+    warnings: z.array(z.string()),
   }),
   feature: policiesFeature,
   errors: { not_found: "no registry folder", too_many: "too many simulations are under way" },
   async run({ app, principal, signal }, { yaml, note }) {
-    return policies(app, signal).publish(yaml, note ?? null, principal);
+    const published = await policies(app, signal).publish(yaml, note ?? null, principal);
+    return { ...published, warnings: await warningsOf(app, yaml, signal) };
   },
 });
 

@@ -3,6 +3,7 @@
  * at once; all else is read in a thread with a limit on its time.
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
+import type { PolicyDoc } from "../../model/policy/schema.ts";
 import { JOB_LIMITS, SandboxHost } from "./host.ts";
 import type { PastCalls } from "./job.ts";
 import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
@@ -40,6 +41,15 @@ async function* nothing(): AsyncGenerator<PastCalls> {}
 
 const isPlain = (text: string): boolean => text.length <= SHORT_CHARS && !COSTLY.test(text);
 
+const FEW_TOOLS = 100;
+const FEW_ENTRIES = 10;
+
+function isSmall(doc: PolicyDoc): boolean {
+  const { rules = [], flows = [], limits = [], budgets = [], windows = [], freezes = [], claims = [] } = doc;
+  const entries = [rules, flows, limits, budgets, windows, freezes, claims];
+  return entries.reduce((sum, { length }) => sum + length, 0) <= FEW_ENTRIES && isPlain(JSON.stringify(doc));
+}
+
 function isShort(reading: Reading): boolean {
   switch (reading.read) {
     case "checked_policy":
@@ -56,6 +66,9 @@ function isShort(reading: Reading): boolean {
       const text = "yaml" in given ? given.yaml : JSON.stringify(given.manifest);
       return text.length <= SHORT_CHARS;
     }
+    case "policy_warnings":
+      // Of what a caller sent, a few lines can ask for much; the service's own policy is looked at when it is loaded.
+      return "doc" in reading.policy && reading.labels.length <= FEW_TOOLS && isSmall(reading.policy.doc);
     case "claims":
     case "policy_diff":
       return false;

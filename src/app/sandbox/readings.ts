@@ -16,6 +16,7 @@ import { keepTest } from "../../model/policy/keep-test.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import { type ClaimResult, checkClaims } from "../../model/policy/prove/claims.ts";
 import { diffPolicies, type PolicyDiff } from "../../model/policy/prove/diff.ts";
+import { policyWarnings } from "../../model/policy/prove/idle.ts";
 import type { SearchBudget } from "../../model/policy/prove/search.ts";
 import type { PolicyDoc, PolicyTestDoc } from "../../model/policy/schema.ts";
 import { type PolicyTestResult, runPolicyTests } from "../../model/policy/tests.ts";
@@ -25,17 +26,24 @@ import { draftOf, withLifecycle } from "../../registry/draft.ts";
 /** What is to be read, by what comes of it. */
 export type Reading =
   | { read: "policy"; text: string; file: string }
-  | { read: "checked_policy"; text: string; active: PolicyDoc | null; labels: readonly Labelled[] }
+  | {
+      read: "checked_policy";
+      text: string;
+      active: PolicyDoc | null;
+      labels: readonly Labelled[];
+      now_ms: number;
+    }
+  | { read: "policy_warnings"; policy: GivenPolicy; labels: readonly Labelled[]; now_ms: number }
   | { read: "claims"; text: string; file: string; labels: readonly Labelled[]; now_ms: number }
   | { read: "policy_diff"; a: GivenPolicy; b: GivenPolicy; labels: readonly Labelled[]; now_ms: number }
-  | { read: "trial"; text: string; typed: TypedCall; labels: readonly Labelled[] }
+  | { read: "trial"; text: string; typed: TypedCall; labels: readonly Labelled[]; now_ms: number }
   | { read: "kept_test"; text: string; test: PolicyTestDoc }
   | { read: "manifests"; files: readonly ManifestFile[] }
   | { read: "draft"; given: { manifest: JsonObject } | { yaml: string } }
   | { read: "moved"; yaml: string; to: Lifecycle };
 
 /** A policy as its author wrote it, or as it is in force. */
-type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
+export type GivenPolicy = { text: string; file: string } | { doc: PolicyDoc };
 
 /** What a tool's manifest says of it, for tests that name the tool. */
 export type Labelled = readonly [tool: string, labels: ToolLabels];
@@ -71,6 +79,8 @@ const READERS = {
     return { doc, hash: valueHash(doc as unknown as Json) };
   },
   checked_policy: checkPolicy,
+  policy_warnings: ({ policy, labels, now_ms }: Of<"policy_warnings">): string[] =>
+    policyWarnings(given(policy), { labels: new Map(labels), now_ms, budget: budget(WARNING_MS) }),
   claims: ({ text, file, labels, now_ms }: Of<"claims">): ClaimResult[] =>
     checkClaims(compilePolicy(loadPolicy(text, file)), { labels: new Map(labels), now_ms, budget: budget() }),
   policy_diff: ({ a, b, labels, now_ms }: Of<"policy_diff">): PolicyDiff =>
@@ -80,8 +90,8 @@ const READERS = {
       budget: budget(),
       share: MOST_KINDS / 4,
     }),
-  trial: ({ text, typed, labels }: Of<"trial">): Trial =>
-    tryCall(compilePolicy(loadPolicy(text, "policy")), typed, new Map(labels)),
+  trial: ({ text, typed, labels, now_ms }: Of<"trial">): Trial =>
+    tryCall(compilePolicy(loadPolicy(text, "policy")), typed, new Map(labels), now_ms),
   kept_test: ({ text, test }: Of<"kept_test">): string => keepTest(text, test),
   manifests: ({ files }: Of<"manifests">) => manifestReading(files),
   draft: ({ given }: Of<"draft">) => draftOf(given),
@@ -91,8 +101,10 @@ const READERS = {
 /** Kinds of calls that a proof or a comparison may look at, and how long; beyond that it is incomplete. */
 const MOST_KINDS = 400_000;
 const PROVING_MS = 15_000;
-const budget = (): SearchBudget => {
-  const until = performance.now() + PROVING_MS;
+/** Warnings come with other answers, which should not wait long for them. */
+const WARNING_MS = 3_000;
+const budget = (most_ms = PROVING_MS): SearchBudget => {
+  const until = performance.now() + most_ms;
   return { cells: MOST_KINDS, late: () => performance.now() > until };
 };
 
@@ -109,7 +121,7 @@ export function doReading<R extends Reading>(reading: R): ReadAs<R> {
   return read(reading);
 }
 
-function checkPolicy({ text, active, labels }: Of<"checked_policy">): CheckedPolicy {
+function checkPolicy({ text, active, labels, now_ms }: Of<"checked_policy">): CheckedPolicy {
   let doc: PolicyDoc;
   try {
     doc = loadPolicy(text, "policy");
@@ -119,7 +131,7 @@ function checkPolicy({ text, active, labels }: Of<"checked_policy">): CheckedPol
   }
   const policy = compilePolicy(doc);
   const known = new Map(labels);
-  const results = runPolicyTests(policy, (tool) => known.get(tool) ?? null);
+  const results = runPolicyTests(policy, { manifestFor: (tool) => known.get(tool) ?? null, now_ms });
   const failing = results.filter(({ ok }) => !ok);
   const passing = results.filter(({ ok }) => ok);
   const diff = active === null ? [] : diffLines(stringify(active), stringify(doc));

@@ -35,6 +35,7 @@ import { commandTools } from "../operations/rollback/job-tools.ts";
 import { appMetrics } from "./metrics-source.ts";
 import { openNotifier } from "./notifier.ts";
 import { type AppOptions, openApp } from "./open-app.ts";
+import { PolicyWarnings } from "./policy-warnings.ts";
 import { SideChannels } from "./side-channels.ts";
 
 const SWEEP_MS = 1_000;
@@ -158,6 +159,9 @@ function startWork(app: App, notifier: Notifier, failures: AuthFailureCounter): 
   const { core, background } = app;
   const sweep = new Sweep(app);
   background.every(LIMITS.key_reload_ms, "reloading changed files", () => reloadChanged(app));
+  const warnings = new PolicyWarnings(app);
+  background.track(warnings.look());
+  background.every(LIMITS.key_reload_ms, "looking for rules that never apply", () => warnings.look());
   background.every(SWEEP_MS, "ageing approvals", () => ageApprovals(app, sweep, notifier));
   background.every(SWEEP_MS, "ageing plans", () => sweep.endPlans());
   background.every(SWEEP_MS, "counting refused credentials", () => failures.flush(core));

@@ -12,6 +12,7 @@ import { compilePolicy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { ClaimResult } from "../../model/policy/prove/claims.ts";
 import { type DiffClass, type PolicyDiff, type Side, toldTools } from "../../model/policy/prove/diff.ts";
+import type { PolicyDoc } from "../../model/policy/schema.ts";
 import { runPolicyTests } from "../../model/policy/tests.ts";
 import { ATTENTION, type Context, type Exit, globalOptions, type Register } from "../context.ts";
 import { partsOf } from "../door.ts";
@@ -26,30 +27,11 @@ export const registerPolicy: Register = (program, context) => {
 
   globalOptions(
     group.command("check <file>").description("validate a policy and prove its claims; lists every problem"),
-  ).action(async (file: string, flags: Record<string, unknown>) => {
-    const text = await readTextFile(resolve(io.cwd, file));
-    const doc = loadPolicy(text, file);
-    await warnMisfits(io, context.settings(flags), { policy: doc });
-    io.out(`ok: ${plural(doc.rules?.length ?? 0, "rule")}, ${plural(doc.tests?.length ?? 0, "test")}`);
-    if (doc.claims !== undefined) context.done(await tellClaims(context, flags, text, file));
-  });
+  ).action((file: string, flags: Record<string, unknown>) => checkFile(context, flags, file));
 
   globalOptions(
     group.command("test <file>").description("run the tests that a policy carries, and prove its claims"),
-  ).action(async (file: string, flags: Record<string, unknown>) => {
-    const text = await readTextFile(resolve(io.cwd, file));
-    const policy = compilePolicy(loadPolicy(text, file));
-    const labels = new Map(await manifestLabels(context, flags));
-    const results = runPolicyTests(policy, (tool) => labels.get(tool) ?? null);
-    for (const result of results) {
-      if (result.ok) io.out(`ok  ${printable(result.name)}`);
-      else io.out(`FAIL ${printable(result.name)}: expected ${result.expected}, got ${result.got}`);
-    }
-    const failed = results.filter((result) => !result.ok).length;
-    io.out(failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`);
-    const proved = policy.doc.claims === undefined ? 0 : await tellClaims(context, flags, text, file);
-    context.done(failed > 0 ? 1 : proved);
-  });
+  ).action((file: string, flags: Record<string, unknown>) => testFile(context, flags, file));
 
   globalOptions(
     group
@@ -90,18 +72,64 @@ export const registerPolicy: Register = (program, context) => {
     );
 };
 
-/** A line for each claim; 1 where one has a counterexample, 2 where one could not be decided. */
-async function tellClaims(
+async function checkFile(context: Context, flags: Record<string, unknown>, file: string): Promise<void> {
+  const { io } = context;
+  const text = await readTextFile(resolve(io.cwd, file));
+  const doc = loadPolicy(text, file);
+  await warnMisfits(io, context.settings(flags), { policy: doc });
+  const results = await printClaims(context, flags, doc, { text, file });
+  const counts = `${plural(doc.rules?.length ?? 0, "rule")}, ${plural(doc.tests?.length ?? 0, "test")}`;
+  io.out(claimsProblem(results) ?? `ok: ${counts}`);
+  context.done(claimsExit(results));
+}
+
+async function testFile(context: Context, flags: Record<string, unknown>, file: string): Promise<void> {
+  const { io } = context;
+  const text = await readTextFile(resolve(io.cwd, file));
+  const policy = compilePolicy(loadPolicy(text, file));
+  await warnMisfits(io, context.settings(flags), { policy: policy.doc });
+  const labels = new Map(await manifestLabels(context, flags));
+  const manifestFor = (tool: string) => labels.get(tool) ?? null;
+  const results = runPolicyTests(policy, { manifestFor, now_ms: io.clock.now() });
+  for (const result of results) {
+    if (result.ok) io.out(`ok  ${printable(result.name)}`);
+    else io.out(`FAIL ${printable(result.name)}: expected ${result.expected}, got ${result.got}`);
+  }
+  const failed = results.filter((result) => !result.ok).length;
+  io.out(failed === 0 ? `${results.length} passed` : `${results.length - failed} passed, ${failed} failed`);
+  const claims = await printClaims(context, flags, policy.doc, { text, file });
+  const problem = claimsProblem(claims);
+  if (problem !== null) io.out(problem);
+  context.done(failed > 0 ? 1 : claimsExit(claims));
+}
+
+/** A line for each claim, and a second one for a counterexample. */
+async function printClaims(
   context: Context,
   flags: Record<string, unknown>,
-  text: string,
-  file: string,
-): Promise<Exit> {
+  { claims }: PolicyDoc,
+  given: { text: string; file: string },
+): Promise<ClaimResult[]> {
+  if (claims === undefined) return [];
   const labels = await manifestLabels(context, flags);
-  const results = doReading({ read: "claims", text, file, labels, now_ms: context.io.clock.now() });
+  const results = doReading({ read: "claims", ...given, labels, now_ms: context.io.clock.now() });
   for (const result of results) for (const line of describeClaim(result)) context.io.out(line);
+  return results;
+}
+
+/** 1 where a claim has a counterexample, 2 where one could not be decided. */
+function claimsExit(results: readonly ClaimResult[]): Exit {
   if (results.some(({ result }) => result === "counterexample")) return 1;
   return results.some(({ result }) => result === "incomplete") ? ATTENTION : 0;
+}
+
+/** The closing line where not every claim is proved. */
+function claimsProblem(results: readonly ClaimResult[]): string | null {
+  const count = (wanted: ClaimResult["result"]) => results.filter(({ result }) => result === wanted).length;
+  const [wrong, open] = [count("counterexample"), count("incomplete")];
+  const of = `of ${plural(results.length, "claim")}`;
+  if (wrong > 0) return `not ok: ${wrong} ${of} ${wrong === 1 ? "has" : "have"} a counterexample`;
+  return open > 0 ? `incomplete: ${open} ${of} could not be decided` : null;
 }
 
 function describeClaim({ name, result, at_least, counterexample, reason }: ClaimResult): string[] {

@@ -68,11 +68,12 @@ export const registerRegistry: Register = (program, context) => {
     .option("--note <text>", "what is new in it")
     .action(async (file: string, flags: Flags) => {
       const input = { yaml: readTextFileSync(resolve(io.cwd, file)), note: flags["note"] };
-      const { version, tests } = await ask(context, flags, publishPolicy, input);
+      const { version, tests, warnings } = await ask(context, flags, publishPolicy, input);
       io.out(
         `published policy version ${version} as a draft (${tests.passed} of its tests passed); ` +
           `activate it with: svc registry activate ${version}`,
       );
+      for (const warning of warnings) io.err(`warning: ${printable(warning)}`);
     });
 
   command("activate <version>", "put a policy version in force").action(

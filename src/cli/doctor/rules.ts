@@ -89,7 +89,7 @@ function drafts(set: LoadedManifests): DoctorFinding[] {
 }
 
 async function loadPolicyOf(
-  { settings, egress }: World,
+  { settings, egress, env }: World,
   registry: RegistryRules,
   manifests: LoadedManifests | null,
 ): Promise<DoctorFinding[]> {
@@ -107,9 +107,12 @@ async function loadPolicyOf(
   const file = active?.file ?? settings.policy;
   if (file === null) return [ok(POLICY, "none is configured: manifests, scopes and halts alone decide")];
   const { policy } = rules;
-  const results = runPolicyTests(policy, (tool) => {
-    const found = manifests?.active(tool);
-    return found === undefined ? null : toolLabels(found);
+  const results = runPolicyTests(policy, {
+    manifestFor(tool) {
+      const found = manifests?.active(tool);
+      return found === undefined ? null : toolLabels(found);
+    },
+    now_ms: env.now(),
   });
   const failed = results.filter((result) => !result.ok);
   if (failed.length > 0) {

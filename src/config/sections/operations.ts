@@ -194,10 +194,12 @@ export const OPERATIONS_ROWS = {
   alerts: section("When alerts are raised and repeated.", {
     remind: durationRow(LIMITS.alert_remind_ms, 1_000, { about: "How often a lasting alert is sent again." }),
     denial_spike: numberRow(z.number().int().min(1).max(1_000_000), LIMITS.denial_spike, {
-      about: "Blocked calls in 15 minutes that make a denial spike.",
+      about:
+        "Refused calls in 15 minutes that make a denial spike; calls that wait for approval do not count.",
     }),
     undo_closing: durationRow(LIMITS.undo_closing_ms, 1_000, {
-      about: "How long before an undo stops working it is told.",
+      about:
+        "How long before an undo stops working its alert is raised; later where more than a tenth of the undo's time is left.",
     }),
   }),
   probe: section("Tries by itself whether the guarantees hold (svc probe).", {

@@ -53,7 +53,7 @@ function kindsCard(ctx: Ctx): Html {
   const { denial_spike, remind_ms, undo_closing_ms } = ctx.app.settings.alerts;
   const minutes = LIMITS.alert_window_ms / 60_000;
   const watched: Record<keyof typeof ALERT_KINDS, string> = {
-    denial_spike: `${denial_spike} or more blocked calls in ${minutes} minutes`,
+    denial_spike: `${denial_spike} or more refused calls in ${minutes} minutes; calls that wait for approval do not count`,
     approval_expired: "a request ran out of time undecided or unused",
     verification_failed: "an undo was read back, and the state was not the expected one",
     break_glass: "an admin approved alone",
@@ -65,7 +65,7 @@ function kindsCard(ctx: Ctx): Html {
     approval_flood: "an agent opened more requests than the policy's approvals.flood",
     compensation_failed: "an undo did not succeed",
     unresolved_outcome: "nobody has said for an hour how a call ended",
-    undo_closing: `an undo stops working within ${span(undo_closing_ms)}`,
+    undo_closing: `an undo stops working within ${span(undo_closing_ms)}, and at most a tenth of its time is left`,
     halted: "a halt or the kill switch is in force",
   };
   const rows = (Object.keys(ALERT_KINDS) as (keyof typeof ALERT_KINDS)[]).map((kind) => [

@@ -14,7 +14,11 @@ export type { SimulationReport };
 
 type Passable = Extract<CheckedPolicy, { ok: true }>;
 
-export function checkedCards(checked: CheckedPolicy, claims: readonly ClaimResult[]): Html {
+export function checkedCards(
+  checked: CheckedPolicy,
+  claims: readonly ClaimResult[],
+  warnings: readonly string[],
+): Html {
   if (!checked.ok) {
     return notice(
       "bad",
@@ -23,15 +27,19 @@ export function checkedCards(checked: CheckedPolicy, claims: readonly ClaimResul
     );
   }
   const { passed, failed } = checked;
+  const open = claims.filter(({ result }) => result !== "proved").length;
   return html`${notice(
-    failed === 0 ? "ok" : "warn",
+    failed + open + warnings.length === 0 ? "ok" : "warn",
     html`<p class="said">The policy is valid: ${plural(checked.rules, "rule")}. ${
       passed + failed === 0
         ? "It carries no tests."
         : failed === 0
           ? `${plural(passed, "test")} passed.`
           : `${plural(failed, "test")} of ${passed + failed} failed.`
-    }</p>`,
+    }${open === 0 ? null : ` ${open} of ${plural(claims.length, "claim")} ${open === 1 ? "is" : "are"} not proved.`}</p>`,
+    warnings.length === 0
+      ? nothing
+      : html`<p>${plural(warnings.length, "warning")}:</p><ul class="problems" id="warnings">${warnings.map((one) => html`<li>${one}</li>`)}</ul>`,
   )}${claims.length === 0 ? null : claimsCard(claims)}<div class="columns">${testsCard(checked)}${diffCard(checked)}</div>`;
 }
 

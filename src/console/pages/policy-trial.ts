@@ -54,7 +54,7 @@ export function trialCard(ctx: Ctx, typed: TypedCall, tried: Tried): Html {
 <div class="row">${input({ label: "Tool", name: "tool", value: typed.tool, list: "tools" })}${named("actor", "Actor")}</div>
 <datalist id="tools">${tools.map((tool) => html`<option value="${tool}"></option>`)}</datalist>
 ${textarea({ label: "Arguments (JSON or YAML)", name: "args", value: typed.args, rows: 5, mono: true, placeholder: '{"amount": 900}' })}
-${named("at", "Time", "Left empty, windows and freezes are left out.")}
+${named("at", "Time", "Left empty, the call is made now.")}
 ${disclosed(
   "Tenant, environment and what came before",
   html`<div class="form"><div class="row">${named("tenant", "Tenant")}${named("environment", "Environment")}${named("repeat", "How often", "For limits and budgets: the last of so many equal calls is decided.")}</div>

@@ -2,7 +2,12 @@
 import { stringify } from "yaml";
 import { diffPolicy } from "../../app/operations/policy-diff.ts";
 import { policyVersionText, publishPolicy, readRegistry } from "../../app/operations/registry.ts";
-import { checkPolicyText, keepPolicyTest, proveClaims } from "../../app/operations/simulate/jobs.ts";
+import {
+  checkPolicyText,
+  keepPolicyTest,
+  proveClaims,
+  warningsOf,
+} from "../../app/operations/simulate/jobs.ts";
 import { simulate } from "../../app/operations/simulate.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { PolicyTestDoc } from "../../model/policy/schema.ts";
@@ -135,14 +140,19 @@ async function shown(ctx: Ctx, bench: Bench, results: Html, ok: boolean): Promis
 async function checked(ctx: Ctx, text: string): Promise<{ ok: boolean; cards: Html }> {
   const found = await checkPolicyText(ctx.app, text, { diff: true, signal: ctx.signal });
   const claims = found.ok ? await proveClaims(ctx.app, text, "policy", ctx.signal) : [];
-  return { ok: found.ok, cards: checkedCards(found, claims) };
+  const warnings = found.ok ? await warningsOf(ctx.app, text, ctx.signal) : [];
+  return { ok: found.ok, cards: checkedCards(found, claims, warnings) };
 }
+
+/** A notice has room for a few; the page shows all where the text is checked. */
+const MOST_WARNED = 3;
 
 async function publish(ctx: Ctx, yaml: string): Promise<Answer> {
   const note = ctx.form.optional("note");
-  const { version, tests } = await ctx.call(publishPolicy, { yaml, note });
-  const text = `Version ${version} is published as a draft; ${plural(tests.passed, "test")} passed. An admin can put it in force.`;
-  return { to: "/console/policy#versions", notice: { kind: "ok", text } };
+  const { version, tests, warnings } = await ctx.call(publishPolicy, { yaml, note });
+  const warned = warnings.length === 0 ? "" : ` Warning: ${warnings.slice(0, MOST_WARNED).join("; ")}.`;
+  const text = `Version ${version} is published as a draft; ${plural(tests.passed, "test")} passed. An admin can put it in force.${warned}`;
+  return { to: "/console/policy#versions", notice: { kind: warned === "" ? "ok" : "warn", text } };
 }
 
 /** Decides the call that was typed, and puts it into the text as a test where that is wanted. */

@@ -1,4 +1,5 @@
 /** Ledger records as people read them: what happened, by whom, and the hash that the next one builds on. */
+import { waitsForApproval } from "../../engine/decide/approval-stage.ts";
 import { canonical } from "../../kernel/canonical.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -53,12 +54,10 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
 
 /** In words; the name that filters and exports know is on hover. */
 function eventMark({ event, detail }: LedgerRecord): Html {
-  if (event === "blocked" && detail !== undefined && WAITS.test(detail))
-    return mark("warn", "waits for approval", event);
+  if (event === "blocked" && waitsForApproval(detail)) return mark("warn", "waits for approval", event);
   return isLedgerEvent(event) ? mark(EVENT_TONES[event], EVENTS[event], event) : mark("quiet", event);
 }
 
-const WAITS = /approval required: request apr_\S+ is pending/;
 /** How records name a request and a plan. */
 const NAMED = /(request )?((?:apr|pln)_[0-9a-f-]{36})/g;
 const PAGE_OF: Record<string, string> = { apr: "/console/approvals", pln: "/console/plans" };

@@ -98,6 +98,11 @@ function notRead(id: string): string {
   return `approval required: request ${id} was approved on what its card showed to be there; repeat the call through the gateway, which reads that again`;
 }
 
+/** Whether the detail of a `blocked` record says that nothing but a decision on an open request is missing. */
+export function waitsForApproval(detail: string | undefined): boolean {
+  return detail !== undefined && /(?:^|; )approval required: request apr_/.test(detail);
+}
+
 function pending(id: string): string {
   return `approval required: request ${id} is pending an operator decision; retry after it is approved`;
 }

@@ -26,6 +26,7 @@ interface Case {
   };
 }
 
+const setting = { manifestFor: () => null, now_ms: 0 };
 const folder = new URL("../../../test/cases/policy/", import.meta.url);
 /** These two have a shape, and a test, of their own. */
 const OTHERS = new Set(["ops.yaml", "refused.yaml"]);
@@ -87,7 +88,7 @@ describe.each(files)("%s", (file) => {
       ...(at === undefined ? {} : { at }),
       ...(repeat === undefined ? {} : { repeat }),
     };
-    const got = evaluateTest(compiled, { name: "case", input, expect: "allow" }, () => null);
+    const got = evaluateTest(compiled, { name: "case", input, expect: "allow" }, setting);
     const { risk_score, factors, ...combined } = want;
     expect(got).toMatchObject(combined);
     if (risk_score !== undefined) expect(got.risk.score).toBe(risk_score);

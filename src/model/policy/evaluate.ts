@@ -24,22 +24,21 @@ export function counterKeys(policy: Policy, call: PolicyCall): CounterNeed[] {
   return [...limitKeys(policy, call), ...flowKeys(policy, call)];
 }
 
-/** `now_ms` null leaves freezes and windows out and counts limits at time zero. */
 export function evaluatePolicy(
   policy: Policy,
   call: PolicyCall,
-  now_ms: number | null,
+  now_ms: number,
   counters: ReadonlyMap<string, CounterDoc> = new Map(),
 ): Evaluation {
-  const limits = checkLimits(policy, call, counters, now_ms ?? 0);
-  const flows = checkFlows(policy, call, counters, now_ms ?? 0);
+  const limits = checkLimits(policy, call, counters, now_ms);
+  const flows = checkFlows(policy, call, counters, now_ms);
   const risk = checkRisk(policy, call);
-  const findings = now_ms === null ? [] : checkTimes(policy, call, now_ms);
+  const findings = checkTimes(policy, call, now_ms);
   const content = checkContent(policy, call);
   for (const more of [content, checkRules(policy, call), flows.findings, limits.findings]) {
     for (const finding of more) findings.push(finding);
   }
-  for (const finding of checkUndo(policy, call, now_ms ?? 0)) findings.push(finding);
+  for (const finding of checkUndo(policy, call, now_ms)) findings.push(finding);
   if (risk.finding !== null) findings.push(risk.finding);
   const charges = [...limits.charges, ...flows.charges];
   const { action, reasons, rules, approval, causes, warnings, hints } = combine(policy, findings);

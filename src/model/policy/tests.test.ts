@@ -21,7 +21,8 @@ tests:
   - {name: labels of the manifest, input: {tool: purge}, expect: deny, rule: forever}
   - {name: labels of the test win, input: {tool: purge, effect: read}, expect: allow}
   - {name: at night, input: {tool: deploy, at: 2026-03-30T03:00:00Z}, expect: deny, rule: office}
-  - {name: at no time, input: {tool: deploy}, expect: allow}
+  - {name: now, input: {tool: deploy}, expect: allow}
+  - {name: now is at night, input: {tool: deploy}, expect: deny, rule: office}
 `,
     "p.yaml",
   ),
@@ -37,7 +38,10 @@ describe("runPolicyTests", () => {
       "contract.readings.test-rule",
     );
     const labels = { effect: "irreversible", data_class: "pii", blast_radius: null, source: [], sink: [] };
-    const results = runPolicyTests(policy, (tool) => (tool === "purge" ? labels : null));
+    const results = runPolicyTests(policy, {
+      manifestFor: (tool) => (tool === "purge" ? labels : null),
+      now_ms: Date.UTC(2026, 2, 30, 12),
+    });
     expect(results.map(({ name, ok, expected, got }) => [name, ok, expected, got])).toEqual([
       ["small", true, "allow", "allow"],
       ["big", true, "require_approval by big", "require_approval by big"],
@@ -47,12 +51,13 @@ describe("runPolicyTests", () => {
       ["labels of the manifest", true, "deny by forever", "deny by forever"],
       ["labels of the test win", true, "allow", "allow"],
       ["at night", true, "deny by office", "deny by office"],
-      ["at no time", true, "allow", "allow"],
+      ["now", true, "allow", "allow"],
+      ["now is at night", false, "deny by office", "allow"],
     ]);
     expect(results[1]).toHaveProperty("rule", "big");
   });
 
   it("has nothing to say about a policy without tests", () => {
-    expect(runPolicyTests(compilePolicy({ version: 1 }))).toEqual([]);
+    expect(runPolicyTests(compilePolicy({ version: 1 }), { manifestFor: () => null, now_ms: 0 })).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Runs the tests that a policy carries. A test without `at` leaves freezes and windows out, so that its
- * result never depends on the day on which it is run; counters start empty for each.
+ * Runs the tests that a policy carries. A test without `at` is judged at the current time, as a call made now would
+ * be; counters start empty for each.
  */
 import { tryTimestamp } from "../../kernel/duration.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -20,19 +20,19 @@ export interface PolicyTestResult {
   rule?: string;
 }
 
-export function runPolicyTests(
-  policy: Policy,
-  manifestFor: (tool: string) => ToolLabels | null = () => null,
-): PolicyTestResult[] {
-  return (policy.doc.tests ?? []).map((test) => runTest(policy, test, manifestFor));
+/** The surroundings of a test: what the manifests say of its tools, and when it is run. */
+export interface TestSetting {
+  manifestFor: (tool: string) => ToolLabels | null;
+  /** The time of every call for which the test names none. */
+  now_ms: number;
 }
 
-function runTest(
-  policy: Policy,
-  test: PolicyTestDoc,
-  manifestFor: (tool: string) => ToolLabels | null,
-): PolicyTestResult {
-  const { action, rules } = evaluateTest(policy, test, manifestFor);
+export function runPolicyTests(policy: Policy, setting: TestSetting): PolicyTestResult[] {
+  return (policy.doc.tests ?? []).map((test) => runTest(policy, test, setting));
+}
+
+function runTest(policy: Policy, test: PolicyTestDoc, setting: TestSetting): PolicyTestResult {
+  const { action, rules } = evaluateTest(policy, test, setting);
   const { name, expect, rule } = test;
   if (rule === undefined) {
     const ok = action === expect;
@@ -53,13 +53,13 @@ function runTest(
 export function evaluateTest(
   policy: Policy,
   { input }: PolicyTestDoc,
-  manifestFor: (tool: string) => ToolLabels | null,
+  { manifestFor, now_ms }: TestSetting,
 ): Evaluation {
   const counters = new Map<string, CounterDoc>();
   let step = 0;
   const judge = (one: TestCall): Evaluation => {
     const call = testedCall(input, one, manifestFor(one.tool), step);
-    return evaluatePolicy(policy, call, timeOf(one.at ?? input.at), counters);
+    return evaluatePolicy(policy, call, timeOf(one.at ?? input.at) ?? now_ms, counters);
   };
   const accept = ({ charges }: Evaluation) => {
     for (const { key, doc } of charges) counters.set(key, doc);
@@ -86,8 +86,17 @@ export function labelInput(labels: ToolLabels): Partial<TestInput> {
   };
 }
 
-function timeOf(at: string | undefined): number | null {
-  return at === undefined ? null : (tryTimestamp(at) ?? null);
+function timeOf(at: string | undefined): number | undefined {
+  return at === undefined ? undefined : tryTimestamp(at);
+}
+
+/** Whether the clock has a say in the answer: a window or a freeze concerns the call, or earlier calls have their own times. */
+export function restsOnTime(policy: Policy, input: TestInput, labels: ToolLabels | null): boolean {
+  if ((input.earlier ?? []).some(({ at }) => at !== undefined)) return true;
+  return [labels, null].some((known) => {
+    const call = testedCall(input, input, known, 0);
+    return policy.windows.matching(call).length + policy.freezes.matching(call).length > 0;
+  });
 }
 
 function testedCall(run: TestInput, call: TestCall, labels: ToolLabels | null, step: number): PolicyCall {

@@ -1,5 +1,6 @@
 /** A call that is tried on a policy, and kept in its text as a test. */
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { NO_LABELS } from "../manifest/labels.ts";
 import { compilePolicy } from "./compile.ts";
@@ -21,7 +22,10 @@ const BLANK: TypedCall = {
   ...{ tenant: "", environment: "", earlier: "", repeat: "" },
 };
 const labels = new Map([["mail.send", { ...NO_LABELS, effect: "irreversible" }]]);
-const tried = (typed: Partial<TypedCall>) => tryCall(policy, { ...BLANK, ...typed }, labels);
+const NOON = Date.UTC(2026, 0, 1, 12);
+const NIGHT = Date.UTC(2026, 0, 1, 22);
+const tried = (typed: Partial<TypedCall>, now_ms = NOON) =>
+  tryCall(policy, { ...BLANK, ...typed }, labels, now_ms);
 
 describe("a call that is tried", () => {
   it("becomes a test that passes without manifests, with labels and time only where they decide", () => {
@@ -36,9 +40,28 @@ describe("a call that is tried", () => {
       const { test, declared } = tried(typed);
       expect([test.input, declared]).toEqual([input, true]);
       const kept = keepTest(POLICY, test);
-      expect(runPolicyTests(compilePolicy(loadPolicy(kept, "p")))).toMatchObject([{ ok: true }]);
+      expect(
+        runPolicyTests(compilePolicy(loadPolicy(kept, "p")), { manifestFor: () => null, now_ms: NIGHT }),
+      ).toMatchObject([{ ok: true }]);
     }
     expect(tried({ args: "to: x" }).reads).toEqual(["$args.to"]);
+  });
+
+  it("is made now where no time is typed, and is kept with that time where the clock has a say", () => {
+    verifies("beyond.playground.now");
+    const office = { tool: "mail.receipt", environment: "x" };
+    const doc = loadPolicy(POLICY.replace("action: allow}", "action: require_approval}"), "p");
+    const tryAt = (now_ms: number) => tryCall(compilePolicy(doc), { ...BLANK, ...office }, labels, now_ms);
+    expect(tryAt(NOON).action).toBe("require_approval");
+    const night = tryAt(NIGHT);
+    expect([night.action, night.rules]).toEqual(["deny", ["office"]]);
+    expect(night.test.input.at).toBe("2026-01-01T22:00:00.000Z");
+    const kept = compilePolicy({ ...doc, tests: [night.test, tryAt(NOON).test] });
+    for (const now_ms of [NOON, NIGHT])
+      expect(runPolicyTests(kept, { manifestFor: () => null, now_ms })).toMatchObject([
+        { ok: true },
+        { ok: true },
+      ]);
   });
 
   it("shows what an allow lifts", () => {

@@ -2,6 +2,8 @@
  * One call tried on a policy, as a person types it: what each entry says of it, and the test that would hold the
  * answer. It is judged as the policy's own tests are, so that a test that is kept says the same tomorrow.
  */
+
+import { tryTimestamp } from "../../kernel/duration.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { globMatches } from "../../kernel/glob.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -14,7 +16,7 @@ import type { Evaluation } from "./evaluate.ts";
 import type { Finding } from "./finding.ts";
 import type { RiskResult } from "./risk.ts";
 import { type PolicyTestDoc, policyTestInput } from "./schema.ts";
-import { evaluateTest, labelInput } from "./tests.ts";
+import { evaluateTest, labelInput, restsOnTime } from "./tests.ts";
 
 /** The fields of the form, each as typed; an empty one was left out. */
 export interface TypedCall {
@@ -48,12 +50,13 @@ export interface Trial extends Pick<Evaluation, "action" | "rules" | "reasons" |
 
 type Labels = ReadonlyMap<string, ToolLabels>;
 
-export function tryCall(policy: Policy, typed: TypedCall, labels: Labels): Trial {
+/** A call without a time is made now. */
+export function tryCall(policy: Policy, typed: TypedCall, labels: Labels, now_ms: number): Trial {
   const input = inputOf(typed);
   const found = evaluateTest(
     policy,
     { name: "trial", input, expect: "allow" },
-    (tool) => labels.get(tool) ?? null,
+    { manifestFor: (tool) => labels.get(tool) ?? null, now_ms },
   );
   const standing = new Set(effectiveFindings(found.findings));
   const { action, rules, reasons, hints, risk } = found;
@@ -72,7 +75,7 @@ export function tryCall(policy: Policy, typed: TypedCall, labels: Labels): Trial
     risk: { score: risk.score, factors: risk.factors },
     declared: labels.has(input.tool),
     reads: readsOf(policy, input.tool),
-    test: testOf(policy, input, found, labels),
+    test: testOf(policy, { at: new Date(now_ms).toISOString(), ...input }, found, labels),
   };
 }
 
@@ -96,15 +99,17 @@ function testOf(
   { action, rules }: Evaluation,
   labels: Labels,
 ): PolicyTestDoc {
-  const { at: _, ...timeless } = input;
   const known = labels.get(input.tool);
+  const { at, ...timeless } = input;
+  const shown = restsOnTime(policy, input, known ?? null) ? input : timeless;
+  const now_ms = tryTimestamp(at!)!;
   const labelled = known === undefined ? {} : labelInput(known);
+  const setting = { manifestFor: () => null, now_ms };
   const holds = (said: PolicyTestDoc["input"]) => {
-    const got = evaluateTest(policy, { name: "trial", input: said, expect: "allow" }, () => null);
+    const got = evaluateTest(policy, { name: "trial", input: said, expect: "allow" }, setting);
     return got.action === action && String(got.rules) === String(rules);
   };
-  const shortest = [timeless, { ...timeless, ...labelled, ...timeless }, input].find(holds);
-  const said = shortest ?? { ...input, ...labelled, ...input };
+  const said = holds(shown) ? shown : { ...shown, ...labelled, ...shown };
   const names = new Set((policy.doc.tests ?? []).map(({ name }) => name));
   const base = `${input.tool}: ${action.replace("_", " ")}`;
   let name = base;

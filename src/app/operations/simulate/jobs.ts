@@ -2,7 +2,7 @@
 import { capturedPages } from "../../../capture/read.ts";
 import { type HeldGrants, holdGrants, NO_GRANTS } from "../../../engine/grants/hand.ts";
 import { parseDuration, parseSince } from "../../../kernel/duration.ts";
-import { notFound } from "../../../kernel/errors.ts";
+import { messageOf, notFound } from "../../../kernel/errors.ts";
 import { parsePath } from "../../../kernel/paths.ts";
 import { toolLabels } from "../../../model/manifest/labels.ts";
 import type { ManifestSet } from "../../../model/manifest/types.ts";
@@ -122,12 +122,14 @@ export function checkPolicyText(
 ): Promise<CheckedPolicy> {
   const { policy, manifests } = app.core.rules();
   const active = diff ? policy.doc : null;
-  return readSent({ read: "checked_policy", text, active, labels: labelsOf(manifests) }, signal);
+  const now_ms = app.core.env.now();
+  return readSent({ read: "checked_policy", text, active, labels: labelsOf(manifests), now_ms }, signal);
 }
 
 /** Judges one call, as a person types it, under a policy that need not be in force. */
 export function tryOnPolicy(app: App, text: string, typed: TypedCall, signal?: AbortSignal): Promise<Trial> {
-  return readSent({ read: "trial", text, typed, labels: labelsOf(app.core.rules().manifests) }, signal);
+  const labels = labelsOf(app.core.rules().manifests);
+  return readSent({ read: "trial", text, typed, labels, now_ms: app.core.env.now() }, signal);
 }
 
 /** The policy's text with one test more. */
@@ -139,6 +141,17 @@ export function keepPolicyTest(text: string, test: PolicyTestDoc, signal?: Abort
 export function labelsOf(manifests: ManifestSet): Labelled[] {
   const tools = new Set(manifests.all.map(({ tool }) => tool));
   return [...tools].map((tool): Labelled => [tool, toolLabels(manifests.active(tool)!)]);
+}
+
+/** What of a policy can never take effect; a policy that cannot be looked at in time says so instead. */
+export async function warningsOf(app: App, text: string, signal?: AbortSignal): Promise<string[]> {
+  const labels = labelsOf(app.core.rules().manifests);
+  const policy = { text, file: "policy" };
+  try {
+    return await readSent({ read: "policy_warnings", policy, labels, now_ms: app.core.env.now() }, signal);
+  } catch (error) {
+    return [`its entries could not be checked for ones that never apply: ${messageOf(error)}`];
+  }
 }
 
 /** Decides the claims of a policy. */
