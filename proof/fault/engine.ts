@@ -1,6 +1,8 @@
 /** The engine that every process of the fault run has: the real one, with one plain tool and one that needs a person. */
+
 import { type Core, silentListeners } from "../../src/engine/core.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
+import { SilenceWatch } from "../../src/kernel/silence.ts";
 import { manifestSet } from "../../src/model/manifest/set.ts";
 import type { Effect, Manifest } from "../../src/model/manifest/types.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
@@ -44,6 +46,7 @@ export function engineOn(store: Store, ahead: () => number = () => 0): Core {
     environment: null,
     killSwitch: () => null,
     storeKey: "proof",
+    leases: new SilenceWatch(),
     redact: (text) => text,
     listeners: silentListeners,
   };

@@ -6,10 +6,12 @@
  * run's and overlap with their reads and writes in any order: then a rollback that calls itself complete has restored
  * all.
  */
+
 import { type Core, silentListeners } from "../../src/engine/core.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { SilenceWatch } from "../../src/kernel/silence.ts";
 import { readManifests } from "../../src/model/manifest/load.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
 import { executeRollback } from "../../src/rollback/execute.ts";
@@ -93,6 +95,7 @@ export class ForeignHistory {
       environment: null,
       killSwitch: () => null,
       storeKey: "foreign",
+      leases: new SilenceWatch(),
       redact: (text) => text,
       listeners: silentListeners,
     };

@@ -1,4 +1,5 @@
 /** The real engine on a real store, behind the same actions as the model. */
+
 import { ageUnit, decideUnit, withdrawUnit } from "../../src/engine/approvals/decide-request.ts";
 import { delegateUnit } from "../../src/engine/approvals/delegations.ts";
 import { type Core, silentListeners } from "../../src/engine/core.ts";
@@ -12,6 +13,7 @@ import { type ProposedCall, proposeUnit } from "../../src/engine/plans/propose.t
 import type { Env } from "../../src/kernel/env.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import { SilenceWatch } from "../../src/kernel/silence.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { mergeTerms } from "../../src/model/policy/approvals.ts";
 import type { KeptPrincipal, Principal } from "../../src/model/roles.ts";
@@ -73,6 +75,7 @@ export class Service {
       environment: null,
       killSwitch: () => null,
       storeKey: "sim",
+      leases: new SilenceWatch(),
       redact: (text) => text,
       listeners: silentListeners,
       today: (kept) => this.today(kept),

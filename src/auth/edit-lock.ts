@@ -1,6 +1,7 @@
 /**
- * A lock beside a file, so that two processes do not edit it at once. It is a file that only one can
- * create; one whose holder died is taken over. An edit also checks, before it replaces the file, that it
+ * A lock alongside a file, so that two processes do not edit it at once. It is a file that only one can
+ * create; one whose holder died is taken over: its process is gone from this machine, or nothing changed while
+ * this process watched it. An edit also checks, before it replaces the file, that it
  * still has the lock: a lock that was taken for dead too early costs a retry and never an edit.
  */
 import { randomBytes } from "node:crypto";
@@ -9,11 +10,12 @@ import { hostname } from "node:os";
 import { fileError } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
+import { SilenceWatch } from "../kernel/silence.ts";
 
 const WAIT_MS = 10_000;
 const RETRY_MS = 10;
-/** An edit takes milliseconds; a lock this old has no living holder, whatever machine it was on. */
-const STALE_MS = 30_000;
+/** An edit takes milliseconds; a lock that was seen for so long has no living holder, whatever machine it was on. */
+const SILENT_MS = 8_000;
 
 export interface Held {
   /** Throws where the lock is no longer ours. */
@@ -39,9 +41,10 @@ export async function withEditLock<T>(file: string, env: Env, edit: (held: Held)
 
 async function take(path: string, token: string, env: Env): Promise<void> {
   const until = env.elapsed() + WAIT_MS;
+  const watch = new SilenceWatch();
   for (;;) {
     if (await create(path, token)) return;
-    if (await isDead(path)) {
+    if (await isDead(path, env, watch)) {
       // Moved aside before it is deleted, so that of several who see it dead only one removes it.
       const aside = `${path}.${randomBytes(8).toString("hex")}`;
       await rename(path, aside).catch(() => undefined);
@@ -69,14 +72,14 @@ async function create(path: string, token: string): Promise<boolean> {
   }
 }
 
-async function isDead(path: string): Promise<boolean> {
+async function isDead(path: string, env: Env, watch: SilenceWatch): Promise<boolean> {
   const [text, stats] = await Promise.all([
     readFile(path, "utf8").catch(() => ""),
     stat(path).catch(() => undefined),
   ]);
   if (stats === undefined) return false;
-  // The disk's clock against itself would need another write; a holder's age is coarse enough for ours.
-  if (Date.now() - stats.mtimeMs > STALE_MS) return true;
+  const mark = `${stats.ino} ${stats.mtimeMs} ${text}`;
+  if (watch.silentFor(path, mark, env.elapsed()) >= SILENT_MS) return true;
   const match = /^(\d+)@(\S+) /.exec(text);
   return match !== null && match[2] === hostname() && !isAlive(Number(match[1]));
 }

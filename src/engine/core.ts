@@ -2,6 +2,7 @@
 import type { Env } from "../kernel/env.ts";
 import type { Json } from "../kernel/json.ts";
 import type { Lru } from "../kernel/lru.ts";
+import type { SilenceWatch } from "../kernel/silence.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
 import type { Manifest, ManifestSet } from "../model/manifest/types.ts";
@@ -27,6 +28,8 @@ export interface Core {
   killSwitch(): string | null;
   /** Keys the hashes that must match across runs. */
   storeKey: string;
+  /** Since when this process has seen the leases of others unchanged. */
+  leases: SilenceWatch;
   /** The authority that a kept principal has now; absent where this process knows no credentials. */
   today?: Today | undefined;
   /**

@@ -22,10 +22,15 @@ export interface ReplyDoc {
   at_ms: number;
 }
 
-/** Who is rolling a run back. `epoch` fences: a holder whose epoch is no longer stored may not write. */
+/** Who works on a subject. `epoch` fences: a holder whose epoch is no longer stored may not write. */
 export interface LeaseDoc {
   holder: string;
   epoch: number;
+  /** Counts renewals, so that each one changes the document; earlier versions did not write it. */
+  beat?: number;
+  /** How long the holder must be silent before another takes over; earlier versions did not write it. */
+  lasts_ms?: number;
+  /** For servers of earlier versions on the same store: they take over by the time of day. Not read here. */
   expires_ms: number;
 }
 

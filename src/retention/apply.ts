@@ -11,7 +11,7 @@ import type { RunDoc } from "../model/run.ts";
 import { allRows } from "../port/pages.ts";
 import type { Store, Tx } from "../port/store.ts";
 import type { TableName } from "../port/tables.ts";
-import { leaseNeed } from "../rollback/lease.ts";
+import { leaseNeed, mayBeRollingBack } from "../rollback/lease.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
 import { type PlannedRun, planRetention, type RetentionSettings } from "./plan.ts";
 
@@ -92,10 +92,7 @@ async function purgeRun(
 ): Promise<Purged> {
   const owned = await ownedKeys(core.store, run.run_id);
   return core.store.transact({
-    needs: [
-      ["runs", run.run_id],
-      ["meta", ACTIVE_HOLDS],
-    ],
+    needs: [["runs", run.run_id], ["meta", ACTIVE_HOLDS], leaseNeed(run.run_id)],
     run(tx): Purged {
       const now = tx.get("runs", run.run_id);
       if (now === undefined) return { kept: "it was deleted meanwhile" };
@@ -104,6 +101,7 @@ async function purgeRun(
       if (hold !== undefined) return { kept: `legal hold ${hold.id}: ${hold.reason}` };
       if (now.next_run_seq !== run.next_run_seq || now.next_step !== run.next_step)
         return { kept: "it was used meanwhile" };
+      if (mayBeRollingBack(core, tx, run.run_id)) return { kept: "a rollback of it is under way" };
       const where = archived === null ? "" : `; archived to ${archived}`;
       const record = appendRunRecord(
         tx,

@@ -11,7 +11,7 @@ import type { StepDoc } from "../model/run.ts";
 import { notChecked } from "./conflict.ts";
 import { Dependents } from "./dependents.ts";
 import type { Desk, Look, UndoTask, Visit } from "./desk.ts";
-import { acquireLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
+import { acquireLease, awaitLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
 import { LocalDesk, type LocalDeskOptions } from "./local-desk.ts";
 import type { Compensator, Reader, ReadRequest, UndoCheck, UndoObjection } from "./ports.ts";
 import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./report.ts";
@@ -31,6 +31,8 @@ interface WorkOptions {
   signal?: AbortSignal | undefined;
   /** Stops before the next step or attempt. */
   stop?: AbortSignal | undefined;
+  /** Is called where a silent holder of the run's lease is waited for; without it that is a conflict at once. */
+  waiting?: ((wait_ms: number) => void) | undefined;
   /** Resolves when it is this step's turn, where undos of other runs may have to come first. */
   turn?: ((step: StepDoc) => Promise<void>) | undefined;
 }
@@ -74,7 +76,7 @@ export async function executeRollback(
   options: RollbackOptions,
 ): Promise<RollbackReport> {
   checkRetries(options.retries);
-  const lease = options.lease ?? (await acquireLease(core, run_id));
+  const lease = options.lease ?? (await ownLease(core, run_id, options));
   const heartbeat = keepLease(core, lease);
   try {
     const desk = new LocalDesk(core, run_id, lease, options);
@@ -88,6 +90,10 @@ export async function executeRollback(
     if (options.lease === undefined) await releaseLease(core, lease);
     throw error;
   }
+}
+
+function ownLease(core: Core, run_id: string, { waiting, stop }: RollbackOptions): Promise<Lease> {
+  return waiting === undefined ? acquireLease(core, run_id) : awaitLease(core, run_id, waiting, stop);
 }
 
 /** Carries out the rollback that is kept at the desk. `lost` aborts when another process took it over. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { rollbackBench } from "../../test/sim/rollback-fixture.ts";
+import { otherProcess } from "../../test/support/process.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
 import { getJob, jobView, resumeJobs, startJob, watchJobs } from "./job.ts";
 
 async function bench(tools: string[] = ["db.create", "crm.add", "db.create"]) {
@@ -87,9 +87,10 @@ describe("a rollback job", () => {
     const b = await bench();
     await startJob(b.core, "r1", { by: "olga", retries: 2 }, hangsOn(b, 0));
     while ((await b.job()).current_step !== 0) await turn();
-    expect(await resumeJobs(b.core, b.tools)).toEqual([]);
-    b.env.setNow(b.env.now() + LIMITS.lease_ms + 1);
-    const [resumed, ...others] = await resumeJobs(b.core, b.tools);
+    const other = otherProcess(b.core);
+    expect(await resumeJobs(other, b.tools)).toEqual([]);
+    await other.outwait();
+    const [resumed, ...others] = await resumeJobs(other, b.tools);
     expect(others).toEqual([]);
     await resumed?.done;
     // Step 1 ended unverified in the first process; the second one still says so.
@@ -138,8 +139,9 @@ describe("a rollback job", () => {
     expect(await done).toBeNull();
     away = false;
     expect(await b.job()).toMatchObject({ state: "running", current_step: 2 });
-    b.env.setNow(b.env.now() + LIMITS.lease_ms + 1);
-    const [resumed] = await resumeJobs(b.core, b.tools);
+    const other = otherProcess(b.core);
+    await other.outwait();
+    const [resumed] = await resumeJobs(other, b.tools);
     expect(await resumed?.done).toMatchObject({ state: "done", report: { compensated: [2, 1, 0] } });
     expect(b.world.order).toEqual([2, 2, 1, 0]);
   });
@@ -165,9 +167,10 @@ describe("a rollback job", () => {
     const b = await bench();
     await startJob(b.core, "r1", { by: "olga" }, hangsOn(b, 1));
     while ((await b.job()).current_step !== 1) await turn();
-    b.env.setNow(b.env.now() + LIMITS.lease_ms + 1);
+    const other = otherProcess(b.core);
+    await other.outwait();
     const stop = new AbortController();
-    const watch = watchJobs(b.core, b.tools, stop.signal);
+    const watch = watchJobs(other, b.tools, stop.signal);
     while ((await b.job()).state === "running") await turn();
     stop.abort();
     await watch;

@@ -15,6 +15,7 @@ import { checkRetries, executeRollback, RollbackInterrupted, type UndoMeans } fr
 import {
   assertHeld,
   dropLease,
+  HeldLease,
   type Lease,
   LostLease,
   leaseNeed,
@@ -78,7 +79,7 @@ export async function startJob(
     run(tx: Tx) {
       loadSealedRun(tx, run_id);
       const now = core.env.now();
-      const lease = takeLease(tx, run_id, holder, now, LIMITS.lease_ms);
+      const lease = takeLease(core, tx, run_id, holder);
       const job: JobDoc = {
         run_id,
         state: "running",
@@ -132,11 +133,11 @@ async function takeOver(core: Core, run_id: string): Promise<{ job: JobDoc; leas
       run(tx: Tx) {
         const job = tx.get("jobs", run_id);
         if (job?.state !== "running") return null;
-        return { job, lease: takeLease(tx, run_id, holder, core.env.now(), LIMITS.lease_ms) };
+        return { job, lease: takeLease(core, tx, run_id, holder) };
       },
     });
   } catch (error) {
-    if (error instanceof SvcError && error.code === "conflict") return null;
+    if (error instanceof HeldLease) return null;
     throw error;
   }
 }

@@ -1,8 +1,15 @@
 /** One rollback of a run at a time, over all processes: the lease whose subject is the run. */
 import type { Core } from "../engine/core.ts";
-import { type Lease, type LeaseSubject, leaseHeldOn, needOfLease, takeLeaseOf } from "../engine/lease.ts";
+import {
+  isLeaseHeld,
+  type Lease,
+  type LeaseSubject,
+  needOfLease,
+  takeLeaseOf,
+  waitForLease,
+} from "../engine/lease.ts";
 import { loadSealedRun } from "../engine/load-run.ts";
-import { LIMITS } from "../kernel/limits.ts";
+import type { LeaseDoc } from "../port/docs.ts";
 import type { Key, Tx } from "../port/store.ts";
 
 export type { Heartbeat, Lease } from "../engine/lease.ts";
@@ -10,10 +17,12 @@ export {
   assertHeld,
   dropLease,
   endLease,
+  HeldLease,
   keepLease,
   LostLease,
   releaseLease,
   renewLease,
+  WORKER_LEASE_MS,
 } from "../engine/lease.ts";
 
 const subjectOf = (run_id: string): LeaseSubject => ({
@@ -23,14 +32,21 @@ const subjectOf = (run_id: string): LeaseSubject => ({
 
 export const leaseNeed = (run_id: string): Key => needOfLease(subjectOf(run_id));
 
-/** Takes the lease where it is free or has lapsed; throws a conflict where another process holds it. */
-export function takeLease(tx: Tx, run_id: string, holder: string, now: number, lasts_ms: number): Lease {
-  return takeLeaseOf(tx, subjectOf(run_id), holder, now, lasts_ms);
+/** Takes the lease where it is free or was left behind; throws a conflict where another process holds it. */
+export function takeLease(core: Core, tx: Tx, run_id: string, holder: string, lasts_ms?: number): Lease {
+  return takeLeaseOf(core, tx, subjectOf(run_id), holder, lasts_ms);
 }
 
-/** Who holds the lease now, lapsed or not. */
-export function leaseHolder(tx: Tx, run_id: string): Lease | undefined {
-  return leaseHeldOn(tx, subjectOf(run_id));
+/** The lease as it is stored, for a caller who knows its holder's name; undefined where another holds it. */
+export function leaseOfHolder(tx: Tx, run_id: string, holder: string): Lease | undefined {
+  const held: LeaseDoc | undefined = tx.get("leases", subjectOf(run_id).key);
+  if (held?.holder !== holder) return undefined;
+  return { subject: subjectOf(run_id), holder, epoch: held.epoch, taken: 0 };
+}
+
+/** Whether a rollback of the run may be under way: one that this process has not seen silent for long enough. */
+export function mayBeRollingBack(core: Core, tx: Tx, run_id: string): boolean {
+  return isLeaseHeld(core, tx, subjectOf(run_id));
 }
 
 export function newHolder(core: Core): string {
@@ -44,7 +60,22 @@ export function acquireLease(core: Core, run_id: string): Promise<Lease> {
     needs: [["runs", run_id], leaseNeed(run_id)],
     run(tx) {
       loadSealedRun(tx, run_id);
-      return takeLease(tx, run_id, holder, core.env.now(), LIMITS.lease_ms);
+      return takeLease(core, tx, run_id, holder);
     },
   });
+}
+
+/** The same, but waits for a holder that is silent; `waiting` gets how long that may take, once. */
+export function awaitLease(
+  core: Core,
+  run_id: string,
+  waiting: (wait_ms: number) => void,
+  signal?: AbortSignal,
+): Promise<Lease> {
+  return waitForLease(
+    core,
+    () => acquireLease(core, run_id),
+    ({ wait_ms }) => waiting(wait_ms),
+    signal,
+  );
 }

@@ -3,8 +3,10 @@ import { rollbackBench } from "../../test/sim/rollback-fixture.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import type { Core } from "../engine/core.ts";
 import { compensationKey } from "../engine/keys.ts";
+import { watchLeases } from "../engine/lease.ts";
 import type { Store, Tx } from "../port/store.ts";
-import { beginCompensation, completeCompensation, WORKER_LEASE_MS, type WorkerOutcome } from "./remote.ts";
+import { WORKER_LEASE_MS } from "./lease.ts";
+import { beginCompensation, completeCompensation, type WorkerOutcome } from "./remote.ts";
 
 const PETE = { id: "key:pete", name: "pete" };
 
@@ -133,7 +135,10 @@ describe("a remote worker", () => {
   it("that died is followed by another, and its late word does not count", async () => {
     const b = await bench(["db.create"]);
     const first = await b.begin(0);
-    b.env.setNow(b.env.now() + WORKER_LEASE_MS + 1);
+    await expect(b.begin(0, PETE)).rejects.toThrow(
+      `try again in ${WORKER_LEASE_MS / 1_000} s to take it over`,
+    );
+    await b.env.advance(WORKER_LEASE_MS);
     expect(await b.begin(0, PETE)).toEqual(first);
     await expect(b.complete(0)).rejects.toMatchObject({ code: "conflict" });
     expect(await b.complete(0, { status: "succeeded" }, PETE)).toEqual({ step: 0, status: "compensated" });
@@ -143,14 +148,16 @@ describe("a remote worker", () => {
   it("that is late, but was not followed, still counts", async () => {
     const b = await bench(["db.create"]);
     await b.begin(0);
-    b.env.setNow(b.env.now() + 10 * WORKER_LEASE_MS);
+    await watchLeases(b.core);
+    await b.env.advance(10 * WORKER_LEASE_MS);
     expect(await b.complete(0)).toEqual({ step: 0, status: "compensated" });
   });
 
   it("that died leaves its step to a rollback", async () => {
     const b = await bench(["db.create"]);
     await b.begin(0);
-    b.env.setNow(b.env.now() + WORKER_LEASE_MS + 1);
+    await watchLeases(b.core);
+    await b.env.advance(WORKER_LEASE_MS);
     expect(await b.rollback()).toMatchObject({ compensated: [0], complete: true });
     await expect(b.complete(0, { status: "failed" })).rejects.toThrow("step 0 is compensated");
   });

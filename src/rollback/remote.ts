@@ -7,19 +7,15 @@ import { stepKey } from "../engine/keys.ts";
 import { loadStep } from "../engine/load-run.ts";
 import { conflict, notFound } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
 import type { Tx } from "../port/store.ts";
 import { type BeginResult, beginNeeds, beginStep } from "./begin.ts";
 import { classify, needsUndo, type UndoCall } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
-import { dropLease, leaseHolder, leaseNeed, takeLease } from "./lease.ts";
+import { dropLease, leaseNeed, leaseOfHolder, takeLease, WORKER_LEASE_MS } from "./lease.ts";
 import { listStanding, loadBeside, loadRunDoc } from "./load.ts";
 import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
-
-/** A worker has no heartbeat: its lease lasts for one compensation and one read at their deadlines, and some. */
-export const WORKER_LEASE_MS = LIMITS.compensation_timeout_ms + LIMITS.read_timeout_ms + LIMITS.lease_ms;
 
 const MAX_LOOKS = 20;
 /** Of the steps that lean on one, as many as a header holds with ease; the message names them all. */
@@ -127,7 +123,7 @@ async function tryBegin(
   const begun = await core.store.transact({
     needs: beginNeeds(input),
     run(tx: Tx): BeginResult {
-      const lease = takeLease(tx, run_id, workerHolder(asking, n), core.env.now(), WORKER_LEASE_MS);
+      const lease = takeLease(core, tx, run_id, workerHolder(asking, n), WORKER_LEASE_MS);
       const result = beginStep(core, tx, input);
       if (result.state !== "begun") dropLease(tx, lease);
       return result;
@@ -165,8 +161,8 @@ export async function completeCompensation(
     needs: [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)],
     run(tx: Tx): Completed {
       const undo = begunUndo(tx, run_id, n);
-      const lease = leaseHolder(tx, run_id);
-      if (lease?.holder !== workerHolder(asking, n)) {
+      const lease = leaseOfHolder(tx, run_id, workerHolder(asking, n));
+      if (lease === undefined) {
         throw conflict(
           `the compensation of step ${n} was not begun by you, or was taken over by another worker`,
         );

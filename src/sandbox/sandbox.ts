@@ -3,6 +3,7 @@
  * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
  * refuses leaves nothing behind.
  */
+
 import { type Core, type IntentCaller, type Rules, silentListeners } from "../engine/core.ts";
 import { policyCall } from "../engine/gather.ts";
 import { type HeldGrants, NO_GRANTS, putHeld } from "../engine/grants/hand.ts";
@@ -13,6 +14,7 @@ import { type OutcomeInput, outcomeUnit } from "../engine/outcome.ts";
 import { giveBack } from "../engine/refunds.ts";
 import type { Env } from "../kernel/env.ts";
 import type { Json } from "../kernel/json.ts";
+import { SilenceWatch } from "../kernel/silence.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import { counterKeys, type Evaluation, evaluatePolicy } from "../model/policy/evaluate.ts";
@@ -108,6 +110,7 @@ export class Sandbox {
       environment,
       killSwitch: () => null,
       storeKey,
+      leases: new SilenceWatch(),
       today: ({ principal }) => held.people.find(({ id }) => id === principal) ?? null,
       redact: (text) => text,
       listeners: silentListeners,

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
+import { openStore } from "../../src/store/open.ts";
 import { svc } from "../support/cli.ts";
 import { afterInput, nodeCommand } from "../support/commands.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -96,5 +97,29 @@ describe("svc rollback", () => {
     const blind = await made(join(folder, "d"), ["thing.make"]);
     const unread = await svc(["rollback", "r", "--compensator-cmd", compensate, ...flags(blind)]);
     expect(unread).toMatchObject({ code: 2, out: expect.stringContaining("unverified: 0") });
+  });
+});
+
+describe("svc rollback after a crash", () => {
+  it("waits for the lease that was left behind, says so, and completes", async () => {
+    verifies("beyond.lease.wait", "beyond.lease.left-behind");
+    const data = await made(join(folder, "crashed"), ["thing.make"]);
+    // The crashed process's clock was a day ahead; its lease lasts for a moment only.
+    const expires_ms = Date.now() + 86_400_000;
+    const lease = { holder: "rollback/gone", epoch: 4, beat: 7, lasts_ms: 400, expires_ms };
+    const store = await openStore({ store: "files", data, database_url: null, warn: () => {} });
+    await store.transact({ run: (tx) => tx.put("leases", "rollback/r", lease) });
+    await store.close();
+    const done = await svc([
+      "rollback",
+      "r",
+      ...flags(data),
+      "--compensator-cmd",
+      compensate,
+      "--reader-cmd",
+      read,
+    ]);
+    expect(done.err).toContain("waiting up to 1 s: another process rolls the run back, or left that behind");
+    expect([done.code, done.out]).toEqual([0, expect.stringContaining("rollback complete")]);
   });
 });

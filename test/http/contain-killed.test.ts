@@ -1,5 +1,6 @@
 /** A containment that is killed at every point where it writes, before and after the write, and run again. */
 import { expect, it } from "vitest";
+import { watchLeases } from "../../src/engine/lease.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import type { Unit } from "../../src/port/store.ts";
@@ -86,7 +87,8 @@ it("goes on where it was, and does nothing twice", async () => {
       return store["dead"] || (first.status === 202 && running === undefined);
     }, "the end of the containment, one way or the other");
     if (!store.revive()) survived++;
-    s.env.setNow(s.env.now() + LIMITS.lease_ms + 1);
+    await watchLeases(s.app.core);
+    await s.env.advance(LIMITS.lease_ms);
     const again = await s.call("admin", "POST", "/v1/contain", body);
     expect([bot, again.status]).toEqual([bot, 202]);
     const look = async () => (await s.call("auditor", "GET", `/v1/contain/${again.body.job.id}`)).body.job;

@@ -1,4 +1,4 @@
-/** Containing an agent in one command. */
+/** Containing an agent in one command; leases of background work; the state of a run. */
 import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line
@@ -27,4 +27,14 @@ export const beyondContain = section("beyond", "Contain", {
   "beyond.contain.tool": [17, "the operator tool `svc.contain` is an admin's and needs `confirm: true`"],
   "beyond.contain.console": [17, "the console has a button that shows the dry run, asks, contains and shows the report"],
   "beyond.contain.by-hand": [17, "keys stay disabled and the halt stays in force until a person lifts them"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondLease = section("beyond", "Leases", {
+  "beyond.lease.own-clock": [33, "a process takes a lease over only after it has itself seen it unchanged for its whole length by its monotonic clock; the time of day of holder and taker does not matter"],
+  "beyond.lease.stores": [33, "so it is on every store: while a rollback is under way, a process with another time of day does not run an undo a second time"],
+  "beyond.lease.left-behind": [33, "a lease that a dead process left is taken over in the end"],
+  "beyond.lease.cut-off": [33, "a holder that cannot renew its lease stops its work before another process may take over"],
+  "beyond.lease.wait": [33, "`svc rollback` waits for the lease of a silent holder and says so; a holder that shows life is a conflict"],
+  "beyond.lease.given-back": [33, "a process that stops gives back every lease it holds, so that an export continues at once after a restart, with each record once"],
 });

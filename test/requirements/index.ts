@@ -5,7 +5,7 @@
 
 import { beyondAdapters } from "./beyond-adapters.ts";
 import { beyondCards } from "./beyond-cards.ts";
-import { beyondContain } from "./beyond-contain.ts";
+import { beyondContain, beyondLease } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
 import {
   beyondCheckpoints,
@@ -257,6 +257,7 @@ const SECTIONS = [
   beyondHooks,
   beyondLibrary,
   beyondContain,
+  beyondLease,
   beyondDrills,
   beyondAdapters,
   beyond2Docs,

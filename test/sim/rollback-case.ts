@@ -1,4 +1,5 @@
 /** One random history: tools, calls, rollbacks that fail, die and are run again, and the model beside it. */
+
 import { decideUnit } from "../../src/engine/approvals/decide-request.ts";
 import { type Core, silentListeners } from "../../src/engine/core.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
@@ -6,17 +7,19 @@ import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
 import type { Env } from "../../src/kernel/env.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
+import { SilenceWatch } from "../../src/kernel/silence.ts";
 import { manifestSet } from "../../src/model/manifest/set.ts";
 import type { Manifest } from "../../src/model/manifest/types.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
 import type { Store, Unit } from "../../src/port/store.ts";
 import { executeRollback, RollbackInterrupted } from "../../src/rollback/execute.ts";
-import { LostLease } from "../../src/rollback/lease.ts";
+import { acquireLease, HeldLease, LostLease } from "../../src/rollback/lease.ts";
 import type { CompensationCall, ReadRequest } from "../../src/rollback/ports.ts";
 import type { RollbackReport } from "../../src/rollback/report.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { principal } from "../support/engine.ts";
 import { fakeEnv, seeded } from "../support/env.ts";
+import { type OtherProcess, otherProcess } from "../support/process.ts";
 import { type Ended, RunModel, type StepFacts, type ToolFacts } from "./rollback-model.ts";
 
 const POLICY = compilePolicy({ version: 1 });
@@ -25,6 +28,10 @@ const AGENT = principal("bot");
 const APPROVER = principal("ann", "approver");
 const RETRIES = 2;
 const READS = 2;
+const CLOCK_SEEDS = 1_000_000;
+const HOUR_MS = 3_600_000;
+/** How far the time of day of a process may be ahead: less than the day after which requests expire. */
+const CLOCKS_MS = [0, 0, 35_000, 6 * HOUR_MS, -6 * HOUR_MS];
 
 export class Dice {
   private readonly next: () => number;
@@ -66,6 +73,8 @@ const never = <T>(): Promise<T> => new Promise(() => {});
 
 export class Case {
   readonly dice: Dice;
+  /** Separate dice for the clocks: the history itself is the same whatever they show. */
+  private readonly clocks: Dice;
   readonly model = new RunModel();
   readonly store = new MemoryStore();
   readonly problems: string[] = [];
@@ -82,6 +91,7 @@ export class Case {
 
   constructor(seed: number) {
     this.dice = new Dice(seed);
+    this.clocks = new Dice(seed + CLOCK_SEEDS);
     this.tools = this.makeTools();
     const manifests = manifestSet(this.tools.map(manifestOf));
     this.core = {
@@ -91,6 +101,7 @@ export class Case {
       environment: null,
       killSwitch: () => null,
       storeKey: "sim",
+      leases: new SilenceWatch(),
       redact: (text) => text,
       listeners: silentListeners,
     };
@@ -239,6 +250,15 @@ export class Case {
     }
   }
 
+  /** A process that has not seen a lease for its whole length does not get it, whatever its clock shows. */
+  private async tooEarly(core: OtherProcess): Promise<void> {
+    if (this.store.getSync("leases", `rollback/${RUN}`) === undefined) return;
+    const early = { ...core, store: this.store };
+    const held = await acquireLease(early, RUN).catch((error: unknown) => error);
+    if (!(held instanceof HeldLease)) this.problem("a lease was taken over before its time");
+    await core.outwait();
+  }
+
   private async rollback(approve: boolean, last: boolean): Promise<RollbackReport | null> {
     const { dice, model } = this;
     this.counts.rollbacks++;
@@ -267,7 +287,13 @@ export class Case {
     };
     const stop = new AbortController();
     model.all_agreed = approve;
-    const core = { ...this.core, store: this.mortal(life), env: this.hasty(life) };
+    const core = otherProcess(
+      { ...this.core, store: this.mortal(life), env: this.hasty(life) },
+      this.clocks.pick(CLOCKS_MS),
+    );
+    // Whoever comes later has seen the lease of the dead, or finds it and has to wait.
+    if (this.clocks.chance(50)) await core.outwait();
+    else await this.tooEarly(core);
     const ended = executeRollback(core, RUN, {
       actor: "olga",
       compensator: (call) => this.compensate(life, call, stop, last),
@@ -286,7 +312,6 @@ export class Case {
         life.zombie = true;
         this.sleeping.push({ life, ended });
       }
-      this.env.setNow(this.env.now() + LIMITS.lease_ms + 1);
       return null;
     }
     if (result instanceof RollbackInterrupted) return null;

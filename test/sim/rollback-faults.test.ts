@@ -5,10 +5,10 @@
  */
 import { describe, expect, it } from "vitest";
 import { SvcError } from "../../src/kernel/errors.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
 import type { Store, Unit } from "../../src/port/store.ts";
 import { executeRollback, type RollbackOptions } from "../../src/rollback/execute.ts";
 import type { RollbackReport } from "../../src/rollback/report.ts";
+import { otherProcess } from "../support/process.ts";
 import { verifies } from "../support/verifies.ts";
 import { type Bench, rollbackBench } from "./rollback-fixture.ts";
 
@@ -42,7 +42,9 @@ class Process {
   }
 
   async rollback(): Promise<RollbackReport | "dead" | Error> {
-    const { core, world } = this.bench;
+    const { world } = this.bench;
+    const core = otherProcess(this.bench.core);
+    await core.outwait();
     const store = new Proxy(core.store, {
       get: (target, name) => {
         if (name === "transact") return <T>(unit: Unit<T>) => this.action(() => target.transact(unit));
@@ -127,7 +129,6 @@ describe("every action of a rollback", () => {
         const first = await new Process(b, { at, how }).rollback();
         if (how.startsWith("die")) expect(first).toBe("dead");
         await checkHonest(b);
-        b.env.setNow(b.env.now() + LIMITS.lease_ms + 1);
         const again = await new Process(b, null).rollback();
         await checkUndone(b, again);
       }
@@ -140,7 +141,6 @@ describe("every action of a rollback", () => {
       const b = await bench();
       const report = await new Process(b, { at, how: "twice" }).rollback();
       await checkHonest(b);
-      if (report instanceof Error) b.env.setNow(b.env.now() + LIMITS.lease_ms + 1);
       await checkUndone(b, report instanceof Error ? await new Process(b, null).rollback() : report);
     }
   });
@@ -167,7 +167,6 @@ describe("every action of a rollback", () => {
         await checkUndone(b, report);
         break;
       }
-      b.env.setNow(b.env.now() + LIMITS.lease_ms + 1);
       expect(++lives).toBeLessThan(100);
     }
     expect(lives).toBeGreaterThan(3);

@@ -92,8 +92,8 @@ export function rollbackBench(options: { tools?: string; policy?: string } = {})
       }
       return decision.step;
     },
-    rollback(more: Partial<RollbackOptions> = {}, run_id = "r1") {
-      return executeRollback(core, run_id, {
+    rollback(more: Partial<RollbackOptions> = {}, run_id = "r1", by: Core = core) {
+      return executeRollback(by, run_id, {
         actor: OPERATOR.name,
         compensator: world.compensator,
         backoff_ms: 100,

@@ -2,9 +2,12 @@
  * A process that rolls runs back on a real store, and ends itself with SIGKILL after a chosen action, a
  * write or a call. Started by rollback-kill.test.ts.
  */
+
 import { appendFileSync, readFileSync } from "node:fs";
 import { type Core, silentListeners } from "../../src/engine/core.ts";
+import { watchLeases } from "../../src/engine/lease.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
+import { SilenceWatch } from "../../src/kernel/silence.ts";
 import { readManifests } from "../../src/model/manifest/load.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
 import type { Store, Unit } from "../../src/port/store.ts";
@@ -17,8 +20,10 @@ export interface ChildOrders {
   manifests: string;
   /** Where the world keeps what was done to it, one line an effect. */
   world: string;
-  /** The clock runs this much ahead: a later process finds the lease of an earlier one lapsed. */
+  /** How far the time of day of this process is ahead. */
   ahead_ms: number;
+  /** It has seen the leases of earlier processes for this long. */
+  watched_ms: number;
   runs: string[];
   /** Which action is the last; 0 for none. */
   kill_at: number;
@@ -46,17 +51,25 @@ const rules = {
   manifests: readManifests([{ file: "manifests.yaml", text: orders.manifests }]),
   policy: compilePolicy({ version: 1 }),
 };
+let watched_ms = 0;
 const core: Core = {
   store,
-  env: { ...systemEnv, now: () => Date.now() + orders.ahead_ms },
+  env: {
+    ...systemEnv,
+    now: () => Date.now() + orders.ahead_ms,
+    elapsed: () => performance.now() + watched_ms,
+  },
   rules: () => rules,
   environment: null,
   killSwitch: () => null,
   storeKey: "kill",
+  leases: new SilenceWatch(),
   redact: (text) => text,
   listeners: silentListeners,
 };
 
+await watchLeases({ ...core, store: inner });
+watched_ms = orders.watched_ms;
 const reports: unknown[] = [];
 for (const run_id of orders.runs) {
   const report = await executeRollback(core, run_id, {

@@ -62,6 +62,7 @@ describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
       manifests: TOOLS,
       world,
       ahead_ms: 0,
+      watched_ms: 0,
       runs: ["clean"],
       kill_at: 0,
     };
@@ -81,7 +82,8 @@ describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
     const last = await child({
       ...orders,
       runs: points.map((at) => `r${at}`),
-      ahead_ms: LIMITS.lease_ms + 60_000,
+      ahead_ms: -60_000,
+      watched_ms: LIMITS.lease_ms,
     });
     if (last === "killed") throw new Error("nobody gave the order");
     for (const report of last.reports)

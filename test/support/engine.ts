@@ -1,10 +1,12 @@
 /** An engine on the memory store with frozen time, for tests of decisions. */
+
 import type { Core, Listeners } from "../../src/engine/core.ts";
 import { silentListeners } from "../../src/engine/core.ts";
 import { intentUnit } from "../../src/engine/intent.ts";
 import { newRun, type OpenRunInput, openRunUnit } from "../../src/engine/open-run.ts";
 import { type OutcomeInput, outcomeUnit } from "../../src/engine/outcome.ts";
 import type { Json } from "../../src/kernel/json.ts";
+import { SilenceWatch } from "../../src/kernel/silence.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { readManifests } from "../../src/model/manifest/load.ts";
 import { compilePolicy } from "../../src/model/policy/compile.ts";
@@ -48,6 +50,7 @@ export function testEngine(options: EngineOptions) {
     environment: options.environment ?? null,
     killSwitch: () => kill.reason,
     storeKey: "test",
+    leases: new SilenceWatch(),
     redact: (text) => text,
     listeners: { ...silentListeners, ...options.listeners },
   };

@@ -272,10 +272,19 @@ export const DECISIONS: readonly Bug[] = [
     tests: ["src/rollback/lease.test.ts"],
   },
   {
+    name: "a lease is taken over by the time of day",
+    file: "src/engine/lease.ts",
+    find: "return lasts_ms - leases.silentFor(key, markOf(held), env.elapsed());",
+    replace:
+      "return Math.min(lasts_ms - leases.silentFor(key, markOf(held), env.elapsed()), held.expires_ms - env.now());",
+    tests: ["src/rollback/lease.test.ts"],
+  },
+  {
     name: "two rollbacks of one run at once",
     file: "src/engine/lease.ts",
-    find: "if (held !== undefined && held.expires_ms > now) return null;",
-    replace: "if (held !== undefined && held.expires_ms > now + lasts_ms) return null;",
+    find: "if (held !== undefined && wait_ms > 0) throw new HeldLease(subject, markOf(held), wait_ms);",
+    replace:
+      "if (held !== undefined && wait_ms > lasts_ms) throw new HeldLease(subject, markOf(held), wait_ms);",
     tests: ["src/rollback/lease.test.ts"],
   },
   {

@@ -12,6 +12,7 @@ import type { Env } from "../../kernel/env.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { Lru } from "../../kernel/lru.ts";
+import { SilenceWatch } from "../../kernel/silence.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
 import { keyId } from "../../model/roles.ts";
 import type { Store } from "../../port/store.ts";
@@ -111,6 +112,7 @@ async function coreOn(
       environment: settings.environment,
       killSwitch: killSwitch(settings.kill_file),
       storeKey: await storeKey(store, env),
+      leases: new SilenceWatch(),
       redact: redactSecrets,
       listeners: listeners ?? { ...silentListeners },
       awaited: store.kind === "postgres" ? new Lru(KNOWN_RUNS) : undefined,

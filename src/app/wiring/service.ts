@@ -7,6 +7,7 @@ import type { Authenticator } from "../../auth/authenticate.ts";
 import { KeyFile } from "../../auth/key-file.ts";
 import { CaptureRecorder } from "../../capture/recorder.ts";
 import { keyFileOf, type Settings } from "../../config/settings.ts";
+import { watchLeases } from "../../engine/lease.ts";
 import { startAnchoring } from "../../evidence/anchoring.ts";
 import { startStreams } from "../../evidence/stream/stream.ts";
 import type { Env } from "../../kernel/env.ts";
@@ -169,6 +170,7 @@ function startWork(app: App, notifier: Notifier, failures: AuthFailureCounter): 
   background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
     resumeContainments(app, app.today),
   );
+  background.every(LIMITS.lease_heartbeat_ms, "watching leases", () => watchLeases(core));
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
   tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
@@ -205,10 +207,10 @@ function openTracer({ settings, core: { env }, egress, log }: App): Tracer | nul
 /** What goes out beside the requests: anchors, and the ledger as a stream. */
 function tellOutside(app: App): void {
   const { settings, core, egress, log, background, version } = app;
-  const { env, store } = core;
   const { interval_ms } = settings.anchor;
   background.track(startAnchoring({ ...anchoringParts(app), interval_ms, log }, background.signal));
-  const parts = { store, env, egress, log, version };
+  const { store, env, leases } = core;
+  const parts = { store, env, leases, egress, log, version };
   background.track(startStreams(parts, settings.export.sinks, background.signal));
 }
 

@@ -110,6 +110,10 @@ function watched({ io }: Context, flags: Flags): Omit<UndoMeans, "compensator"> 
     own_reader: true,
     verify: verify === undefined ? null : verifyCommand(verify, {}),
     stop: stop.signal,
+    waiting: (ms) =>
+      io.err(
+        `waiting up to ${Math.ceil(ms / 1_000)} s: another process rolls the run back, or left that behind`,
+      ),
     onProgress: io.tty && !flags["json"] ? (progress) => io.err(describeProgress(progress, io)) : undefined,
   };
 }

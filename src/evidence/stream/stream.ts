@@ -5,37 +5,53 @@
  */
 import type { ExportSink } from "../../config/sections/operations.ts";
 import type { Egress } from "../../egress/egress.ts";
-import { within } from "../../kernel/deadline.ts";
-import type { Env } from "../../kernel/env.ts";
+import {
+  assertHeld,
+  type Heartbeat,
+  keepLease,
+  type Lease,
+  type LeaseParts,
+  type LeaseSubject,
+  LostLease,
+  needOfLease,
+  releaseLease,
+  tryLease,
+} from "../../engine/lease.ts";
+import { atMost, within } from "../../kernel/deadline.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { Store } from "../../port/store.ts";
+import type { Tx } from "../../port/store.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { deliverBatch, type FormattedRecord, sinkName } from "./deliver.ts";
 import { writeRecord } from "./formats.ts";
 
-interface StreamParts {
-  store: Store;
-  env: Env;
+interface StreamParts extends LeaseParts {
   egress: Egress;
   log: Logger;
   version: string;
 }
 
+/** What the store keeps for a sink: the record that is sent next. */
 interface Position {
-  /** The record that is sent next. */
   next: number;
-  holder: string;
-  expires_ms: number;
+}
+
+/** A sink as this process serves it. */
+interface Serving {
+  lease: Lease;
+  heartbeat: Heartbeat;
+  next: number;
 }
 
 const BATCH = 100;
 const MAX_BACKOFF_MS = 60_000;
+/** A batch under way at a stop gets this long to arrive, before the sink is left to the next process. */
+const LAST_BATCH_MS = 1_000;
 
-/** Runs until the signal aborts. */
+/** Runs until the signal aborts. Then each sink is given back, so that the next process continues at once. */
 export async function startStreams(
   parts: StreamParts,
   sinks: readonly ExportSink[],
@@ -50,18 +66,36 @@ class Stream {
   private readonly signal: AbortSignal;
   private readonly holder: string;
   private readonly key: string;
+  private readonly subject: LeaseSubject;
+  private serving: Serving | null = null;
   private failures = 0;
-  private renewed = Number.NEGATIVE_INFINITY;
 
   constructor(parts: StreamParts, sink: ExportSink, signal: AbortSignal) {
     this.parts = parts;
     this.sink = sink;
     this.signal = signal;
-    this.holder = parts.env.uuid();
-    this.key = `export:${sha256Hex(`${sink.type}\n${sink.type === "webhook" ? sink.url : sinkName(sink)}\n${sink.format}`).slice(0, 32)}`;
+    this.holder = `export/${parts.env.uuid()}`;
+    const id = sha256Hex(
+      `${sink.type}\n${sink.type === "webhook" ? sink.url : sinkName(sink)}\n${sink.format}`,
+    ).slice(0, 32);
+    this.key = `export:${id}`;
+    this.subject = { key: `export/${id}`, what: `export to ${sinkName(sink)}` };
   }
 
   async run(): Promise<void> {
+    const ended = this.work().finally(() => this.leave());
+    await Promise.race([ended, this.stopped()]);
+    await atMost(ended, LAST_BATCH_MS, this.parts);
+    await this.leave();
+  }
+
+  private stopped(): Promise<void> {
+    const { signal } = this;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  }
+
+  private async work(): Promise<void> {
     const { env, log } = this.parts;
     while (!this.signal.aborted) {
       try {
@@ -88,51 +122,63 @@ class Stream {
   /** Sends one batch. What is sent twice was not known to have arrived; nothing is ever skipped. */
   private async step(): Promise<"sent" | "empty" | "others"> {
     const { store, version, egress } = this.parts;
-    const from = await this.claim();
-    if (from === null) return "others";
-    const lines = await store.records({ from, limit: BATCH });
+    const serving = await this.serve();
+    if (serving === null) return "others";
+    const lines = await store.records({ from: serving.next, limit: BATCH });
     if (lines.length === 0) return "empty";
     const batch = lines.map((line): FormattedRecord => {
       const one = { line, record: JSON.parse(line) as LedgerRecord };
       return { ...one, text: writeRecord(one, this.sink.format, version) };
     });
     await deliverBatch(this.sink, batch, egress);
-    await this.move(batch.at(-1)!.record.seq + 1);
-    return "sent";
+    return (await this.move(serving, batch.at(-1)!.record.seq + 1)) ? "sent" : "others";
   }
 
-  /** Where to go on; null while another process serves the sink. */
-  private async claim(): Promise<number | null> {
-    const { store, env } = this.parts;
-    const known = (await store.get("meta", this.key)) as unknown as Position | undefined;
-    const isMine = known?.holder === this.holder && known.expires_ms > env.now();
-    if (isMine && env.now() - this.renewed < LIMITS.lease_ms / 2) return known.next;
-    if (known !== undefined && known.holder !== this.holder && known.expires_ms > env.now()) return null;
-    return this.keep(known?.next ?? 0, false);
-  }
-
-  private async move(next: number): Promise<void> {
-    await this.keep(next, true);
-  }
-
-  private async keep(next: number, mustHold: boolean): Promise<number | null> {
-    const { store, env } = this.parts;
-    const { key, holder } = this;
-    const kept = await store.transact({
-      needs: [["meta", key]],
-      run(tx): number | null {
+  /** The sink with the position to continue at; null while another process serves it. */
+  private async serve(): Promise<Serving | null> {
+    if (this.serving?.heartbeat.lost.aborted === true) await this.leave();
+    if (this.serving !== null) return this.serving;
+    const { parts, key, subject, holder } = this;
+    const taken = await parts.store.transact({
+      needs: [["meta", key], needOfLease(subject)],
+      run(tx: Tx) {
         const known = tx.get("meta", key) as unknown as Position | undefined;
-        const now = env.now();
-        const isOthers = known !== undefined && known.holder !== holder;
-        // Whoever took over reads from the position that it found, so this one must not be written over it.
-        if (isOthers && (mustHold || known.expires_ms > now)) return null;
-        const position = mustHold ? next : (known?.next ?? 0);
-        tx.put("meta", key, { next: position, holder, expires_ms: now + LIMITS.lease_ms } as unknown as Json);
-        return position;
+        const lease = tryLease(parts, tx, subject, holder);
+        return lease && { lease, next: known?.next ?? 0 };
       },
     });
-    if (kept !== null) this.renewed = env.now();
-    return kept;
+    if (taken === null) return null;
+    this.serving = { ...taken, heartbeat: keepLease(parts, taken.lease) };
+    return this.serving;
+  }
+
+  /** False where another process took over: it reads from the position that it found. */
+  private async move(serving: Serving, next: number): Promise<boolean> {
+    const { key, subject } = this;
+    const position: Position = { next };
+    try {
+      await this.parts.store.transact({
+        needs: [["meta", key], needOfLease(subject)],
+        run(tx: Tx) {
+          assertHeld(tx, serving.lease);
+          tx.put("meta", key, position as unknown as Json);
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof LostLease)) throw error;
+      await this.leave();
+      return false;
+    }
+    serving.next = next;
+    return true;
+  }
+
+  private async leave(): Promise<void> {
+    const { serving } = this;
+    this.serving = null;
+    if (serving === null) return;
+    await serving.heartbeat.stop();
+    await releaseLease(this.parts, serving.lease);
   }
 
   private async untilChanged(): Promise<void> {

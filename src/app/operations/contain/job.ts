@@ -94,7 +94,7 @@ function goOn(core: Core, tx: Tx, input: ContainInput, holder: string): Begun | 
       `containment ${job.id} of ${describeScope(job)} is under way with other options; wait until it has ended`,
     );
   const may = job.rollback !== "yes" || input.rollback === "yes";
-  const lease = may ? tryLease(tx, subjectOf(job.id), holder, core.env.now(), LIMITS.lease_ms) : null;
+  const lease = may ? tryLease(core, tx, subjectOf(job.id), holder) : null;
   return { job, lease, records: [] };
 }
 
@@ -133,7 +133,7 @@ function begin(core: Core, tx: Tx, input: ContainInput, id: string, holder: stri
   };
   tx.put("containments", id, job);
   tx.put("meta", scopeKey(input), id);
-  const lease = tryLease(tx, subjectOf(id), holder, now, LIMITS.lease_ms);
+  const lease = tryLease(core, tx, subjectOf(id), holder);
   return { job, lease, records };
 }
 
@@ -162,7 +162,7 @@ export async function carryOn(app: App, id: string, today: Today | undefined): P
     run(tx: Tx) {
       const job = tx.get("containments", id);
       if (job?.state !== "running" || (job.rollback === "yes" && app.jobTools === null)) return null;
-      const lease = tryLease(tx, subjectOf(id), holder, core.env.now(), LIMITS.lease_ms);
+      const lease = tryLease(core, tx, subjectOf(id), holder);
       return lease && { job, lease };
     },
   });

@@ -8,7 +8,7 @@ import type { ContainmentDoc } from "../../../port/docs.ts";
 import { allRows } from "../../../port/pages.ts";
 import { executeRollback } from "../../../rollback/execute.ts";
 import { type RunToUndo, rollBackInOrder, type Turn } from "../../../rollback/in-order.ts";
-import { acquireLease, LostLease } from "../../../rollback/lease.ts";
+import { acquireLease, HeldLease, WORKER_LEASE_MS } from "../../../rollback/lease.ts";
 import type { App } from "../../app.ts";
 import { type RunContainment, undoneIn } from "./report.ts";
 import type { RunInScope } from "./scope.ts";
@@ -22,8 +22,8 @@ interface UndoControl {
   mayGoOn(): void;
 }
 
-/** A rollback of a run by another process is waited for: longer than the dead hold a lease. */
-const PATIENCE_MS = 3 * LIMITS.lease_ms;
+/** A rollback of a run by another process is waited for: longer than any lease lasts that was left behind. */
+const PATIENCE_MS = WORKER_LEASE_MS + LIMITS.lease_ms;
 const LOOK_MS = 500;
 
 /** What became of each run, newest first. */
@@ -90,13 +90,13 @@ async function undoRun(
 
 /** Whoever rolls the run back already is given the time to end, or to be found dead. */
 async function leaseOf(core: Core, run: RunDoc, control: UndoControl): Promise<Lease> {
-  const until = core.env.now() + PATIENCE_MS;
+  const until = core.env.elapsed() + PATIENCE_MS;
   for (;;) {
     try {
       return await acquireLease(core, run.run_id);
     } catch (error) {
-      const busy = error instanceof SvcError && error.code === "conflict" && !(error instanceof LostLease);
-      if (!busy || !isSealed(run) || core.env.now() >= until) throw error;
+      const busy = error instanceof HeldLease;
+      if (!busy || !isSealed(run) || core.env.elapsed() >= until) throw error;
     }
     await core.env.sleep(LOOK_MS, control.signal);
     control.mayGoOn();
