@@ -9,7 +9,8 @@ import { closedText } from "./classify.ts";
 import type { UndoEnd } from "./complete.ts";
 import { notCheckedText } from "./conflict.ts";
 import type { Again, UndoTask } from "./desk.ts";
-import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
+import type { Compensator, Reader, ReadRequest, UndoCheck, UndoObjection } from "./ports.ts";
+import { readEach } from "./read-each.ts";
 import { readBack } from "./readback.ts";
 
 export interface UndoTools {
@@ -75,7 +76,8 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd | Settled> {
   const bounded: Reader = async (request) => {
     const objection = await tools.objection?.([request.tool]);
     if (objection) throw new Error(objection);
-    return untilAborted(() => reader(request, signal, call.run_id), signal);
+    const read = (one: ReadRequest) => reader(one, signal, call.run_id);
+    return untilAborted(() => readEach(read, request, signal), signal);
   };
   return { ...done, read_back: await readBack(env, bounded, task.read_back, signal) };
 }
