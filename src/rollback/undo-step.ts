@@ -121,8 +121,13 @@ async function tryOnce(
   if (met.state === "settled") return met;
   if (met.state === "undone") return { ok: true, attempts, read_back: null };
   if (met.state === "conflict") {
-    const { error, current_hash } = met.conflict;
-    return { ok: false, attempts, error, conflict: { current_hash } };
+    const { error: conflict, current_hash } = met.conflict;
+    return {
+      ok: false,
+      attempts,
+      error: `${conflict}; the last attempt: ${error}`,
+      conflict: { current_hash },
+    };
   }
   if (met.state === "unread")
     return { ok: false, attempts: attempt, error: notCheckedText(met.why), conflict: {} };
