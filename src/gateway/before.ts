@@ -2,6 +2,8 @@
 import { answerProblem, type BeforeRead, type Seen } from "../engine/before.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
+import type { ReadRequest } from "../rollback/ports.ts";
+import { readEach } from "../rollback/read-each.ts";
 import type { UpstreamUndo } from "./rollback.ts";
 
 /** What a read showed, or why there is none to go on with. */
@@ -55,7 +57,8 @@ async function readState(
   try {
     const against = await objection([tool]);
     if (against !== null) return { problem: against };
-    return { value: await reader({ tool, arguments: args }, signal) };
+    const read = (one: ReadRequest) => reader(one, signal);
+    return { value: await readEach(read, { tool, arguments: args }, signal) };
   } catch (error) {
     return { problem: messageOf(error) };
   }

@@ -33,8 +33,26 @@ describe("a patch of Codex", () => {
     ];
     const { files, touches } = called("apply_patch", { command: patch.join("\n") });
     const names = [".git/hooks/pre-commit", "a.txt", "b.txt", "c\u2028d.txt"];
-    expect(files).toEqual(names.map((name) => `${cwd}/${name}`));
+    // The folders that they lie in are not there, and would be made.
+    expect(files.filter((path) => !path.endsWith("/"))).toEqual(names.map((name) => `${cwd}/${name}`));
+    expect(files).toContain(`${cwd}/.git/hooks/`);
     expect(touches).toEqual(["git runs what pre-commit says"]);
+  });
+
+  it("names each file with all the characters that the client keeps", () => {
+    verifies("beyond.hooks.names");
+    const patch = [
+      "*** Add File:  leading.txt",
+      "*** Add File: mark\ufeff",
+      "*** Add File: next-line\u0085",
+      "*** Update File: cafe\u0301 ",
+      "*** Move to: caf\u00e9 ",
+    ];
+    const { files } = called("apply_patch", { command: patch.join("\n") });
+    for (const name of [" leading.txt", "mark\ufeff", "next-line", "cafe\u0301", "caf\u00e9 "])
+      expect(files).toContain(`${cwd}/${name}`);
+    expect(files).not.toContain(`${cwd}/leading.txt`);
+    expect(files).not.toContain(`${cwd}/mark`);
   });
 
   it("is read to its end, however many blank lines it has", () => {
@@ -42,7 +60,7 @@ describe("a patch of Codex", () => {
     // One look at each line takes no time; one from each line over all that follow would take hours.
     const blank = "\r\n".repeat(1_000_000);
     const { files } = called("apply_patch", { command: `*** Add File: a.txt\n${blank}*** Add File: b.txt` });
-    expect(files).toEqual([`${cwd}/a.txt`, `${cwd}/b.txt`]);
+    expect(files.slice(-2)).toEqual([`${cwd}/a.txt`, `${cwd}/b.txt`]);
   });
 });
 

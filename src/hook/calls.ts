@@ -2,6 +2,7 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { cutText } from "../kernel/cut.ts";
 import { type HookClient, type HookEvent, isRecord, textOrNull } from "./clients.ts";
+import { foldersToMake } from "./files.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
 import { hexHash } from "./hash.ts";
 import { withHome } from "./homes.ts";
@@ -167,11 +168,13 @@ function fileCall(
   { tool: name, input, cwd }: HookEvent,
   guard: Guard,
 ): Read {
-  const files = [...new Set(paths.map((path) => (isAbsolute(path) ? path : resolve(cwd, path))))].sort();
+  const edited = paths.map((path) => (isAbsolute(path) && !path.endsWith("/") ? path : resolve(cwd, path)));
+  // Folders that the edit makes are removed with it.
+  const files = [...new Set(edited.flatMap((path) => [...foldersToMake(path), path]))].sort();
   const args = { name, paths: files, input: shown(input) };
   // An edit that names no file cannot be put back, so a person looks at it.
   if (files.length === 0) return { tool: "code.other", args, files, touches: named(input, guard) };
-  return { tool, args, files, touches: files.flatMap((path) => guard.path(path, cwd) ?? []) };
+  return { tool, args, files, touches: edited.flatMap((path) => guard.path(path, cwd) ?? []) };
 }
 
 function pathsOf(input: Record<string, unknown>): string[] {
@@ -181,13 +184,27 @@ function pathsOf(input: Record<string, unknown>): string[] {
 }
 
 const PATCH_HEADER = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/s;
+/** The client takes U+0085 for blank and U+FEFF for part of a name; `trim` has it the other way round. */
+const BLANK = /^\p{White_Space}$/u;
 
 /**
  * The files of Codex's patch form, which takes indented headers as well, and ends a line at nothing but its feed. Line by
  * line: a pattern over the whole would look at a run of blank lines anew from each, past what the client waits.
  */
 function patchedPaths(patch: string): string[] {
-  return patch.split("\n").flatMap((line) => PATCH_HEADER.exec(line.trim())?.[1]?.trim() ?? []);
+  // The client trims every header but `Move to`, so a name that ends in blanks is taken both ways.
+  return patch
+    .split("\n")
+    .filter((line) => line.includes("*** "))
+    .flatMap((line) => [withoutBlankEnds(line), line.replace(/\r$/, "")])
+    .flatMap((header) => PATCH_HEADER.exec(header)?.[1] ?? []);
+}
+
+function withoutBlankEnds(line: string): string {
+  let [from, to] = [0, line.length];
+  while (from < to && BLANK.test(line[from]!)) from++;
+  while (from < to && BLANK.test(line[to - 1]!)) to--;
+  return line.slice(from, to);
 }
 
 /** With `cwd`, for a tool of which nothing is known: each argument that is one word may be a path. */

@@ -10,6 +10,7 @@ import { messageOf } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { DrillDoc } from "../model/proof.ts";
 import type { Compensator, Reader } from "../rollback/ports.ts";
+import { readEach } from "../rollback/read-each.ts";
 
 /** The example call of a manifest's `drill`, to be made for real in a place made for it. */
 export interface DrillCall {
@@ -54,7 +55,12 @@ const makingHere =
       return { problem: `the call was not allowed: ${decision.reasons.join("; ")}` };
     const { step, before: asked } = decision;
     const read = async (): Promise<Json | undefined> =>
-      asked && verifier({ tool: asked.tool, arguments: asked.arguments as Json }, signal, run_id);
+      asked &&
+      readEach(
+        (one) => verifier(one, signal, run_id),
+        { tool: asked.tool, arguments: asked.arguments as Json },
+        signal,
+      );
     try {
       // An undo that puts back what was there is proven on what was there.
       const before = await read();

@@ -9,6 +9,7 @@ import type { PlanView } from "../model/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../model/run.ts";
 import type { RollbackPlan } from "../rollback/plan.ts";
 import type { ReadRequest } from "../rollback/ports.ts";
+import { readEach } from "../rollback/read-each.ts";
 import type { RollbackReport } from "../rollback/report.ts";
 import { endedReason, type OfferedApproval, offerOf, type Wait, waitFor, waitMs } from "./approvals.ts";
 import { BlockedError, UncertainError } from "./errors.ts";
@@ -261,7 +262,7 @@ interface Refused {
 const isRefused = (decided: Decided | Refused): decided is Refused => decided.decision.decision === "block";
 
 async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRead): Promise<Json> {
-  const value = await read({ tool: asked.tool, arguments: asked.arguments });
+  const value = await readEach(async (one) => read(one), { tool: asked.tool, arguments: asked.arguments });
   assertTellable(value, "read");
   return value;
 }

@@ -14,6 +14,7 @@ import type { Desk, Look, UndoTask, Visit } from "./desk.ts";
 import { acquireLease, awaitLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
 import { LocalDesk, type LocalDeskOptions } from "./local-desk.ts";
 import type { Compensator, Reader, ReadRequest, UndoCheck, UndoObjection } from "./ports.ts";
+import { readEach } from "./read-each.ts";
 import { assembleReport, type RollbackReport, STAYS, type StepOutcome } from "./report.ts";
 import { type UndoTools, undoStep, untilAborted } from "./undo-step.ts";
 
@@ -242,7 +243,9 @@ class Rollback {
     const against = await objection?.([request.tool]);
     if (against) return { problem: against };
     try {
-      const current = await untilAborted(() => reader(request, this.signal, this.desk.run_id), this.signal);
+      const { signal } = this;
+      const read = (one: ReadRequest) => reader(one, signal, this.desk.run_id);
+      const current = await untilAborted(() => readEach(read, request, signal), signal);
       assertJson(current, "current");
       return { current };
     } catch {

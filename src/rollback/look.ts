@@ -10,6 +10,7 @@ import type { PayloadDoc, RunDoc, StepDoc } from "../model/run.ts";
 import { classify, type StateCheck, type UndoCall } from "./classify.ts";
 import { besideOf, compareState } from "./conflict.ts";
 import type { Reader, ReadRequest, UndoObjection } from "./ports.ts";
+import { readEach } from "./read-each.ts";
 import { Things } from "./things.ts";
 
 /** Who can look; `objection` says which tools are not to be called. */
@@ -77,7 +78,8 @@ export class States {
   undone(doc: StepDoc, { state, args }: UndoCall): void {
     this.things.get(doc.run_id)?.undone(doc.step);
     const place = state === null ? undefined : this.shown.get(keyOf(doc.run_id, state.read))?.place;
-    const changes = new Set(texts(args));
+    // An undo may name its target otherwise than its read does, such as by the name that the disk has.
+    const changes = new Set([...texts(args), ...texts(state?.read.arguments ?? null)]);
     for (const text of changes) this.touched.add(text);
     // What another undo puts there, such as a move back, is not what this one left.
     for (const [other, { read }] of this.expected)
@@ -109,7 +111,8 @@ export async function readStates(
       const { read, declared } = next.state;
       try {
         if (await objection?.([read.tool])) continue;
-        const is = await reader(read, AbortSignal.timeout(READ_MS), run_id);
+        const signal = AbortSignal.timeout(READ_MS);
+        const is = await readEach((one) => reader(one, signal, run_id), read, signal);
         assertJson(is, "current");
         const place = canonical([read.tool, read.arguments, stateHash("", declared, is)]);
         shown.set(next.key, { is, salt, place });

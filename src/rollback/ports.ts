@@ -13,7 +13,10 @@ export interface CompensationCall {
   idempotency_key: string;
 }
 
-/** A read of what is there: a read-back after an undo, or a `before` around a call. */
+/**
+ * A read of what is there: a read-back after an undo, or a `before` around a call. A list of arguments stands for one
+ * read with each of them (`readEach`).
+ */
 export interface ReadRequest {
   tool: string;
   arguments: Json;

@@ -9,7 +9,8 @@ import { closedText } from "./classify.ts";
 import type { UndoEnd } from "./complete.ts";
 import { notCheckedText } from "./conflict.ts";
 import type { Again, UndoTask } from "./desk.ts";
-import type { Compensator, Reader, UndoCheck, UndoObjection } from "./ports.ts";
+import type { Compensator, Reader, ReadRequest, UndoCheck, UndoObjection } from "./ports.ts";
+import { readEach } from "./read-each.ts";
 import { readBack } from "./readback.ts";
 
 export interface UndoTools {
@@ -75,7 +76,8 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd | Settled> {
   const bounded: Reader = async (request) => {
     const objection = await tools.objection?.([request.tool]);
     if (objection) throw new Error(objection);
-    return untilAborted(() => reader(request, signal, call.run_id), signal);
+    const read = (one: ReadRequest) => reader(one, signal, call.run_id);
+    return untilAborted(() => readEach(read, request, signal), signal);
   };
   return { ...done, read_back: await readBack(env, bounded, task.read_back, signal) };
 }
@@ -119,8 +121,13 @@ async function tryOnce(
   if (met.state === "settled") return met;
   if (met.state === "undone") return { ok: true, attempts, read_back: null };
   if (met.state === "conflict") {
-    const { error, current_hash } = met.conflict;
-    return { ok: false, attempts, error, conflict: { current_hash } };
+    const { error: conflict, current_hash } = met.conflict;
+    return {
+      ok: false,
+      attempts,
+      error: `${conflict}; the last attempt: ${error}`,
+      conflict: { current_hash },
+    };
   }
   if (met.state === "unread")
     return { ok: false, attempts: attempt, error: notCheckedText(met.why), conflict: {} };

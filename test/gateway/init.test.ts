@@ -190,7 +190,7 @@ describe("svc init", () => {
     const from = `node ${join(MODULES, "server-filesystem", "dist", "index.js")} ${work}`;
     const made = await svc(["init", "--from", from, "--name", "files"], { cwd: folder });
     expect([made.code, made.err]).toEqual([0, ""]);
-    expect(made.out).toContain("14 tools: 10 read, 3 with a proposed undo, 1 to look at");
+    expect(made.out).toContain("14 tools: 10 read, 4 with a proposed undo, 0 to look at");
     expect(made.out).toContain(
       "14 of them as tried with @modelcontextprotocol/server-filesystem 2026.8.31, 0 guessed",
     );

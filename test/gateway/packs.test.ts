@@ -3,7 +3,7 @@
  * table is in the guide.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -297,6 +297,72 @@ describe("the filesystem pack", () => {
     expect(report).toMatchObject({ compensated: [2, 1, 0], unverified: [], complete: true });
     expect([text("a.txt"), text("b.txt")]).toEqual(["one\r\ntwo\nthree\ntwo\n", "b\n"]);
     expect(readdirSync(files)).not.toContain("c.txt");
+  });
+
+  it("leaves alone a file that another put at either end of a move", async () => {
+    verifies("beyond.packs.moves");
+    const bytes = (last: number) => Buffer.from([0xff, 0xfe, 0, last]);
+    const moved = async (name: string, was: Buffer, between: () => void) => {
+      put(`${name}.bin`, was);
+      const args = { source: at(`${name}.bin`), destination: at(`${name}.moved`) };
+      return (await takenBack([["filesystem.move_file", args]], between)).report;
+    };
+    const conflict = { compensated: [], failed: [{ step: 0, conflict: true }], complete: false };
+    // Of the same name and size, and read as the same text.
+    expect(await moved("m1", bytes(0xff), () => put("m1.moved", bytes(0xfe)))).toMatchObject(conflict);
+    expect(readFileSync(at("m1.moved"))).toEqual(bytes(0xfe));
+    expect(readdirSync(files)).not.toContain("m1.bin");
+    expect(await moved("m2", bytes(1), () => put("m2.bin", bytes(1)))).toMatchObject(conflict);
+    expect(await moved("m3", bytes(1), () => rmSync(at("m3.moved")))).toMatchObject(conflict);
+    expect(await moved("m4", bytes(1), () => mkdirSync(at("m4.bin")))).toMatchObject(conflict);
+    const back = await moved("m5", bytes(1), () => renameSync(at("m5.moved"), at("m5.bin")));
+    expect(back).toMatchObject({ compensated: [0], complete: true });
+    expect(readFileSync(at("m5.bin"))).toEqual(bytes(1));
+  });
+
+  it("undoes chains of moves and edits, and lists a folder that was moved", async () => {
+    verifies("beyond.packs.moves");
+    put("n1.txt", "one\n");
+    const chain = await takenBack([
+      ["filesystem.move_file", { source: at("n1.txt"), destination: at("n2.txt") }],
+      ["filesystem.edit_file", { path: at("n2.txt"), edits: [{ oldText: "one", newText: "two" }] }],
+      ["filesystem.move_file", { source: at("n2.txt"), destination: at("n3.txt") }],
+    ]);
+    expect(chain.report).toMatchObject({ compensated: [2, 1, 0], complete: true });
+    expect(text("n1.txt")).toBe("one\n");
+    mkdirSync(at("folder"));
+    const { report } = await takenBack(
+      [["filesystem.move_file", { source: at("folder"), destination: at("other") }]],
+      () => {
+        rmSync(at("other"), { recursive: true });
+        mkdirSync(at("other"));
+      },
+    );
+    expect(report).toMatchObject({ compensated: [], unrecoverable: [0], complete: false });
+  });
+
+  it("says so where a file comes back under a name of another Unicode form", async () => {
+    verifies("beyond.packs.names");
+    const [composed, apart] = ["caf\u00e9.txt", "cafe\u0301.txt"];
+    put(apart, "tea");
+    const { report } = await takenBack([
+      ["filesystem.move_file", { source: at(composed), destination: at("cafe.txt") }],
+    ]);
+    expect(report).toMatchObject({ compensated: [], failed: [{ step: 0 }], complete: false });
+    expect(report.failed[0].error).toContain("did not show the expected state");
+  });
+
+  it("lists a folder that the run made, and not one that was there", async () => {
+    verifies("beyond.packs.folders");
+    mkdirSync(at("there"));
+    const { report } = await takenBack(
+      [
+        ["filesystem.create_directory", { path: at("there") }],
+        ["filesystem.create_directory", { path: at("made") }],
+      ],
+      () => put("there/foreign.txt", "foreign"),
+    );
+    expect(report).toMatchObject({ compensated: [0], unrecoverable: [1], failed: [], complete: false });
   });
 
   it("says what it cannot take back, and leaves alone what another wrote", async () => {

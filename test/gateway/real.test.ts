@@ -1,11 +1,15 @@
 /** The example in front of servers that nobody here wrote. */
 import {
+  chmodSync,
   cpSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -222,6 +226,77 @@ describe("the filesystem server", () => {
       complete: false,
     });
     expect(tree(workspace)).toEqual({ ...foreign, "bytes.bin": before["bytes.bin"] });
+  });
+
+  it.each<[string, string, () => void]>([
+    [
+      "a file that another put there",
+      "text.txt",
+      () => writeFileSync(at("moved"), "one\r\ntwo\nthree\nTWO\n"),
+    ],
+    ["a file at the old place", "text.txt", () => writeFileSync(at("text.txt"), "foreign")],
+    ["a file in a moved folder", "folder", () => writeFileSync(at("moved/foreign.txt"), "foreign")],
+    [
+      "a folder of the same name",
+      "folder",
+      () => cpSync(aside(at("moved")), at("moved"), { recursive: true }),
+    ],
+  ])("moves nothing back over %s", async (what, source, between) => {
+    verifies("beyond.packs.moves");
+    fresh();
+    mkdirSync(at("folder"));
+    writeFileSync(at("folder/inner.txt"), "inner");
+    let foreign = {};
+    const { report } = await takenBack(
+      runOf(`move-${what}`),
+      [["move_file", { source, destination: "moved" }]],
+      () => {
+        between();
+        foreign = tree(workspace);
+      },
+    );
+    expect(report).toMatchObject({ compensated: [], failed: [{ step: 0, conflict: true }], complete: false });
+    expect(tree(workspace)).toEqual(foreign);
+  });
+  const aside = (path: string) => {
+    renameSync(path, `${folder}/aside`);
+    return `${folder}/aside`;
+  };
+
+  it("finds names as the server does, and restores each as the disk had it", async () => {
+    verifies("beyond.packs.names");
+    fresh();
+    const [composed, onDisk] = ["caf\u00e9", "cafe\u0301"];
+    mkdirSync(at(onDisk));
+    for (const name of ["a", "b", "c"]) writeFileSync(at(`${onDisk}/${onDisk}-${name}.txt`), name);
+    const path = (name: string) => `${composed}/${composed}-${name}.txt`;
+    const { before, report } = await takenBack("unicode-names", [
+      ["write_file", { path: path("a"), content: "new" }],
+      ["edit_file", { path: path("b"), edits: [{ oldText: "b", newText: "new" }] }],
+      ["move_file", { source: path("c"), destination: "moved.txt" }],
+      ["write_file", { path: path("d"), content: "new" }],
+      ["move_file", { source: composed, destination: "folder" }],
+    ]);
+    expect(report).toMatchObject({ compensated: [4, 3, 2, 1, 0], complete: true });
+    expect(tree(workspace)).toEqual(before);
+  });
+
+  it("restores modes and links two names of a file again, or lists the file", async () => {
+    verifies("beyond.packs.modes");
+    fresh();
+    chmodSync(at("bytes.bin"), 0o6755);
+    linkSync(at("text.txt"), at("second-name.txt"));
+    const calls = (["bytes.bin", "text.txt"] as const).map((path): [string, object] => [
+      "write_file",
+      { path, content: "new" },
+    ]);
+    const { report } = await takenBack("modes-and-links", calls);
+    expect(report).toMatchObject({ compensated: [1, 0], complete: true });
+    expect(statSync(at("bytes.bin")).mode & 0o7777).toBe(0o6755);
+    expect(statSync(at("text.txt")).ino).toBe(statSync(at("second-name.txt")).ino);
+    const gone = await takenBack("link-gone", calls, () => rmSync(at("second-name.txt")));
+    expect(gone.report).toMatchObject({ compensated: [0], failed: [{ step: 1 }], complete: false });
+    expect(readFileSync(at("text.txt"), "utf8")).toBe("one\r\ntwo\nthree\ntwo\n");
   });
 
   it("is refused what could not be undone, and what no agent should do", async () => {

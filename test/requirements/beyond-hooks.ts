@@ -8,6 +8,8 @@ export const beyondHooks = section("beyond", "Coding agents", {
   "beyond.hooks.pack": [22, "the pack's manifests and policy are valid and pass their own tests"],
   "beyond.hooks.intents": [22, "shell commands, file edits, web access and MCP calls become intents of the session's run, with their outcomes"],
   "beyond.hooks.classes": [22, "shell commands are classified by what they do; what cannot be read asks for approval"],
+  "beyond.hooks.leftovers": [33, "a rollback removes the folders that an edit made, restores setuid, setgid and sticky bits and writes a hard-linked file in place; what it cannot restore is listed under `failed`"],
+  "beyond.hooks.names": [33, "the files of a patch are taken by exactly the names that the client uses"],
   "beyond.hooks.restores": [22, "edits get a `before` by themselves, and a rollback restores the files byte for byte"],
   "beyond.hooks.not-kept": [22, "what could not be kept is reported as not undone"],
   "beyond.hooks.waits": [22, "a call that waits is refused in the client's own way, with the reason and the id of the request, and passes once approved"],

@@ -20,6 +20,7 @@ export const beyondBefore = section("beyond", "Before", {
   "beyond.before.hashes": [17, "`before_hash` and `after_hash` are on the ledger, no value is"],
   "beyond.before.lossless": [17, "an answer that stands for bytes that are no text counts as a failed read: it would not restore them"],
   "beyond.before.sandbox": [17, "speculation, plans and replay take what is read before a call as there, made up from the manifest"],
+  "beyond.before.several": [33, "a list in `before.args` reads once for each item; a read that fails answers `{error}`, and where all fail nothing was read"],
   "beyond.before.masked": [17, "below the role operator a plan shows `$before` values as `[before: n bytes]`"],
 });
 
@@ -70,5 +71,9 @@ export const beyondPacks = section("beyond", "Packs", {
   "beyond.packs.example": [17, "`examples/gateway` takes back to the byte what was written over, edited, moved and made, and leaves foreign writes alone"],
   "beyond.packs.drafts": [17, "`svc init` drafts what was tried for tools that are as they were tried, and marks the rest as guessed"],
   "beyond.packs.tried": [17, "each pack's `before`, compensation and read-back restores against the real server, or the report says what it does not"],
+  "beyond.packs.moves": [33, "the undo of a move reads both ends first, to the byte: another's file at either place is a conflict, and a folder that cannot be told from another's is listed"],
+  "beyond.packs.names": [33, "a moved file that comes back under a name of another Unicode form is listed as failed, or comes back under its exact name"],
+  "beyond.packs.modes": [33, "`examples/gateway` restores setuid and setgid bits, links a file's two names again, and lists a file whose other name is gone"],
+  "beyond.packs.folders": [33, "a folder that the run made is removed or listed, with its empty parents; one that was there is neither"],
   "beyond.packs.drift": [17, "a server whose tools or their schemas changed fails the test of its pack"],
 });

@@ -5,7 +5,8 @@ Whoever gives no `read` makes the call without: the service takes that, and coun
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+import inspect
+from typing import Any, Callable, Dict, List, Optional
 
 from .errors import Invalid
 from .exact import exact_size, told
@@ -37,9 +38,21 @@ class Reading:
         self._read = read
 
     def now(self) -> Any:
-        """One read; what it answers has to be awaited where `read` is asynchronous."""
+        """One read; what it answers has to be awaited where `read` is asynchronous.
+
+        A list of arguments is one read for each, answered as a list; one that fails is `{"error": text}`.
+        """
+        sets = self._asked.get("arguments")
+        if not isinstance(sets, list):
+            return self._one(sets)
+        answers = [_tried(lambda: self._one(args)) for args in sets]
+        if any(inspect.isawaitable(answer) for answer in answers):
+            return _all_awaited(answers)
+        return _some_answered(answers)
+
+    def _one(self, arguments: Any) -> Any:
         assert self._read is not None
-        return self._read({"tool": self._asked.get("tool"), "arguments": self._asked.get("arguments")})
+        return self._read({"tool": self._asked.get("tool"), "arguments": arguments})
 
     def was(self, answer: Any) -> None:
         problem = _problem(answer, self._asked.get("max_bytes"))
@@ -58,6 +71,30 @@ class Reading:
             self.wanted = False
             return None
         return ReadFailed(f"before: {self._asked.get('tool')} could not be read: {error or type(error).__name__}")
+
+
+def _tried(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except Exception as error:
+        return error
+
+
+async def _all_awaited(answers: List[Any]) -> List[Any]:
+    seen: List[Any] = []
+    for answer in answers:
+        try:
+            seen.append(await answer if inspect.isawaitable(answer) else answer)
+        except Exception as error:
+            seen.append(error)
+    return _some_answered(seen)
+
+
+def _some_answered(answers: List[Any]) -> List[Any]:
+    failures = [answer for answer in answers if isinstance(answer, Exception)]
+    if len(failures) == len(answers):
+        raise failures[0]
+    return [{"error": str(answer)} if isinstance(answer, Exception) else answer for answer in answers]
 
 
 def _problem(answer: Any, max_bytes: Any) -> Optional[str]:

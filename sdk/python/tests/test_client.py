@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import unittest
@@ -12,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from reversi_sdk import Blocked, Client, OutcomeNotRecorded, ReadFailed, ServiceError, Uncertain
 from reversi_sdk.client import new_run_id
 from reversi_sdk.decorate import blocked_text
+from reversi_sdk.reading import Reading
 
 APPROVAL = "apr_0191f3a0-0000-4000-8000-000000000001"
 PENDING = f"approval required: request {APPROVAL} is pending an operator decision; retry after it is approved"
@@ -166,6 +168,23 @@ class Calls(ClientCase):
         with self.assertRaisesRegex(ValueError, "cut"):
             client.run(permissions=[]).call("t", {}, "r", cut)
         self.assertEqual(service.seen[-1]["body"], {"status": "failed", "error": "ValueError: cut \ufffd"})
+
+    def test_a_list_of_arguments_is_one_read_for_each_and_a_failed_one_answers_its_error(self) -> None:
+        def read(request: Any) -> Any:
+            place = request["arguments"]["at"]
+            if place == "gone":
+                raise ValueError("nothing there")
+            return {"at": place}
+
+        async def later(request: Any) -> Any:
+            return read(request)
+
+        both = {"tool": "t.read", "arguments": [{"at": "a"}, {"at": "gone"}]}
+        seen = [{"at": "a"}, {"error": "nothing there"}]
+        self.assertEqual(Reading(both, read).now(), seen)
+        self.assertEqual(asyncio.run(Reading(both, later).now()), seen)
+        none = {"tool": "t.read", "arguments": [{"at": "gone"}, {"at": "gone"}]}
+        self.assertRaises(ValueError, Reading(none, read).now)
 
     def test_what_is_too_deep_to_be_told_is_not_read_before_a_call(self) -> None:
         asked = {"decision": "allow", "step": 0, "before": {"tool": "t.read", "arguments": {}}}

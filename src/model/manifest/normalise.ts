@@ -59,7 +59,7 @@ function beforeOf(entry: NonNullable<ManifestEntry["before"]>): Before {
   const { tool, args, absent, ignore, max_bytes, required } = entry;
   return {
     tool,
-    args: (args ?? {}) as Template,
+    args: (args ?? {}) as Template | Template[],
     ...(absent == null ? {} : { absent: absent as Json }),
     ...(ignore == null || ignore.length === 0 ? {} : { ignore: [...ignore] }),
     ...(max_bytes == null || max_bytes === BEFORE.max_bytes.default ? {} : { max_bytes }),

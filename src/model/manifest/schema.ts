@@ -18,7 +18,7 @@ export const READ_BACK = {
   retries: { max: 20, default: 3 },
   backoff_ms: { max: 60_000, default: 200 },
 } as const;
-export const BEFORE = { max_bytes: { max: 8_388_608, default: 1_048_576 } } as const;
+export const BEFORE = { max_bytes: { max: 8_388_608, default: 1_048_576 }, max_reads: 10 } as const;
 
 /** White space, and everything that a reader cannot see: controls, format characters, lone surrogates. */
 const INVISIBLE = /[\s\p{C}\p{Z}]/u;
@@ -151,9 +151,12 @@ const compensation = z.strictObject({
 
 const before = z.strictObject({
   tool: toolName.describe("A tool that only reads, called before the call and after it."),
-  args: template
+  args: z
+    .union([template, z.array(template).min(2).max(BEFORE.max_reads)])
     .nullish()
-    .describe("Its arguments; a string that is a path into $args becomes the value there."),
+    .describe(
+      "Its arguments; a string that is a path into $args becomes the value there. A list reads once for each item, such as both ends of a move.",
+    ),
   absent: z
     .unknown()
     .optional()

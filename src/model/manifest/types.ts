@@ -27,8 +27,8 @@ export interface Compensation {
 /** A read of what is there before the call, for its undo. Fields that keep their default are left out. */
 export interface Before {
   tool: string;
-  /** A template whose strings may be paths into the arguments. */
-  args: { [name: string]: Json };
+  /** A template whose strings may be paths into the arguments. A list reads once for each item. */
+  args: { [name: string]: Json } | { [name: string]: Json }[];
   /** What the answer holds where nothing is there. */
   absent?: Json;
   /** Paths into the answer that change by themselves. */

@@ -18,6 +18,7 @@ import { classify, type ReadBackSpec } from "../../../rollback/classify.ts";
 import { executeRollback } from "../../../rollback/execute.ts";
 import { loadForRollback } from "../../../rollback/load.ts";
 import type { ReadRequest } from "../../../rollback/ports.ts";
+import { readEach } from "../../../rollback/read-each.ts";
 import { type App, announce } from "../../app.ts";
 import type { DrillTools } from "./ports.ts";
 
@@ -92,7 +93,7 @@ async function answersNow(run: RunDoc, manifest: Manifest, tools: DrillTools): P
 async function look({ run_id }: RunDoc, read: ReadRequest, { reader, objection }: DrillTools): Promise<Json> {
   const against = await objection?.([read.tool]);
   if (against != null) throw new Error(against);
-  return reader(read, NEVER, run_id);
+  return readEach((one) => reader(one, NEVER, run_id), read, NEVER);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The filesystem server: text that was written over is put back, and what was moved is moved back. */
+import { BEFORE } from "../../../model/manifest/schema.ts";
 import { type Pack, type PackEntry, patient } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };
@@ -8,7 +9,14 @@ const path = { path: "$args.path" };
 const restored: Omit<PackEntry, "note"> = {
   effect: "reversible",
   before: { tool: "read_text_file", args: path },
-  compensation: { tool: "write_file", kind: "inverse", args: { ...path, content: "$before.content" } },
+  compensation: {
+    tool: "write_file",
+    kind: "inverse",
+    args: { ...path, content: "$before.content" },
+    residue: [
+      "the file's owner, hard links and setuid, setgid and sticky bits: the server replaces the file",
+    ],
+  },
   verification: { tool: "read_text_file", args: path, expect: { content: "$before.content" }, ...patient },
 };
 
@@ -50,19 +58,38 @@ export const filesystem: Pack = {
     edit_file: { ...restored, card: { title: "Edit {$args.path}" } },
     move_file: {
       effect: "reversible",
+      // Both ends, byte for byte: a place where nothing is answers with an error, and a folder is not read.
+      before: {
+        tool: "read_media_file",
+        args: [{ path: "$args.source" }, { path: "$args.destination" }],
+        max_bytes: BEFORE.max_bytes.max,
+        required: false,
+      },
       compensation: {
         tool: "move_file",
         kind: "inverse",
         args: { source: "$args.destination", destination: "$args.source" },
+        residue: [
+          "the Unicode form of the name of an image or a sound, where the call wrote the name in another form",
+        ],
       },
-      verification: { tool: "get_file_info", args: { path: "$args.source" }, expect: {}, ...patient },
+      // The answer names the file as the disk has it: a file that comes back under another name is not restored.
+      verification: {
+        tool: "read_media_file",
+        args: { path: "$args.source" },
+        expect: "$before[0]",
+        ...patient,
+      },
       card: { title: "Move {$args.source} to {$args.destination}" },
-      note: "the server moves onto nothing that is there, neither on the way nor on the way back",
+      note: "a folder, or a file over 6 MB, is moved and cannot be undone: the server shows nothing by which it could be told from another's",
     },
     create_directory: {
-      effect: "idempotent",
+      effect: "reversible",
+      before: { tool: "list_directory", args: path, ignore: ["$before.content"], required: false },
+      compensation: { tool: "list_directory", kind: "inverse", args: path },
+      verification: { tool: "list_directory", args: path, expect: {}, ...patient },
       card: { title: "Make the folder {$args.path}" },
-      note: "an empty folder stays after a rollback: the server removes none",
+      note: "a folder that was there needs no undo. A new one cannot be undone: the server removes none",
     },
   },
 };

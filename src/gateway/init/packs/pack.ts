@@ -12,7 +12,14 @@ type Template = { [name: string]: Json };
 /** A manifest's entry as it stands in a pack: tools by their own names, without the permission. */
 export interface PackEntry {
   effect: Effect;
-  before?: { tool: string; args: Template; absent?: Json; ignore?: string[]; required?: false };
+  before?: {
+    tool: string;
+    args: Template | Template[];
+    max_bytes?: number;
+    absent?: Json;
+    ignore?: string[];
+    required?: false;
+  };
   compensation?: {
     tool: string;
     args: Template;
