@@ -3,7 +3,13 @@ import type { z } from "zod";
 import type { App } from "../app/app.ts";
 import { requireRole } from "../app/door/access.ts";
 import type { Content, Operation } from "../app/door/operation.ts";
-import { assertWithinTenant, isWithinTenant, perform } from "../app/door/perform.ts";
+import {
+  assertMayCall,
+  assertWithinTenant,
+  isWithinTenant,
+  perform,
+  type RoleGate,
+} from "../app/door/perform.ts";
 import { invalid } from "../kernel/errors.ts";
 import { hasRole, type Principal, type Role } from "../model/roles.ts";
 import type { LedgerCheckup } from "./checkup.ts";
@@ -103,11 +109,27 @@ export interface ConsoleRoute {
   method: "GET" | "POST";
   /** Below /console, with `:name` for parameters. */
   path: string;
+  /** Of a form: whose role is asked for before anything that was sent is read. */
+  needs?: FormNeeds;
   run(ctx: Ctx): Promise<Answer>;
 }
 
+/** The operation behind a form; a form with several buttons says which one was pressed. */
+export type FormNeeds = RoleGate | ((form: Form) => RoleGate);
+
 export const get = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "GET", path, run });
-export const post = (path: string, run: ConsoleRoute["run"]): ConsoleRoute => ({ method: "POST", path, run });
+export const post = (path: string, needs: FormNeeds, run: ConsoleRoute["run"]): ConsoleRoute => ({
+  method: "POST",
+  path,
+  needs,
+  run,
+});
+
+/** Refuses a sender without the role; a run that is not theirs to see is not there. */
+export async function admitForm({ needs }: ConsoleRoute, ctx: Ctx): Promise<void> {
+  if (needs === undefined) return;
+  await assertMayCall(typeof needs === "function" ? needs(ctx.form) : needs, ctx, ctx.params["id"]);
+}
 
 type CtxFacts = Shared & Pick<Ctx, "mode" | "principal" | "csrf" | "params" | "query" | "form" | "signal">;
 

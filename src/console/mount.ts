@@ -10,7 +10,16 @@ import { invalid, messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import { boundTo, type Principal } from "../model/roles.ts";
 import { assetRoutes } from "./assets/index.ts";
 import { LedgerCheckup } from "./checkup.ts";
-import { type Answer, type ConsoleRoute, type Ctx, createCtx, Form, plainQuery, type Shared } from "./ctx.ts";
+import {
+  type Answer,
+  admitForm,
+  type ConsoleRoute,
+  type Ctx,
+  createCtx,
+  Form,
+  plainQuery,
+  type Shared,
+} from "./ctx.ts";
 import { failureBody, failureWords, pageFailureOf } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { glance } from "./glance.ts";
@@ -104,6 +113,7 @@ class Console {
     const live = request.headers["x-svc-live"] !== undefined;
     const said = live ? null : this.gate.takeNotice(request, reply, token);
     const ctx = this.ctx(request, reply, principal);
+    await admitForm(route, ctx);
     return this.send(await route.run(ctx), ctx, request, reply, said);
   }
 

@@ -71,6 +71,27 @@ describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as cons
     }
   });
 
+  it("asks for the role before it looks into the body", async () => {
+    verifies("beyond.forms.role-first-http");
+    if (!row.body || op.any_role) return;
+    for (const role of ROLES.filter((one) => !hasRole(principal(one, one), op.role))) {
+      for (const body of [
+        { no_such_field: 1 },
+        { note: 7, reason: [], card_hash: "x", confirm: "no" },
+        [],
+        5,
+      ]) {
+        const answer = await s.call(role, row.method, pathOf(row), body);
+        expect([role, body, answer.status, answer.body.error]).toEqual([
+          role,
+          body,
+          403,
+          ROLE_MESSAGES[op.role],
+        ]);
+      }
+    }
+  });
+
   it("answers each role that is bound to a tenant by the same table, within its tenant", async () => {
     verifies("beyond.tenants.matrix");
     for (const role of ROLES) {

@@ -64,3 +64,9 @@ export const beyondFloods = section("beyond", "2. Fewer and better questions: fl
   "beyond.flood.irreversible-alone": [18, "an irreversible call is never decided in a group"],
   "beyond.flood.console": [18, "the console groups what has the same actor, tool and rule, with buttons that decide the group"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondOversightFloods = section("beyond", "2. Fewer and better questions: oversight", {
+  "beyond.forms.role-first": [33, "a form of the console asks for the role before it reads anything that was sent: 403 to a lower role, whatever is missing, unknown or not confirmed"],
+  "beyond.forms.role-first-http": [33, "deciding over HTTP asks for the role before it checks the body"],
+});

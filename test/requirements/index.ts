@@ -37,7 +37,7 @@ import {
 } from "./beyond-policy.ts";
 
 import { beyondPython } from "./beyond-python.ts";
-import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
+import { beyondFloods, beyondGrants, beyondOversightFloods, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
 import { beyondBackup, beyondBeside, beyondQuotas, beyondReplica, beyondStandby } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
@@ -254,6 +254,7 @@ const SECTIONS = [
   beyondGrants,
   beyondPlans,
   beyondFloods,
+  beyondOversightFloods,
   beyondHooks,
   beyondLibrary,
   beyondContain,

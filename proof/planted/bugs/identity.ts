@@ -5,8 +5,8 @@ export const IDENTITY: readonly Bug[] = [
   {
     name: "a role is not asked for",
     file: "src/app/door/perform.ts",
-    find: "if (!allowed) throw",
-    replace: 'if (!allowed && op.role === "agent") throw',
+    find: 'if (!(typeof allowed === "boolean" ? allowed : await allowed)) throw',
+    replace: 'if (!(typeof allowed === "boolean" ? allowed : await allowed) && op.role === "agent") throw',
     tests: ["test/http/role-matrix.test.ts"],
   },
   {

@@ -7,6 +7,8 @@ import type { KeyView } from "../../auth/manage.ts";
 import type { RunFacts } from "../../engine/gather.ts";
 import { assertSealed, unknownRun } from "../../engine/load-run.ts";
 import { forbidden, type SvcError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Delegation } from "../../model/approval.ts";
 import {
   boundTo,
   hasRole,
@@ -56,6 +58,12 @@ export async function replicaApp(app: App): Promise<App | undefined> {
     replicaApps.set(app, looking);
   }
   return looking;
+}
+
+/** What was lent to a person of this name, ended loans included. */
+export async function delegationsTo({ core }: Pick<App, "core">, name: string): Promise<Delegation[]> {
+  const rows = await core.store.list("delegations", { owner: name, tag: "active", limit: LIMITS.page_max });
+  return rows.map((row) => row.doc);
 }
 
 export function requireRole(principal: Principal, role: Role): void {

@@ -20,11 +20,11 @@ import {
 } from "../../model/approval.ts";
 import { hasRole, seesTenant } from "../../model/roles.ts";
 import { type App, announce } from "../app.ts";
-import { requireRole } from "../door/access.ts";
+import { delegationsTo, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { awaitDecision } from "./approvals/await-decision.ts";
 import { cardShape } from "./approvals/card-shape.ts";
-import { delegationsTo, loadCard } from "./approvals/cards.ts";
+import { loadCard } from "./approvals/cards.ts";
 import { type OfferView, offerOn } from "./approvals/offers.ts";
 import { cutPage, positionOf } from "./cursor.ts";
 import { anyJson, approvalViewShape, givenId, note, paging, runId, tool } from "./schemas.ts";

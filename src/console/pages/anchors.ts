@@ -7,7 +7,7 @@ import { button, form } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
 
-export const anchorRoutes = [post("/evidence/anchor", publish)];
+export const anchorRoutes = [post("/evidence/anchor", publishAnchor, publish)];
 
 export function anchorCard(ctx: Ctx): Html {
   const { sinks, interval_ms } = ctx.app.settings.anchor;

@@ -2,10 +2,10 @@
  * What the Approvals pages show: what waits, each in one sentence, and the card of one request. Values come only
  * through the card, and so only to those whose vote counts.
  */
+import { delegationsTo } from "../../app/door/access.ts";
 import {
   cardFor,
   decidesAlone,
-  delegationsTo,
   type LoadedCard,
   seesCard,
   votesIn,

@@ -33,10 +33,10 @@ export const approvalRoutes = [
   get("/approvals", waiting),
   get("/approvals/decided", decided),
   get("/approvals/:id", oneRequest),
-  post("/approvals", decideMany),
-  post("/approvals/:id", decideOne),
-  post("/approvals/:id/offer", offer),
-  post("/approvals/:id/break-glass", breakGlass),
+  post("/approvals", approveOp, decideMany),
+  post("/approvals/:id", approveOp, decideOne),
+  post("/approvals/:id/offer", denyOp, offer),
+  post("/approvals/:id/break-glass", breakGlassOp, breakGlass),
 ];
 
 /** Requests are grouped where the policy says what a flood is. */
@@ -149,16 +149,22 @@ const decide = (ctx: Ctx, id: string, verb: Verb, card_hash: string | undefined)
     card_hash,
   });
 
-async function nothingTakesBack({ app }: Ctx, id: string): Promise<boolean> {
+async function isIrreversibleRequest({ app }: Ctx, id: string): Promise<boolean> {
   const approval = await app.core.store.get("approvals", id);
   return approval !== undefined && isIrreversible(approval, app.core.rules().manifests);
+}
+
+/** Nothing undoes the call, and the box that says so is not ticked. The decision itself refuses all others. */
+async function lacksGesture(ctx: Ctx, id: string): Promise<boolean> {
+  if (ctx.form.checked("irreversible") || !(await isIrreversibleRequest(ctx, id))) return false;
+  return (await shownRequest(ctx, id))?.votes === true;
 }
 
 async function decideOne(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
   const verb = readVerb(ctx);
   // A press alone is not enough where nothing takes the call back: the box is a gesture of another kind.
-  if (verb === "approve" && !ctx.form.checked("irreversible") && (await nothingTakesBack(ctx, id))) {
+  if (verb === "approve" && (await lacksGesture(ctx, id))) {
     const text = "Not approved yet: tick that nothing can take this call back, then approve.";
     return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
   }
@@ -173,7 +179,7 @@ async function decideOne(ctx: Ctx): Promise<Answer> {
 /** The denial first, then what would be approved instead, in one decision. */
 async function offer(ctx: Ctx): Promise<Answer> {
   const id = ctx.params["id"]!;
-  if (!ctx.form.checked("irreversible") && (await nothingTakesBack(ctx, id))) {
+  if (await lacksGesture(ctx, id)) {
     const text = "Nothing was offered yet: tick that nothing can take the call back, then offer.";
     return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
   }
@@ -204,7 +210,7 @@ async function decideMany(ctx: Ctx): Promise<Answer> {
   let waiting = 0;
   for (const [id, card_hash] of chosen) {
     try {
-      if (await nothingTakesBack(ctx, id)) throw invalid("an irreversible call is decided by itself");
+      if (await isIrreversibleRequest(ctx, id)) throw invalid("an irreversible call is decided by itself");
       if (OPEN_APPROVAL.has((await decide(ctx, id, verb, card_hash)).status)) waiting++;
     } catch (error) {
       if (!(error instanceof SvcError)) throw error;

@@ -1,5 +1,5 @@
 /** Notification channels: who is told of what, how deliveries go, and a test message for admins. */
-import { requireRole, wholeService } from "../../app/door/access.ts";
+import type { RoleGate } from "../../app/door/perform.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { boundTo } from "../../model/roles.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
@@ -60,10 +60,11 @@ function testForm(ctx: Ctx, channel: string | null, label: string): Html {
   );
 }
 
+/** Who may send a test message. */
+export const TEST_NEEDS: RoleGate = { role: "admin", within_tenant: false };
+
 /** Answers what came of it, channel by channel. */
 export async function sendTest(ctx: Ctx): Promise<Html> {
-  requireRole(ctx.principal, "admin");
-  if (boundTo(ctx.principal) !== null) throw wholeService(ctx.principal);
   const { notifier } = ctx.app;
   if (notifier === null) throw new SvcError("not_enabled", "this process sends no notifications");
   const results = await notifier.sendTest(ctx.principal.name, ctx.form.optional("channel"));

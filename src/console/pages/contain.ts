@@ -12,7 +12,7 @@ import { when } from "../parts/time.ts";
 
 export const containRoutes = [
   get("/contain", forecast),
-  post("/contain", start),
+  post("/contain", containOp, start),
   get("/contain/:id", containment),
 ];
 

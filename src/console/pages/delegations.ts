@@ -11,7 +11,10 @@ import { ago } from "../parts/time.ts";
 
 const PATH = "/console/approvals";
 
-export const delegationRoutes = [post("/delegations", lend), post("/delegations/:id/revoke", revoke)];
+export const delegationRoutes = [
+  post("/delegations", createDelegation, lend),
+  post("/delegations/:id/revoke", revokeDelegation, revoke),
+];
 
 export async function delegationsCard(ctx: Ctx): Promise<Html> {
   const { delegations } = await ctx.call(listDelegations, {});

@@ -13,7 +13,7 @@ import { ago } from "../parts/time.ts";
 
 const PATH = "/console/drills";
 
-export const drillRoutes = [get("/drills", drills), post("/drills", start)];
+export const drillRoutes = [get("/drills", drills), post("/drills", startDrills, start)];
 
 async function drills(ctx: Ctx): Promise<Answer> {
   const last = new Map((await ctx.call(listDrills, {})).drills.map((drill) => [drill.tool, drill]));

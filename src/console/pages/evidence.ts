@@ -15,7 +15,7 @@ import { anchorCard } from "./anchors.ts";
 import { haltCard } from "./halts.ts";
 import { ledgerCard } from "./ledger.ts";
 
-export const evidenceRoutes = [get("/evidence", evidence), post("/evidence/verify", verify)];
+export const evidenceRoutes = [get("/evidence", evidence), post("/evidence/verify", verifyLedger, verify)];
 
 async function evidence(ctx: Ctx): Promise<Answer> {
   const body = html`${pageHead("Evidence", "What happened can be proved to somebody who does not trust this server.")}

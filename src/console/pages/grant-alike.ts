@@ -16,7 +16,7 @@ import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
 import { type ShownRequest, shownRequest } from "./approval-data.ts";
 import { MOST_HOURS, readBudget, readExpiry, readUses } from "./grant-fields.ts";
 
-export const alikeRoutes = [post("/approvals/:id/alike", approveAlike)];
+export const alikeRoutes = [post("/approvals/:id/alike", createGrant, approveAlike)];
 
 export const ALIKE = "Approve, and the next ones like this";
 

@@ -19,9 +19,9 @@ const PATH = "/console/grants";
 
 export const grantRoutes = [
   get("/grants", grants),
-  post("/grants", give),
-  post("/grants/preview", preview),
-  post("/grants/:id/revoke", revoke),
+  post("/grants", createGrant, give),
+  post("/grants/preview", previewGrant, preview),
+  post("/grants/:id/revoke", revokeGrant, revoke),
 ];
 
 async function grants(ctx: Ctx): Promise<Answer> {

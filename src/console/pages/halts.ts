@@ -10,7 +10,7 @@ import { mark, plural } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 import { containLink } from "./contain.ts";
 
-export const haltRoutes = [post("/evidence/halt", halt), post("/evidence/resume", resume)];
+export const haltRoutes = [post("/evidence/halt", haltOp, halt), post("/evidence/resume", resumeOp, resume)];
 
 export async function haltCard(ctx: Ctx): Promise<Html> {
   const { halts } = await ctx.call(listHalts, {});

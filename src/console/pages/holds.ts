@@ -9,7 +9,10 @@ import { button, disclosed, form, input } from "../parts/forms.ts";
 import { mark } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 
-export const holdRoutes = [post("/settings/holds", place), post("/settings/holds/:id/release", release)];
+export const holdRoutes = [
+  post("/settings/holds", placeHold, place),
+  post("/settings/holds/:id/release", releaseHold, release),
+];
 
 const FIELDS = ["run_id", "tenant", "actor", "tool"] as const;
 const LABELS: Record<(typeof FIELDS)[number], string> = {

@@ -10,8 +10,8 @@ import { copyButton } from "../parts/ids.ts";
 import { mark } from "../parts/marks.ts";
 
 export const keyRoutes = [
-  post("/settings/keys/:index", change),
-  post("/settings/keys/:index/delete", remove),
+  post("/settings/keys/:index", changeKey, change),
+  post("/settings/keys/:index/delete", deleteKey, remove),
 ];
 
 /** Only admins learn who holds keys. */

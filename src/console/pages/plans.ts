@@ -15,7 +15,11 @@ import { approvalTabs } from "./approval-tabs.ts";
 
 const PATH = "/console/plans";
 
-export const planRoutes = [get("/plans", plans), get("/plans/:id", plan), post("/plans/:id", decide)];
+export const planRoutes = [
+  get("/plans", plans),
+  get("/plans/:id", plan),
+  post("/plans/:id", approvePlan, decide),
+];
 
 const TONES: Record<PlanStatus, Tone> = {
   pending: "warn",
@@ -119,7 +123,8 @@ async function decide(ctx: Ctx): Promise<Answer> {
   const plan_id = ctx.params["id"]!;
   if (verb === "approve" && !ctx.form.checked("irreversible")) {
     const text = "Not approved yet: tick that nothing can take some of the calls back, then approve.";
-    if (nothingTakesBack(await ctx.call(getPlan, { plan_id })))
+    const shown = await ctx.call(getPlan, { plan_id });
+    if (shown.card_hash !== undefined && nothingTakesBack(shown))
       return { to: `${PATH}/${plan_id}`, notice: { kind: "warn", text } };
   }
   const { status, reason, id } = await ctx.call(verb === "approve" ? approvePlan : denyPlan, {

@@ -12,7 +12,7 @@ type Version = AnswerTo<typeof readRegistry>["policies"][number];
 
 const STATUS: Record<Version["status"], Tone> = { draft: "warn", active: "good", retired: "quiet" };
 
-export const activateRoute = post("/policy/versions/:version/activate", activate);
+export const activateRoute = post("/policy/versions/:version/activate", activatePolicy, activate);
 
 export async function versionsCard(ctx: Ctx): Promise<Html> {
   if (!ctx.may(readRegistry) || !ctx.has(publishPolicy)) return nothing;

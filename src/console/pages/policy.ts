@@ -1,5 +1,6 @@
 /** The Policy page: what is in force, and a bench on which another policy is tried, checked, compared and simulated. */
 import { stringify } from "yaml";
+import type { RoleGate } from "../../app/door/perform.ts";
 import { diffPolicy } from "../../app/operations/policy-diff.ts";
 import { policyVersionText, publishPolicy, readRegistry } from "../../app/operations/registry.ts";
 import {
@@ -12,7 +13,7 @@ import { simulate } from "../../app/operations/simulate.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { PolicyTestDoc } from "../../model/policy/schema.ts";
 import type { TypedCall } from "../../model/policy/trial.ts";
-import { type Answer, type Ctx, get, post } from "../ctx.ts";
+import { type Answer, type Ctx, type Form, get, post } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { card, notice, pageHead } from "../parts/blocks.ts";
 import { button, form, input, select, textarea } from "../parts/forms.ts";
@@ -23,7 +24,7 @@ import { checkedCards, simulationCards } from "./policy-results.ts";
 import { type Tried, trialCard, trialRegion, tryTyped, typedCall, untypedCall } from "./policy-trial.ts";
 import { activateRoute, versionNames, versionsCard } from "./policy-versions.ts";
 
-export const policyRoutes = [get("/policy", policyPage), post("/policy", work), activateRoute];
+export const policyRoutes = [get("/policy", policyPage), post("/policy", workNeeds, work), activateRoute];
 
 /** What stands on the bench. */
 interface Bench {
@@ -104,6 +105,18 @@ function simulationHint(ctx: Ctx): Html {
     : html`<p class="soft">Capture is off, so there is no history to simulate against. Turn it on with <code>capture: {enabled: true}</code> or <code>SVC_CAPTURE=1</code>.</p>`;
 }
 
+/** Trying a text, checking it and keeping a test in it change nothing here. */
+const READS_ONLY: RoleGate = { role: "auditor", within_tenant: true };
+const BUTTON_NEEDS: Readonly<Record<string, RoleGate>> = {
+  publish: publishPolicy,
+  simulate,
+  compare: diffPolicy,
+};
+function workNeeds(form: Form): RoleGate {
+  const wanted = form.text("do");
+  return Object.hasOwn(BUTTON_NEEDS, wanted) ? BUTTON_NEEDS[wanted]! : READS_ONLY;
+}
+
 async function work(ctx: Ctx): Promise<Answer> {
   const text = ctx.form.document("yaml");
   if (text.trim() === "") throw invalid("policy: is empty; version: 1 is the least that it says");
@@ -113,8 +126,6 @@ async function work(ctx: Ctx): Promise<Answer> {
   const wanted = ctx.form.text("do");
   if (wanted === "try" || wanted === "keep") return tried(ctx, bench, wanted === "keep");
   if (wanted === "publish") return publish(ctx, text);
-  if (wanted === "simulate") ctx.demand(simulate);
-  if (wanted === "compare") ctx.demand(diffPolicy);
   const { ok, cards } = await checked(ctx, text);
   let results = cards;
   if (wanted === "simulate" && ok) {

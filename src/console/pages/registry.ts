@@ -14,9 +14,9 @@ import { lifecycleMark } from "../parts/marks.ts";
 import { when } from "../parts/time.ts";
 
 export const registryRoutes = [
-  post("/registry/manifests", publish),
-  post("/registry/manifests/:tool/approve", (ctx) => move(ctx, "approve")),
-  post("/registry/manifests/:tool/deprecate", (ctx) => move(ctx, "deprecate")),
+  post("/registry/manifests", publishManifest, publish),
+  post("/registry/manifests/:tool/approve", approveManifest, (ctx) => move(ctx, "approve")),
+  post("/registry/manifests/:tool/deprecate", deprecateManifest, (ctx) => move(ctx, "deprecate")),
 ];
 
 const SAMPLE = `- tool: crm.create_contact

@@ -11,7 +11,7 @@ import { runLink, runPath } from "../parts/ids.ts";
 import { mark, planMark, plural, rulingMark } from "../parts/marks.ts";
 import type { RunView } from "./run-data.ts";
 
-export const replayRoutes = [post("/runs/:id/replay", replay)];
+export const replayRoutes = [post("/runs/:id/replay", replayOp, replay)];
 
 /** Only where calls are captured: there is nothing to replay otherwise. */
 export function replayCard(ctx: Ctx, run: RunView): Html {

@@ -1,9 +1,10 @@
 /** Retention: what is due, shown first and deleted only when a person says so twice. */
 import type { AnswerTo } from "../../app/door/operation.ts";
+import type { RoleGate } from "../../app/door/perform.ts";
 import { getRetentionPlan, runRetention } from "../../app/operations/retention.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { ApplyReport } from "../../retention/apply.ts";
-import type { Ctx } from "../ctx.ts";
+import type { Ctx, Form } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, factList, notice } from "../parts/blocks.ts";
 import { button, form, input } from "../parts/forms.ts";
@@ -66,6 +67,10 @@ function retentionForms(ctx: Ctx): Html {
   );
   return html`<div class="columns">${dry}${real}</div>`;
 }
+
+/** Which of the two buttons was pressed. */
+export const retentionNeeds = (form: Form): RoleGate =>
+  form.text("do") === "dry" ? getRetentionPlan : runRetention;
 
 /** A dry run, or the real one; answers what came of it. */
 export async function workRetention(ctx: Ctx): Promise<Html> {

@@ -21,8 +21,8 @@ import { stepsCard } from "./run-steps.ts";
 
 export const runRoutes = [
   get("/runs/:id", runPage),
-  post("/runs/:id/steps/:n/resolve", resolve),
-  post("/runs/:id/rollback", rollback),
+  post("/runs/:id/steps/:n/resolve", resolveOp, resolve),
+  post("/runs/:id/rollback", startRollback, rollback),
 ];
 
 async function runPage(ctx: Ctx): Promise<Answer> {

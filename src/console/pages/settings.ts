@@ -1,13 +1,14 @@
 /** The Settings page: who is told, what leaves this machine, what is kept and for how long, and who holds keys. */
+import { createKey } from "../../app/operations/keys.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, factList, pageHead } from "../parts/blocks.ts";
 import { mark } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
-import { channelsCard, sendTest } from "./channels.ts";
+import { channelsCard, sendTest, TEST_NEEDS } from "./channels.ts";
 import { holdsCard } from "./holds.ts";
 import { keysCard, makeKey } from "./keys.ts";
-import { retentionCard, workRetention } from "./retention.ts";
+import { retentionCard, retentionNeeds, workRetention } from "./retention.ts";
 
 interface Results {
   keys?: Html;
@@ -17,9 +18,11 @@ interface Results {
 
 export const settingsRoutes = [
   get("/settings", (ctx) => settings(ctx, {})),
-  post("/settings/test", async (ctx) => settings(ctx, { channels: await sendTest(ctx) })),
-  post("/settings/retention", async (ctx) => settings(ctx, { retention: await workRetention(ctx) })),
-  post("/settings/keys", async (ctx) => settings(ctx, { keys: await makeKey(ctx) })),
+  post("/settings/test", TEST_NEEDS, async (ctx) => settings(ctx, { channels: await sendTest(ctx) })),
+  post("/settings/retention", retentionNeeds, async (ctx) =>
+    settings(ctx, { retention: await workRetention(ctx) }),
+  ),
+  post("/settings/keys", createKey, async (ctx) => settings(ctx, { keys: await makeKey(ctx) })),
 ];
 
 /** The page, with what came of a form at its place. */

@@ -5,7 +5,6 @@ import { closingWords, isClosed } from "../../../engine/closing.ts";
 import { stepKey } from "../../../engine/keys.ts";
 import { unknownRun } from "../../../engine/load-run.ts";
 import { notFound, SvcError } from "../../../kernel/errors.ts";
-import { LIMITS } from "../../../kernel/limits.ts";
 import { visibleLine } from "../../../kernel/visible.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../../../model/approval.ts";
 import { cardHash, judgedCard } from "../../../model/card/card.ts";
@@ -16,20 +15,12 @@ import { proofOf, proofWords } from "../../../model/proof.ts";
 import { hasRole, type Principal, seesTenant } from "../../../model/roles.ts";
 import type { RunDoc } from "../../../model/run.ts";
 import type { App } from "../../app.ts";
+import { delegationsTo } from "../../door/access.ts";
 import { proofWordsOf } from "../drills/proofs.ts";
 
 /** How many decided requests are looked through for like ones, the newest first. */
 const LOOKED_AT = 500;
 const LAST_STEPS = 3;
-
-export async function delegationsTo(app: App, name: string): Promise<Delegation[]> {
-  const rows = await app.core.store.list("delegations", {
-    owner: name,
-    tag: "active",
-    limit: LIMITS.page_max,
-  });
-  return rows.map((row) => row.doc);
-}
 
 /** Whether the principal may see what is judged: its vote counts, or counted, or it is an admin. */
 export function seesCard(

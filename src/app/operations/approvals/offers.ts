@@ -3,7 +3,8 @@ import type { Json } from "../../../kernel/json.ts";
 import type { ApprovalDoc } from "../../../model/approval.ts";
 import type { Principal } from "../../../model/roles.ts";
 import type { App } from "../../app.ts";
-import { delegationsTo, seesCard } from "./cards.ts";
+import { delegationsTo } from "../../door/access.ts";
+import { seesCard } from "./cards.ts";
 
 export interface OfferView {
   approval_id: string;
