@@ -19,4 +19,7 @@ export const beyondHooks = section("beyond", "Coding agents", {
   "beyond.hooks.work-tree": [22, "files that a shell command changed are found by comparing the work tree under its ignore rules, and said to be beyond undo"],
   "beyond.hooks.quick": [22, "the hook adds little to a call: it is one file of its own, and loads nothing of the service"],
   "beyond.hooks.no-outcome": [22, "a call that no event came after is settled when the turn ends"],
+  "beyond.hooks.no-workspace-programs": [33, "no hook event and no command of ours starts a program that a workspace's files or variables choose"],
+  "beyond.hooks.settings-alone": [33, "the installed hook takes server and key from its settings file alone; no variable changes them or loads code into it"],
+  "beyond.hooks.second-client": [33, "connecting a further client uses the address that the kept configuration listens at"],
 });
