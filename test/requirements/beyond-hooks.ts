@@ -22,4 +22,11 @@ export const beyondHooks = section("beyond", "Coding agents", {
   "beyond.hooks.no-workspace-programs": [33, "no hook event and no command of ours starts a program that a workspace's files or variables choose"],
   "beyond.hooks.settings-alone": [33, "the installed hook takes server and key from its settings file alone; no variable changes them or loads code into it"],
   "beyond.hooks.second-client": [33, "connecting a further client uses the address that the kept configuration listens at"],
+  "beyond.hooks.understood-or-unknown": [33, "a command passes only if every word, program, option and value of it is known; inline code, variables as programs, changed variables that programs obey and unknown options ask"],
+  "beyond.hooks.no-hidden-write": [33, "an output file named to a reading program, by an option or by its place, is never recorded as a read"],
+  "beyond.hooks.everyday": [33, "everyday reading, building, testing and local git commands pass without a question"],
+  "beyond.hooks.unasked-files": [33, "MCP configurations, git's configuration at every level and `.git` files are refused in every spelling; other files that something runs by itself ask"],
+  "beyond.hooks.known-fields": [33, "a tool's input with a field that the client does not have asks, and every field is judged"],
+  "beyond.hooks.powershell": [33, "PowerShell and cmd are not read as POSIX: they ask, and what is protected is refused in their own spelling"],
+  "beyond.hooks.background": [33, "a background command stays `intended` until the client reports its end, and is `uncertain` when the session ends first"],
 });
