@@ -58,7 +58,7 @@ const MOST_LOOKED_AT = 20_000;
 const PASSED_OVER = new Set(["node_modules", ".git"]);
 
 /** Whether a file with such a name lies below the folder; also where it is too large to be looked through. */
-export function liesBelow(folder: string, isSuch: (name: string) => boolean): boolean {
+export function liesBelow(folder: string, isSuch: (name: string, path: string) => boolean): boolean {
   const folders = [folder];
   let seen = 0;
   for (const at of folders) {
@@ -72,7 +72,7 @@ export function liesBelow(folder: string, isSuch: (name: string) => boolean): bo
     if (seen > MOST_LOOKED_AT) return true;
     for (const entry of entries) {
       if (!entry.isDirectory()) {
-        if (isSuch(entry.name)) return true;
+        if (isSuch(entry.name, join(at, entry.name))) return true;
       } else if (!PASSED_OVER.has(entry.name)) folders.push(join(at, entry.name));
     }
   }

@@ -2,11 +2,12 @@
  * What no call of a coding agent may touch: the service's own folder, keys and settings, the hook's settings in the
  * client, and credentials. It recognises what is written plainly; it is no boundary against a program that hides it.
  */
-import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients.ts";
 import { braces, filesOf, GLOB, liesBelow, shellGlobMatches } from "./globs.ts";
 import { withHome } from "./homes.ts";
+import { foldPath, GIT_FILES, isRunUnasked, MCP_FILES, whyRunByItself } from "./unasked.ts";
 
 interface Surroundings {
   home: string;
@@ -38,15 +39,17 @@ const OF_HOME: readonly string[] = [
   ".codex/auth.json",
   ".gemini/oauth_creds.json",
   ...CLIENT_SETTINGS,
+  ...MCP_FILES,
+  ...GIT_FILES,
 ];
+/** By their names alone the others are known. */
+const MCP_FOLDERS = MCP_FILES.filter((path) => path.includes("/"));
 /** Files that hold credentials wherever they lie. */
 const SECRET_NAME =
   /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
 const OWN_NAME = /^svc\.config\.ya?ml$/;
 /** What `svc connect --undo` puts back. */
 const BACKUP_NAME = /\.svc-backup$/i;
-/** Programs that git runs by itself stand there. */
-const RUN_BY_GIT = /\/\.git\/(?:.+\/)?(?:hooks(?:\/|$)|config$)/;
 /** What a pattern is tried on where the files that it will meet are not known. */
 const SECRET_SAMPLES: readonly string[] = [
   ".env",
@@ -57,11 +60,15 @@ const SECRET_SAMPLES: readonly string[] = [
   "id_rsa",
   "id_ed25519",
 ];
-const EVERYWHERE = ["/proc/*/environ", "/etc/shadow", "/etc/sudoers"];
+const EVERYWHERE = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/gitconfig"];
+/** Each process's variables and memory, and its own names for the root and its folder. */
+const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;
 
 export interface Guard {
   /** Why this path may not be touched, or null. `reach`: everything below it is touched as well. */
   path(text: string, cwd: string, reach?: boolean): string | null;
+  /** Whether something runs this file by itself, so that a person looks at a change of it. */
+  runsUnasked(text: string, cwd: string): boolean;
   /** The same for a word with the shell's wildcards; `maybe`: it could stand for such a file. */
   glob(text: string, cwd: string): { why: string | null; maybe: boolean };
   /** Whether something protected lies in this folder; `files`: its files are looked at as well, hidden ones too. */
@@ -87,7 +94,10 @@ function protectedPaths({ home, protect }: Surroundings) {
   const perFolder = new Map<string, Kept[]>();
   const keptIn = (cwd: string): Kept[] => {
     const known =
-      perFolder.get(cwd) ?? keptAt([...CLIENT_SETTINGS, ".git/hooks"].map((name) => join(cwd, name)));
+      perFolder.get(cwd) ??
+      keptAt(
+        [...CLIENT_SETTINGS, ...MCP_FOLDERS, ".git/hooks", ".git/config"].map((name) => join(cwd, name)),
+      );
     perFolder.set(cwd, known);
     return known;
   };
@@ -98,7 +108,7 @@ function protectedPaths({ home, protect }: Surroundings) {
     // In quotes a `~` is a name like any other.
     const full = new Set([resolve(cwd, expanded), resolve(cwd, text)]);
     for (const seen of new Set([...full].flatMap((path) => [path, real(path)]))) {
-      const why = byName(seen);
+      const why = byName(seen) ?? asGitFile(seen) ?? asHardLink(seen, [...everywhere, ...keptIn(cwd)]);
       if (why !== null) return why;
       const parts = segments(seen);
       for (const kept of [...everywhere, ...keptIn(cwd)]) {
@@ -126,6 +136,10 @@ export function createGuard(surroundings: Surroundings): Guard {
   const service = addressOf(surroundings.authority);
   return {
     path: (text, cwd, reach = false) => whyNot(text, cwd, reach),
+    runsUnasked(text, cwd) {
+      const full = absolute(text, home, cwd);
+      return [full, real(full)].some((path) => isRunUnasked(foldPath(path.replaceAll("\\", "/"))));
+    },
     glob(text, cwd) {
       if (!GLOB.test(text.replaceAll("{}", ""))) return { why: null, maybe: false };
       const words = braces(text).map((word) => absolute(word, home, cwd));
@@ -165,13 +179,48 @@ export function createGuard(surroundings: Surroundings): Guard {
 }
 
 function byName(full: string): string | null {
-  const name = basename(full);
-  const slashed = full.replaceAll("\\", "/");
+  const folded = foldPath(full.replaceAll("\\", "/"));
+  const name = basename(folded);
   if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
   if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
-  if (BACKUP_NAME.test(name) || CLIENT_SETTINGS.some((end) => slashed.endsWith(`/${end}`)))
+  if (BACKUP_NAME.test(name) || CLIENT_SETTINGS.some((end) => folded.endsWith(`/${end}`)))
     return `${name} holds the hook's own settings`;
-  return RUN_BY_GIT.test(slashed) ? `git runs what ${name} says` : null;
+  if (OF_PROCESSES.test(folded)) return "it shows a process's variables or files";
+  return whyRunByItself(folded);
+}
+
+/** A `.git` that is a file, or is not there yet, says where git finds its configuration. */
+function asGitFile(path: string): string | null {
+  if (foldPath(basename(path)) !== ".git") return null;
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found?.isDirectory() ? null : "git runs what .git says";
+}
+
+/** Another name of a file that is protected. */
+function asHardLink(path: string, kept: readonly Kept[]): string | null {
+  const found = statOf(path);
+  if (!found?.isFile() || found.nlink < 2) return null;
+  const same = kept.find(({ name }) => {
+    const one = statOf(name);
+    return one !== null && isSameOrHolds(name, one, found);
+  });
+  return same === undefined ? null : `${same.name} is protected`;
+}
+
+function isSameOrHolds(name: string, one: Stats, found: Stats): boolean {
+  if (!one.isDirectory()) return one.ino === found.ino && one.dev === found.dev;
+  return liesBelow(name, (_, path) => {
+    const inner = statOf(path);
+    return inner?.ino === found.ino && inner.dev === found.dev;
+  });
+}
+
+function statOf(path: string): Stats | null {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** Whether a search tool's pattern, which finds hidden files too, asks for files that hold credentials. */
@@ -265,9 +314,7 @@ function linkAt(path: string): string | null {
   }
 }
 
-const FOLDS_CASE = process.platform === "darwin" || process.platform === "win32";
-const segments = (path: string): string[] =>
-  (FOLDS_CASE ? path.toLowerCase() : path).split(/[\\/]/).filter(Boolean);
+const segments = (path: string): string[] => foldPath(path).split(/[\\/]/).filter(Boolean);
 
 function relation(path: readonly string[], kept: readonly string[]): "inside" | "above" | null {
   const both = Math.min(path.length, kept.length);

@@ -48,7 +48,7 @@ export async function askFor(address: ServiceAddress, opening: Opening, intent: 
 }
 
 const STRANGER =
-  "does not answer as svc: it gave no decision; check the address (server in the hook's settings, or SVC_SERVER)";
+  "does not answer as svc: it gave no decision; check the address (server in the hook's settings)";
 
 function isDecided(body: unknown): body is Decided {
   if (!isRecord(body)) return false;
@@ -86,6 +86,8 @@ async function post({ server, key }: ServiceAddress, path: string, body: object)
       {
         method: "POST",
         agent: false,
+        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+        rejectUnauthorized: true,
         headers: {
           authorization: `Bearer ${key}`,
           "content-type": "application/json",

@@ -1,4 +1,7 @@
-/** What the hook needs to know: where the service is, with which key, and what is protected. Written by `svc connect`. */
+/**
+ * What the hook needs to know: where the service is, with which key, and what is protected. Written by `svc connect`.
+ * The file alone says it: a variable that a project sets must not send calls and key to another server.
+ */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -24,7 +27,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
   const given: unknown = JSON.parse(readFileSync(file, "utf8"));
   if (!isRecord(given)) throw new Error(`${file}: must be a JSON object`);
   const folder = dirname(resolve(file));
-  const server = env["SVC_SERVER"] || textOrNull(given["server"]);
+  const server = textOrNull(given["server"]);
   if (server === null || !/^https?:\/\/[^/]/.test(server)) throw new Error(`${file}: server: must be a URL`);
   const { mode = "enforce", protect = [] } = given;
   if (mode !== "enforce" && mode !== "observe") throw new Error(`${file}: mode: enforce or observe`);
@@ -32,7 +35,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
     throw new Error(`${file}: protect: must be a list of paths`);
   return {
     server: server.replace(/\/+$/, ""),
-    key: env["SVC_TOKEN"]?.trim() || readKey(resolve(folder, textOrNull(given["key_file"]) ?? "agent.key")),
+    key: readKey(resolve(folder, textOrNull(given["key_file"]) ?? "agent.key")),
     mode,
     notes: join(folder, "under-way"),
     protect: [folder, ...protect.map((path: string) => resolve(folder, path))],

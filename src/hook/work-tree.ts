@@ -4,9 +4,9 @@
  */
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { runGit } from "./safe-git.ts";
 
 const MOST_FILES = 20_000;
-const PATIENCE_MS = 2_000;
 
 interface Changes {
   changed: string[];
@@ -37,18 +37,6 @@ export function changedSince(
 }
 
 function listed(cwd: string, options: readonly string[]): string[] | null {
-  try {
-    // Loaded here alone, for most calls look at no work tree.
-    const { execFileSync } = process.getBuiltinModule("node:child_process");
-    const out = execFileSync("git", ["ls-files", "-z", ...options], {
-      cwd,
-      timeout: PATIENCE_MS,
-      maxBuffer: 8_388_608,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    return [...new Set(out.split("\0").filter(Boolean))];
-  } catch {
-    return null;
-  }
+  const out = runGit(cwd, ["ls-files", "-z", ...options]);
+  return out === null ? null : [...new Set(out.split("\0").filter(Boolean))];
 }

@@ -29,6 +29,10 @@ function started(command: string, input: object, env: Record<string, string>): P
   });
 }
 
+function pointAt(settings: string, server: string): void {
+  writeFileSync(settings, JSON.stringify({ ...JSON.parse(readFileSync(settings, "utf8")), server }));
+}
+
 describe("svc hook", () => {
   it("is one file that loads little of Node before its call is read", () => {
     verifies("beyond.hooks.quick");
@@ -72,7 +76,7 @@ describe("svc connect --hooks", () => {
 
     const config = join(folder, "svc.config.yaml");
     const server = await startSvcServer(["--config", config], { cwd, env });
-    const there = { ...env, SVC_SERVER: server.url };
+    pointAt(join(folder, "claude-code.json"), server.url);
     const path = join(cwd, "a.txt");
     writeFileSync(path, "as it was\r\n");
     const call = {
@@ -83,11 +87,11 @@ describe("svc connect --hooks", () => {
       tool_input: { file_path: path, content: "changed" },
       tool_use_id: "toolu_1",
     };
-    expect(await started(command, call, there)).toEqual({ code: 0, out: "", err: "" });
+    expect(await started(command, call, env)).toEqual({ code: 0, out: "", err: "" });
     writeFileSync(path, "changed");
-    expect((await started(command, { ...call, hook_event_name: "PostToolUse" }, there)).code).toBe(0);
+    expect((await started(command, { ...call, hook_event_name: "PostToolUse" }, env)).code).toBe(0);
     await server.stop();
-    const away = await started(command, { ...call, tool_use_id: "toolu_2" }, there);
+    const away = await started(command, { ...call, tool_use_id: "toolu_2" }, env);
     expect(JSON.parse(away.out).hookSpecificOutput).toMatchObject({
       permissionDecision: "deny",
       permissionDecisionReason: expect.stringContaining("the service cannot be reached"),
@@ -136,6 +140,19 @@ describe("svc connect --hooks", () => {
       1,
       expect.stringContaining("known are claude-code, cursor, codex, gemini"),
     ]);
+  });
+
+  it("points a second client at the port that the kept configuration listens on", async () => {
+    verifies("beyond.hooks.second-client");
+    const cwd = tempDir("hooks");
+    const options = { cwd, env: { HOME: cwd } };
+    await svc(["connect", "claude-code", "--hooks", "--dir", "svc"], options);
+    const config = join(cwd, "svc/svc.config.yaml");
+    writeFileSync(config, readFileSync(config, "utf8").replace("port: 8787", "port: 9191"));
+    const second = await svc(["connect", "codex", "--hooks", "--dir", "svc"], options);
+    expect([second.code, second.out]).toEqual([0, expect.stringContaining("service http://127.0.0.1:9191")]);
+    const { server } = JSON.parse(readFileSync(join(cwd, "svc/codex.json"), "utf8"));
+    expect(server).toBe("http://127.0.0.1:9191");
   });
 
   it("ships a pack that is valid and passes its own tests", async () => {

@@ -102,7 +102,7 @@ async function rolledBack(run: string) {
 }
 
 const NOT_SVC =
-  "does not answer as svc: it gave no decision; check the address (server in the hook's settings, or SVC_SERVER)";
+  "does not answer as svc: it gave no decision; check the address (server in the hook's settings)";
 const STRANGE_ANSWERS = [
   "<!doctype html><p>Welcome",
   "{}",

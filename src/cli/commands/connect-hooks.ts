@@ -21,6 +21,7 @@ import { undoClientFile, writeClientFile } from "./client-file.ts";
 
 const PACK = fileURLToPath(packageFile("packs/coding-agents"));
 const HERE = "http://127.0.0.1:8787";
+const CONFIG = "svc.config.yaml";
 
 type Flags = Record<string, unknown>;
 
@@ -40,7 +41,7 @@ export async function connectHooks(context: Context, named: string, flags: Flags
   const text = withText(
     client,
     (await readIfThere(file)) ?? "",
-    `${command} hook ${client} --settings ${quoted(settings)}`,
+    `${cleanStart(io.env)}${command} hook ${client} --settings ${quoted(settings)}`,
   );
   if (flags["print"] === true) {
     io.err(`for ${printable(file)}:`);
@@ -48,17 +49,16 @@ export async function connectHooks(context: Context, named: string, flags: Flags
   }
   const kept = await keptSettings(settings);
   // A folder without a configuration is that of a service elsewhere.
-  const elsewhere = existsSync(join(folder, "svc.config.yaml")) ? undefined : kept.server;
+  const config = join(folder, CONFIG);
+  const elsewhere = existsSync(config) ? undefined : kept.server;
   const url = (flags["url"] as string | undefined) ?? elsewhere;
+  const server = existsSync(config) ? listeningAt(context, config) : HERE;
   await writePack(context, { folder, client, command, url });
-  await writeSettings(io, settings, { ...kept, ...chosen(io, { ...flags, url }) });
+  await writeSettings(io, settings, { server, ...kept, ...chosen(io, { ...flags, url }) });
   await writeClientFile(io, file, text, `svc connect ${client} --hooks`, flags);
   io.out("");
   io.out("Next:");
-  const where =
-    url === undefined
-      ? `--config ${printable(join(folder, "svc.config.yaml"))}`
-      : `--server ${printable(url)}`;
+  const where = url === undefined ? `--config ${printable(config)}` : `--server ${printable(url)}`;
   if (url === undefined) io.out(`  1. svc server ${where}   (while it is away every call is refused)`);
   else io.out(`  1. give the service the manifests and the policy in ${printable(folder)}`);
   io.out(`  2. ${INSTALLED[client].next}`);
@@ -85,6 +85,20 @@ function withText(client: HookClient, text: string, command: string): string {
   }
 }
 
+/** Variables of the day of connecting that the hook keeps. */
+const KEPT_VARIABLES = ["HOME", "PATH", "NODE_EXTRA_CA_CERTS"] as const;
+
+/**
+ * The start of the hook's command line: no variable of the client's reaches it. A project may set some
+ * (`NODE_OPTIONS`, proxies, `SVC_*`), and Node obeys them before the hook's code runs. Windows has no such command.
+ */
+function cleanStart(env: Context["io"]["env"]): string {
+  if (process.platform === "win32") return "";
+  const kept: Context["io"]["env"] = { ...env, HOME: env["HOME"] || homedir() };
+  const pairs = KEPT_VARIABLES.flatMap((name) => (kept[name] ? [quoted(`${name}=${kept[name]}`)] : []));
+  return `/usr/bin/env -i ${pairs.join(" ")} `;
+}
+
 const quoted = (word: string): string => `"${word.replace(/["\\$`]/g, "\\$&")}"`;
 
 interface Pack {
@@ -108,7 +122,7 @@ async function writePack({ io }: Context, { folder, client, command, url }: Pack
   await write("manifests/coding-agents.yaml", (path) => copyFile(join(PACK, "manifests.yaml"), path));
   await write("policy.yaml", (path) => copyFile(join(PACK, "policy.yaml"), path));
   if (url === undefined) {
-    await write("svc.config.yaml", own(configText(command)));
+    await write(CONFIG, own(configText(command)));
     await write(`${client}.key`, async (path) => {
       const keys = new KeyManager(join(folder, "keys.json"), { env: io.clock, create_file: true });
       const fields = { roles: ["agent" as const], max_permissions: ["code.*"], allow_observe: true };
@@ -133,6 +147,13 @@ async function keptSettings(path: string): Promise<KeptSettings> {
   }
 }
 
+/** Where a configuration that is there listens, for a client on the same machine. */
+function listeningAt(context: Context, config: string): string {
+  const { host, port } = context.settings({ config }).listen;
+  const near = /^(?:0\.0\.0\.0|::)?$/.test(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `http://${near}:${port}`;
+}
+
 /** What the options say; without them, a service on this machine. */
 function chosen({ cwd }: Context["io"], { url, keyFile, observe }: Flags) {
   return {
@@ -142,8 +163,10 @@ function chosen({ cwd }: Context["io"], { url, keyFile, observe }: Flags) {
   };
 }
 
-async function writeSettings(io: Context["io"], path: string, told: KeptSettings & { mode: string }) {
-  const settings = { server: HERE, key_file: basename(path).replace(/json$/, "key"), protect: [], ...told };
+type NewSettings = KeptSettings & { server: string; mode: string };
+
+async function writeSettings(io: Context["io"], path: string, given: NewSettings) {
+  const settings = { key_file: basename(path).replace(/json$/, "key"), protect: [], ...given };
   await writeFile(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
   io.out(`wrote ${printable(path)}: mode ${settings.mode}, service ${printable(settings.server)}`);
 }

@@ -100,7 +100,7 @@ describe("what a shell command does", () => {
     ["unknown", "git --namespace status push origin main"],
     ["unknown", "git --config-env=core.fsmonitor=X status"],
     ["unknown", "npm --prefix test install left-pad"],
-    ["unknown", "kubectl -n get delete pod x"],
+    ["destructive", "kubectl -n get delete pod x"],
     ["unknown", "POSIXLY_CORRECT=1 grep x a -e b"],
     ["unknown", "[[ 'a[$(rm -rf build)]' -eq 0 ]]"],
     ["unknown", "printf -v 'a[$(rm -rf build)]' x"],

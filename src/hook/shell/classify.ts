@@ -1,34 +1,45 @@
 /**
  * What a shell command does, as far as it can be read: its class, and what it touches that it may not. Wrappers
- * (`sh -c`, `env`, `xargs`, `npx`, ..) are looked through; what cannot be read counts as unknown.
+ * (`env`, `xargs`, `npx`, ..) are looked through; what cannot be read, word by word, counts as unknown.
  */
 import { basename } from "node:path";
 import type { Guard } from "../guard.ts";
 import { Findings, type Place } from "./findings.ts";
+import { readOptions } from "./options.ts";
+import { listsFiles, type Producer } from "./pipelines.ts";
 import {
-  ASSIGNMENT,
-  afterOptions,
-  byFirstWord,
+  classesOf,
   DEVICES,
   GIT_RUNS,
   GIT_RUNS_OPTION,
   INTERPRETERS,
   interpreted,
-  isWritten,
+  isObeyed,
   KEEPS_TEXT,
   PRINT_VARIABLES,
-  PROGRAMS,
   RUNNERS,
   SHELLS,
   type ShellClass,
   SOCKETS,
-  TURNING,
   turnedInto,
-  WRAPPERS,
+  WRAPPER_WORDS,
   worst,
 } from "./programs.ts";
 import { rolesOf, type WordRole } from "./roles.ts";
 import { isDecidingCommand } from "./svc-command.ts";
+import { knownProgram, knownWrapper } from "./tables.ts";
+import { ASSIGNMENT } from "./variables.ts";
+import {
+  FIND_RUNS,
+  isInstalled,
+  isOpen,
+  isSedSafe,
+  mayBeOption,
+  OF_THE_SHELL,
+  oldTarClasses,
+  replaceMark,
+  withoutRunPrograms,
+} from "./word-rules.ts";
 import { type CommandPart, ENDS, KEYWORDS, parseScript, type Word } from "./words.ts";
 
 export interface Judged {
@@ -39,55 +50,99 @@ export interface Judged {
 
 export function judgeCommand(command: string, place: Place, guard: Guard): Judged {
   const findings = new Findings(place, guard);
-  new Judge(findings, guard).script(command, 0);
+  new Judge(findings).script(command, 0);
   const { classes, touches } = findings;
-  // What only running would tell is looked through as text.
+  // A person looks at a change of what something runs by itself.
+  if (findings.names_unasked && worst(classes) !== "read") classes.push("unknown");
+  // Text that only running would explain.
   if (classes.includes("unknown")) findings.note(guard.text(command));
   return { class: worst(classes), touches: [...touches] };
 }
 
-/** What a program is fed with, and whether what it prints goes on to another. */
+/** What a program is fed with, and whether another gets what it prints. */
 interface Fed {
   text: string | null;
   piped: boolean;
 }
 const NOTHING: Fed = { text: null, piped: false };
+const plainWord = (text: string): Word => ({
+  text,
+  dynamic: false,
+  glob: false,
+  expanded: false,
+  several: false,
+});
 
 class Judge {
   private readonly findings: Findings;
-  private readonly guard: Guard;
   /** Whether a `find` before has listed files among which are protected ones; null where there was none. */
   private listed: boolean | null = null;
+  /** The programs before this one in its pipeline. */
+  private producers: Producer[] = [];
+  /** The folders outside of each subshell that is open. */
+  private outside: { shell: number; folders: readonly string[] }[] = [];
+  /** The folders before a `cd` that is only known to have worked while its chain of `&&` lasts. */
+  private left: readonly string[] | null = null;
+  /** The part that is being judged. */
+  private part_now: CommandPart | null = null;
 
-  constructor(findings: Findings, guard: Guard) {
+  constructor(findings: Findings) {
     this.findings = findings;
-    this.guard = guard;
   }
 
   script(text: string, depth: number): void {
     const { parts, odd } = parseScript(text, this.findings.known, depth);
     if (odd.length > 0) this.findings.classes.push("unknown");
     if (parts.length === 0) this.findings.classes.push("read");
+    const { outside, left, part_now } = this;
+    [this.outside, this.left] = [[], null];
     for (const part of parts) this.part(part, depth);
+    for (const { folders } of this.outside.splice(0).reverse()) this.findings.folders = folders;
+    [this.outside, this.left, this.part_now] = [outside, left, part_now];
   }
 
-  private part({ words, redirects, fed, piped }: CommandPart, depth: number): void {
+  private part(part: CommandPart, depth: number): void {
+    const { words, redirects, fed, piped } = part;
+    this.enter(part);
+    if (!part.reads_pipe) this.producers = [];
     let at = 0;
-    while (at < words.length && KEYWORDS.test(words[at]!.text)) at++;
+    while (at < words.length && KEYWORDS.test(words[at]!.text) && !words[at]!.expanded) at++;
     const assigned = at;
     while (at < words.length && ASSIGNMENT.test(words[at]!.text)) at++;
-    const variables = words.slice(assigned, at);
-    if (variables.some(({ text }) => TURNING.test(text))) this.findings.classes.push("unknown");
-    for (const { text, glob } of variables) {
-      this.findings.decides(text);
-      this.findings.touched(text.slice(text.indexOf("=") + 1), false, glob);
-    }
+    this.assigned(words.slice(assigned, at));
     for (const { write, target } of redirects) this.redirected(write, target);
     this.call(words.slice(at), { text: fed, piped }, depth);
   }
 
+  /** Where the script is when this part begins: a subshell's folder ends with it. */
+  private enter(part: CommandPart): void {
+    this.part_now = part;
+    while (this.outside.some(({ shell }) => !part.shells.includes(shell)))
+      this.findings.folders = this.outside.pop()!.folders;
+    for (const shell of part.shells)
+      if (!this.outside.some((one) => one.shell === shell))
+        this.outside.push({ shell, folders: this.findings.folders });
+    if (this.left !== null && !/^(?:&&|\|&?)$/.test(part.before)) {
+      this.findings.folders = [...new Set([...this.left, ...this.findings.folders])];
+      this.left = null;
+    }
+    // In which of several folders a name is looked up, only running would tell.
+    if (this.findings.folders.length > 1) this.findings.classes.push("unknown");
+  }
+
+  /** Variables that are set before a program, by themselves, or by `export` and its kin. */
+  private assigned(words: readonly Word[]): void {
+    for (const { text, glob } of words) {
+      const end = text.indexOf("=");
+      if (isObeyed(end < 0 ? text : text.slice(0, end))) this.findings.classes.push("unknown");
+      if (end < 0) continue;
+      this.findings.decides(text);
+      this.findings.touched(text.slice(end + 1), false, glob);
+    }
+  }
+
   private redirected(write: boolean, target: Word): void {
-    if (target.dynamic) this.findings.classes.push("unknown");
+    if (isOpen(target, "")) this.findings.classes.push("unknown");
     if (write && !DEVICES.test(target.text)) this.findings.classes.push("write");
     if (SOCKETS.test(target.text)) this.findings.classes.push("network");
     this.findings.touched(target.text, false, target.glob);
@@ -103,47 +158,68 @@ class Judge {
 
   private program(first: Word, rest: readonly Word[], fed: Fed, depth: number): void {
     const name = basename(first.text);
-    const plain = !first.dynamic && (!first.glob || /^\[\[?$/.test(first.text));
-    if (!plain) this.findings.classes.push("unknown");
+    const plain = !first.expanded && (!first.glob || /^\[\[?$/.test(first.text));
+    if (!plain || rest.some((word) => isOpen(word, name))) this.findings.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
     if (isDecidingCommand(name, texts)) this.findings.note("it is a deciding svc command");
     if (first.text.includes("/")) this.findings.touched(first.text);
-    if (this.through(name, rest, fed, depth)) return;
-    this.findings.classes.push(this.classOf(first.text, name, texts));
-    if (rest.some(({ dynamic }) => dynamic)) this.findings.classes.push("unknown");
-    if (name === "git") this.gitRuns(rest, depth);
-    this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
-    if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
-    if (name === "cd") this.findings.moved(rest);
+    const before = this.findings.classes.length;
+    if (!this.through(name, rest, fed, depth)) {
+      this.findings.classes.push(...this.classesOf(first.text, name, rest));
+      if (name === "git") this.gitRuns(rest, depth);
+      this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
+      if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
+      if (/^(?:cd|pushd|popd)$/.test(name)) this.moved(rest);
+      if (/^(?:export|local|readonly|unset)$/.test(name)) this.assigned(rest);
+    }
+    // A path of its own may hide anything behind a known name.
+    if (first.text.includes("/") && !isInstalled(first.text, worst(this.findings.classes.slice(before))))
+      this.findings.classes.push("unknown");
+    this.producers.push({ name, texts });
   }
 
-  private classOf(path: string, name: string, texts: readonly string[]): ShellClass {
-    // A path of one's own may hide anything behind a known name.
-    const own =
-      path.includes("/") &&
-      !/^\/(?:usr\/(?:local\/)?)?s?bin\/|^\/opt\/homebrew\/bin\/|(?:^|\/)node_modules\/\.bin\//.test(path);
-    const known = own ? undefined : (byFirstWord(name, texts) ?? PROGRAMS.get(name));
-    if (known === undefined)
-      return texts.length === 1 && /^(?:--version|--help|-v|-h)$/.test(texts[0]!) && !own
-        ? "read"
-        : "unknown";
-    return worst([known, ...turnedInto(name, texts)]);
+  private classesOf(path: string, name: string, rest: readonly Word[]): ShellClass[] {
+    const texts = rest.map(({ text }) => text);
+    if (texts.length === 1 && /^--(?:version|help)$/.test(texts[0]!) && isInstalled(path, "build"))
+      return [
+        knownProgram(name) === undefined && worst(classesOf(name, [])) === "unknown" ? "unknown" : "read",
+      ];
+    const own = name === "find" ? withoutRunPrograms(texts) : texts;
+    const classes = [...classesOf(name, own), ...turnedInto(name, texts)];
+    if (name === "sed" && !texts.every((text, at) => isSedSafe(text, rolesOf(name, texts, false)[at]!)))
+      classes.push("unknown");
+    if (name === "tar" && /^[a-zA-Z]/.test(texts[0] ?? "")) classes.push(...oldTarClasses(texts[0]!));
+    if (rest.some((word) => mayBeOption(word))) classes.push("unknown");
+    return classes;
+  }
+
+  /** The folder that the rest of the script is in. */
+  private moved(rest: readonly Word[]): void {
+    const { findings, part_now: part } = this;
+    const to = findings.target(rest);
+    if (to === null || part === null) {
+      findings.classes.push("unknown");
+      return;
+    }
+    const before = findings.folders;
+    const here = part.nested === 0 && !part.piped && !part.reads_pipe && part.after !== "&";
+    const first = /^[;\n(]?$/.test(part.before) && worst(findings.classes) === "read";
+    if (here && first && findings.isFolder(to)) findings.folders = [to];
+    else if (here && (part.after === "&&" || part.after === "")) {
+      findings.folders = [to];
+      this.left = [...(this.left ?? []), ...before];
+    } else findings.folders = [...new Set([...before, to])];
   }
 
   /** Looks through a program that runs another; true where it did. */
   private through(name: string, rest: readonly Word[], fed: Fed, depth: number): boolean {
     const texts = rest.map(({ text }) => text);
     if (SHELLS.test(name)) return this.shell(rest, fed, depth);
-    if (name === "eval")
-      return this.again(
-        texts.join(" "),
-        depth,
-        rest.some(({ dynamic }) => dynamic),
-      );
-    if (name === "source" || name === "." || name === "sudo" || name === "doas" || name === "su") {
+    if (name === "eval") return this.unread(rest, depth);
+    if (/^(?:source|\.|sudo|doas|su)$/.test(name)) {
       this.findings.classes.push("unknown");
       this.findings.given(name, rest, rolesOf(name, texts, false));
-      if (name === "sudo" || name === "doas") this.call(afterOptions(rest, 0), fed, depth);
+      if (knownWrapper(name) !== undefined) this.wrapped(name, rest, fed, depth);
       return true;
     }
     if (name === "env") return this.environment(rest, fed, depth);
@@ -153,21 +229,37 @@ class Judge {
     if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
       return this.unknown();
-    const skip = WRAPPERS[name];
-    if (skip !== undefined && rest.length > 0 && !(name === "command" && /^-[vV]$/.test(texts[0]!))) {
-      this.call(afterOptions(rest, skip), fed, depth);
-      return true;
-    }
+    if (WRAPPER_WORDS[name] !== undefined && rest.length > 0) return this.wrapped(name, rest, fed, depth);
     return this.runner(name, rest, depth);
   }
 
   /** `git -C <folder> ..` is git in that folder. */
   private elsewhere([, folder, ...rest]: readonly Word[], fed: Fed, depth: number): true {
-    const { cwd } = this.findings;
-    this.findings.touched(folder!.text, false, folder!.glob);
-    this.findings.moved([folder!]);
-    this.program({ text: "git", dynamic: false, glob: false }, rest, fed, depth);
-    this.findings.moved([{ text: cwd, dynamic: false, glob: false }]);
+    const { findings } = this;
+    const before = findings.folders;
+    findings.touched(folder!.text, false, folder!.glob);
+    const to = findings.target([folder!]);
+    if (to === null) findings.classes.push("unknown");
+    else findings.folders = [to];
+    this.program(plainWord("git"), rest, fed, depth);
+    findings.folders = before;
+    return true;
+  }
+
+  /** The program behind a wrapper's own options. */
+  private wrapped(name: string, rest: readonly Word[], fed: Fed, depth: number): true {
+    const texts = rest.map(({ text }) => text);
+    const { first, classes } = readOptions(knownWrapper(name)!, texts, true);
+    this.ownOptions(rest, first, classes);
+    // It only asks where a program is.
+    if (name === "command" && texts.slice(0, first).some((text) => /^-[pvV]*[vV]/.test(text))) {
+      this.findings.classes.push("read");
+      return true;
+    }
+    const program = rest.slice(first + (WRAPPER_WORDS[name] ?? 0));
+    // Another process changes nothing of this shell, and these are programs of the same name at most.
+    if (!/^(?:command|builtin)$/.test(name) && OF_THE_SHELL.test(program[0]?.text ?? "")) this.unknown();
+    else this.call(program, fed, depth);
     return true;
   }
 
@@ -176,65 +268,86 @@ class Judge {
     return true;
   }
 
-  private again(text: string, depth: number, dynamic: boolean): true {
-    if (dynamic) this.findings.classes.push("unknown");
+  private again(text: string, depth: number): void {
+    const { folders } = this.findings;
     this.script(text, depth + 1);
+    this.findings.folders = folders;
+  }
+
+  /** Words that are a script, or what one is given: which, and with which values, only running would tell. */
+  private unread(rest: readonly Word[], depth: number): true {
+    this.findings.classes.push("unknown");
+    const texts = rest.map(({ text }) => text);
+    for (const { text, glob } of rest) this.findings.touched(text, false, glob);
+    this.findings.decides(texts.join(" "));
+    for (const text of texts) if (/\s/.test(text)) this.again(text, depth);
+    this.again(texts.filter((text) => !text.startsWith("-")).join(" "), depth);
     return true;
   }
 
   private shell(rest: readonly Word[], fed: Fed, depth: number): true {
-    const at = rest.findIndex(({ text }) => /^-[a-zA-Z]*c$/.test(text));
-    const script = at < 0 ? undefined : rest.slice(at + 1).find(({ text }) => !text.startsWith("-"));
-    if (script !== undefined) return this.again(script.text, depth, script.dynamic);
-    if (fed.text !== null) return this.again(fed.text, depth, false);
-    for (const { text, glob } of rest) this.findings.touched(text, false, glob);
-    return this.unknown();
+    if (fed.text !== null) this.again(fed.text, depth);
+    return this.unread(rest, depth);
   }
 
   private environment(rest: readonly Word[], fed: Fed, depth: number): true {
-    if (rest.some(({ text }) => /^(?:-S|--split-string)/.test(text))) this.findings.classes.push("unknown");
-    const after = rest.slice(rest.findIndex(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text)));
-    const runs = rest.some(({ text }) => !text.startsWith("-") && !ASSIGNMENT.test(text));
-    if (rest.some(({ text }) => TURNING.test(text)) || !runs) this.findings.classes.push("unknown");
-    for (const { text } of runs ? rest.slice(0, rest.length - after.length) : rest) {
-      this.findings.touched(text);
-      this.findings.decides(text);
-    }
-    if (runs) this.call(/^-u$/.test(rest[0]?.text ?? "") ? after.slice(1) : after, fed, depth);
+    const texts = rest.map(({ text }) => text);
+    const { first, classes } = readOptions(knownWrapper("env")!, texts, true);
+    this.ownOptions(rest, first, classes);
+    let at = first;
+    while (at < rest.length && ASSIGNMENT.test(texts[at]!)) at++;
+    this.assigned(rest.slice(first, at));
+    // Alone it prints every variable; with another folder, relative names mean other files.
+    if (at === rest.length || texts.slice(0, first).some((text) => /^(?:-C|--chdir)/.test(text)))
+      this.unknown();
+    if (OF_THE_SHELL.test(texts[at] ?? "")) this.unknown();
+    else if (at < rest.length) this.call(rest.slice(at), fed, depth);
     return true;
   }
 
-  /** Its words come from elsewhere: what only reads may get any. */
+  /** Its words come from elsewhere: what only reads may get those that programs found as names of files. */
   private manyTimes(rest: readonly Word[], fed: Fed, depth: number): true {
     const before = this.findings.classes.length;
-    const options = /^-[anPIdLsE]$/;
-    let at = 0;
-    while (at < rest.length && rest[at]!.text.startsWith("-")) at += options.test(rest[at]!.text) ? 2 : 1;
-    for (const { text } of rest.slice(0, at)) this.findings.touched(text);
+    const texts = rest.map(({ text }) => text);
+    const { first, classes } = readOptions(knownWrapper("xargs")!, texts, true);
+    this.ownOptions(rest, first, classes);
     if (fed.text !== null) this.findings.isFed(fed.text);
-    this.call(rest.slice(at).filter(isWritten), NOTHING, depth);
-    const open = this.listed ?? this.guard.holds(".", this.findings.cwd, true);
-    if (open || worst(this.findings.classes.slice(before)) !== "read") this.findings.classes.push("unknown");
+    const lists = this.producers.length > 0 && this.producers.every((one, at) => listsFiles(one, at === 0));
+    this.call(this.filledIn(rest.slice(first), replaceMark(texts.slice(0, first))), NOTHING, depth);
+    const open = this.listed ?? this.findings.anyHolds(".", true);
+    if (open || !lists || worst(this.findings.classes.slice(before)) !== "read") this.unknown();
     return true;
+  }
+
+  /** A wrapper's options; where one is not known, every word may belong to them. */
+  private ownOptions(rest: readonly Word[], first: number, classes: readonly ShellClass[]): void {
+    this.findings.classes.push(...classes);
+    for (const { text, glob } of classes.includes("unknown") ? rest : rest.slice(0, first))
+      this.findings.touched(text, false, glob);
+  }
+
+  /** Without the words that files are put in for; one that is a part of a word makes names that nobody has seen. */
+  private filledIn(words: readonly Word[], mark: string): readonly Word[] {
+    if (words.some(({ text }) => text !== mark && text.includes(mark))) this.unknown();
+    return words.filter(({ text }) => text !== mark);
   }
 
   private found(rest: readonly Word[], depth: number): void {
     const open = this.findings.findsProtected(rest.map(({ text }) => text));
     this.listed = open || this.listed === true;
     rest.forEach(({ text }, at) => {
-      if (!/^-(?:exec|execdir|ok|okdir)$/.test(text)) return;
+      if (!FIND_RUNS.test(text)) return;
       if (open) this.findings.classes.push("unknown");
       const tail = rest.slice(at + 1);
       const end = tail.findIndex((word) => word.text === ";" || word.text === "+");
-      this.call((end < 0 ? tail : tail.slice(0, end)).filter(isWritten), NOTHING, depth);
+      this.call(this.filledIn(end < 0 ? tail : tail.slice(0, end), "{}"), NOTHING, depth);
     });
   }
 
   private interpreter(name: string, words: readonly Word[], fed: Fed): true {
     const texts = words.map(({ text }) => text);
-    this.findings.classes.push(interpreted(name, texts));
-    for (const text of fed.text === null ? texts : [...texts, fed.text])
-      this.findings.note(this.guard.text(text));
+    this.findings.classes.push(...interpreted(name, texts));
+    for (const text of fed.text === null ? texts : [...texts, fed.text]) this.findings.reads(text);
     const roles = texts.map((text): WordRole => (/[\s(]/.test(text) ? "code" : "plain"));
     this.findings.given(name, words, roles);
     if (fed.text !== null) this.findings.looked(fed.text, "code");
@@ -251,7 +364,7 @@ class Judge {
     const from = words.length === 0 ? 0 : words.includes(rest[0]?.text ?? "") ? 1 : -1;
     if (from < 0) return false;
     const called = rest.findIndex(({ text }) => /^(?:-c|--call)$/.test(text));
-    if (called >= 0) this.again(rest[called + 1]?.text ?? "", depth, false);
+    if (called >= 0) this.unread(rest.slice(called), depth);
     let at = from;
     while (at < rest.length && rest[at]!.text.startsWith("-"))
       at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
@@ -267,7 +380,8 @@ class Judge {
   }
 
   private loop(words: readonly Word[]): void {
-    this.findings.classes.push(words.some(({ dynamic }) => dynamic) ? "unknown" : "read");
+    const open = words.some((word) => isOpen(word, "")) || isObeyed(words[0]?.text ?? "");
+    this.findings.classes.push(open ? "unknown" : "read");
     for (const { text, glob } of words) this.findings.touched(text, false, glob);
   }
 
@@ -277,7 +391,7 @@ class Judge {
       const [option, sticky] = GIT_RUNS_OPTION.exec(text) ?? [];
       const given = sticky === "" ? rest[at + 1] : { text: sticky ?? "", dynamic };
       if (option !== undefined && rest.some((word) => word.text === "rebase"))
-        this.again(given?.text ?? "", depth, given?.dynamic ?? false);
+        this.unread(given === undefined ? [] : [{ ...plainWord(given.text), dynamic: given.dynamic }], depth);
       if (at > 0 && GIT_RUNS.test(text) && /^(?:bisect|submodule)$/.test(rest[at - 1]!.text))
         this.call(rest.slice(at + 1), NOTHING, depth);
     });

@@ -2,6 +2,7 @@
  * What was found of a shell command so far: what it does, and what its words touch that they may not, seen from the
  * folder that the script has gone to.
  */
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Guard, namesSecrets } from "../guard.ts";
 import { withHome } from "../homes.ts";
@@ -20,7 +21,8 @@ import {
 } from "./programs.ts";
 import { filesIn, pathPieces, type WordRole } from "./roles.ts";
 import { namesDecision } from "./svc-command.ts";
-import type { Known, Word } from "./words.ts";
+import type { Known } from "./variables.ts";
+import type { Word } from "./words.ts";
 
 export interface Place {
   cwd: string;
@@ -33,18 +35,37 @@ export class Findings {
   readonly touches = new Set<string>();
   /** The variables whose values are known. */
   readonly known: Known;
-  cwd: string;
+  /** The folders that the script may be in; the last one where everything went as written. */
+  folders: readonly string[];
+  /** It names files that something runs by itself. */
+  names_unasked = false;
   private readonly home: string;
   private readonly guard: Guard;
 
   constructor({ cwd, home }: Place, guard: Guard) {
-    this.cwd = cwd;
+    this.folders = [cwd];
     this.home = home;
     this.guard = guard;
     this.known = new Map([
-      ["HOME", home],
-      ["PWD", cwd],
+      ["HOME", { text: home, several: false }],
+      ["PWD", { text: cwd, several: false }],
     ]);
+  }
+
+  get cwd(): string {
+    return this.folders.at(-1)!;
+  }
+
+  /** Whether the path is protected in any folder that the script may be in. */
+  private judged(path: string, reach = false): void {
+    for (const folder of this.folders) {
+      this.note(this.guard.path(path, folder, reach));
+      this.names_unasked ||= this.guard.runsUnasked(path, folder);
+    }
+  }
+
+  anyHolds(path: string, files: boolean): boolean {
+    return this.folders.some((folder) => this.guard.holds(path, folder, files));
   }
 
   note(why: string | null): void {
@@ -54,14 +75,17 @@ export class Findings {
   /** The word, and each part of it that could be a path. */
   touched(text: string, reach = false, glob = false): void {
     if (text === "") return;
-    for (const piece of pathPieces(text)) this.note(this.guard.path(piece, this.cwd, reach));
-    if (glob)
-      for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) {
-        const { why, maybe } = this.guard.glob(piece, this.cwd);
-        this.note(why);
-        if (maybe) this.classes.push("unknown");
-      }
+    for (const piece of pathPieces(text)) this.judged(piece, reach);
+    if (glob) for (const piece of new Set([text, text.slice(text.search(/[=@:]/) + 1)])) this.matched(piece);
     if (/^(?:https?|file):|:\d{2,5}\b/i.test(text)) this.note(this.guard.text(text));
+  }
+
+  private matched(piece: string): void {
+    for (const folder of this.folders) {
+      const { why, maybe } = this.guard.glob(piece, folder);
+      this.note(why);
+      if (maybe) this.classes.push("unknown");
+    }
   }
 
   /** The words a program is given. */
@@ -93,26 +117,39 @@ export class Findings {
 
   /** A script, or words that are only printed: they name files in their own way. */
   looked(text: string, role: WordRole): void {
-    for (const path of filesIn(text, role)) this.note(this.guard.path(path, this.cwd));
+    for (const path of filesIn(text, role)) this.judged(path);
   }
 
   /** Lines that another program takes for its words, or for its own script. */
   isFed(text: string): void {
     this.decides(text);
-    for (const piece of pathPieces(text))
-      if (/^[.~]|\//.test(piece)) this.note(this.guard.path(piece, this.cwd));
+    for (const piece of pathPieces(text)) if (/^[.~]|\//.test(piece)) this.judged(piece);
+  }
+
+  /** Code in another language. */
+  reads(text: string): void {
+    this.note(this.guard.text(text));
   }
 
   decides(text: string): void {
     if (namesDecision(text)) this.note("it names a deciding svc command");
   }
 
-  /** The folder that the rest of the script stands in. */
-  moved([to]: readonly Word[]): void {
-    if (to === undefined) this.cwd = this.home;
-    else if (to.dynamic || to.glob || to.text === "-") this.classes.push("unknown");
-    else this.cwd = resolve(this.cwd, withHome(to.text, this.home, this.cwd) ?? "/");
-    this.known.set("PWD", this.cwd);
+  /** The folder that `cd` leads to; null where that cannot be told. */
+  target(words: readonly Word[]): string | null {
+    const [to, ...more] = words.filter(({ text }) => !/^(?:-[LPe@]+|--)$/.test(text));
+    if (to === undefined) return this.home;
+    if (to.dynamic || to.glob || more.length > 0 || /^[-+]/.test(to.text) || to.text === "") return null;
+    const path = withHome(to.text, this.home, this.cwd);
+    return path === null ? null : resolve(this.cwd, path);
+  }
+
+  isFolder(path: string): boolean {
+    try {
+      return statSync(path).isDirectory();
+    } catch {
+      return false;
+    }
   }
 
   /** Whether what `find` lists has protected files among it. */
@@ -122,7 +159,7 @@ export class Findings {
     const names = texts.filter((_, at) => /^-i?name$/.test(texts[at - 1] ?? ""));
     const chosen = names.length > 0 && !texts.some((text) => /^(?:!|-not|-o|-or|,)$/.test(text));
     if (chosen && !names.some((name) => /^\*+$/.test(name) || namesSecrets(name))) return false;
-    return (folders.length === 0 ? ["."] : folders).some((one) => this.guard.holds(one, this.cwd, true));
+    return (folders.length === 0 ? ["."] : folders).some((one) => this.anyHolds(one, true));
   }
 
   /** The folder of the call, or one around it. */
@@ -134,11 +171,11 @@ export class Findings {
   private readsProtected(name: string, texts: readonly string[], files: readonly string[]): boolean {
     if (name === "git" && texts.some((text) => GIT_UNINDEXED.test(text))) {
       const looked = [...files.slice(1), ...(files.length > 2 ? [] : ["."])];
-      return looked.some((one) => this.guard.holds(one, this.cwd, true));
+      return looked.some((one) => this.anyHolds(one, true));
     }
     const searches = SEARCHES_TREES.test(name);
     if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE.test(text)))) return false;
     const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
-    return (files.length === 0 ? ["."] : files).some((one) => this.guard.holds(one, this.cwd, hidden));
+    return (files.length === 0 ? ["."] : files).some((one) => this.anyHolds(one, hidden));
   }
 }

@@ -1,4 +1,6 @@
-/** What well-known programs do, by name. A program that stands nowhere here is unknown, which asks a person. */
+/** What well-known programs do, by name. A program that is named nowhere is unknown, which asks a person. */
+import { type ProgramRow, programRow, readOptions } from "./options.ts";
+import { knownProgram } from "./tables.ts";
 
 /** From the harmless to what a person should look at; a command is as bad as its worst part. */
 const CLASSES = ["read", "build", "write", "vcs", "network", "packages", "unknown", "destructive"] as const;
@@ -9,84 +11,35 @@ export const worst = (classes: readonly ShellClass[]): ShellClass =>
 
 const named = (names: string): readonly string[] => names.trim().split(/\s+/);
 
+/** What asks whatever its options are; programs that pass are in the tables, with every option. */
 const BY_CLASS: Partial<Record<ShellClass, readonly string[]>> = {
-  read: named(`
-    ls cat head tail less more grep egrep fgrep rg ag ack wc sort uniq cut tr diff cmp comm file stat du df pwd echo
-    printf true false which whereis type date whoami id uname hostname ps tree realpath readlink basename dirname test
-    [ [[ : sleep cd pushd popd unset umask wait jobs seq jq yq column nl tac rev fold fmt paste join md5sum sha1sum
-    sha256sum shasum cksum xxd hexdump od strings man help cal bc expr tput clear locale getconf nproc free uptime
-    export local readonly return exit break continue shift set tokei cloc fd bat sed awk gawk find`),
-  build: named(`
-    make cmake ninja meson bazel tsc vitest jest mocha ava eslint biome prettier stylelint webpack vite rollup esbuild
-    tsup turbo nx pytest mypy ruff black flake8 pylint isort tox nox rustc rustfmt gofmt golangci-lint javac mvn gradle
-    gradlew sbt dotnet phpunit rspec rubocop shellcheck hadolint gcc g++ clang cc ctest swiftc playwright cypress`),
-  write: named(`
-    mkdir touch cp mv ln tee install tar zip gzip gunzip bzip2 xz zstd chmod split csplit ed mktemp`),
   network: named(`
     curl wget nc ncat netcat telnet ftp sftp ssh scp rsync gh glab aws gcloud az heroku vercel netlify flyctl psql mysql
     mongosh redis-cli sqlite3 docker podman kubectl helm terraform pulumi ansible ansible-playbook ping dig nslookup
     host traceroute http https openssl`),
   packages: named(`
     pip pip3 pipx uv poetry conda brew apt apt-get dnf yum pacman apk snap gem bundle composer cpan nuget pod mise asdf
-    nvm volta corepack`),
+    nvm volta corepack npm pnpm yarn bun cargo go`),
   destructive: named(`
     rm rmdir unlink shred dd mkfs fdisk truncate kill pkill killall shutdown reboot halt poweroff chown chgrp crontab
     systemctl launchctl service iptables ufw mount umount userdel useradd passwd visudo at`),
 };
 
-export const PROGRAMS: ReadonlyMap<string, ShellClass> = new Map(
+const PROGRAMS: ReadonlyMap<string, ShellClass> = new Map(
   Object.entries(BY_CLASS).flatMap(([one, names]) => names.map((name) => [name, one as ShellClass] as const)),
 );
 
-/** Programs whose first word says what they do; what is not listed there is the program's own class. */
+/** Subcommands that ask, where the program's other ones are in the tables. */
 const BY_WORD: Record<string, Partial<Record<ShellClass, readonly string[]>>> = {
   git: {
-    read: named(`
-      status log diff show blame ls-files ls-tree rev-parse describe shortlog grep cat-file for-each-ref reflog version
-      help whatchanged name-rev merge-base check-ignore count-objects`),
-    vcs: named(`
-      add commit checkout switch branch merge rebase tag cherry-pick revert init mv restore worktree bisect notes`),
-    network: named("fetch pull clone push remote ls-remote submodule"),
+    network: named("fetch pull clone push ls-remote submodule"),
     destructive: named("clean reset rm gc prune filter-branch filter-repo update-ref"),
   },
-  npm: {
-    build: named("test t run run-script start"),
-    read: named("ls list view info outdated explain why root prefix bin help pack"),
-  },
-  cargo: {
-    build: named("build b check c test t bench clippy fmt doc run r"),
-    read: named("tree metadata version search"),
-  },
-  go: {
-    build: named("build test vet fmt run generate"),
-    read: named("version list env doc"),
-  },
-  docker: {
-    read: named("ps images logs inspect version info"),
-    destructive: named("rm rmi prune kill system volume"),
-  },
-  kubectl: {
-    read: named("get describe logs version"),
-    destructive: named("delete drain apply replace patch scale edit"),
-  },
-  terraform: {
-    read: named("plan validate fmt show version"),
-    destructive: named("apply destroy import state taint"),
-  },
-  pip: { read: named("list show freeze check") },
+  docker: { destructive: named("rm rmi prune kill system volume") },
+  kubectl: { destructive: named("delete drain apply replace patch scale edit") },
+  terraform: { destructive: named("apply destroy import state taint") },
 };
 const SAME: Record<string, string> = { pnpm: "npm", yarn: "npm", bun: "npm", pip3: "pip", podman: "docker" };
-/** Where the first word is not listed. */
-const OTHERWISE: Record<string, ShellClass> = {
-  git: "unknown",
-  npm: "packages",
-  cargo: "packages",
-  go: "packages",
-  docker: "network",
-  kubectl: "network",
-  terraform: "network",
-  pip: "packages",
-};
 
 /** They stand before a program's command and have no value that could be taken for it. */
 const BEFORE_COMMAND = /^(?:-[hpPqsvV]|--[\w-]+=.*|-chdir=.*|--(?:no-pager|paginate|silent|quiet|verbose))$/;
@@ -97,53 +50,66 @@ export function commandOf(texts: readonly string[]): string | undefined {
   return word?.startsWith("-") ? undefined : word;
 }
 
-/** Undefined where the program is not one whose first word counts. */
-export function byFirstWord(program: string, texts: readonly string[]): ShellClass | undefined {
-  const table = BY_WORD[SAME[program] ?? program];
-  if (table === undefined) return undefined;
-  const word = commandOf(texts);
-  if (word === undefined && texts.some((text) => !text.startsWith("-"))) return "unknown";
-  for (const [one, words] of Object.entries(table))
-    if (word !== undefined && words.includes(word)) return one as ShellClass;
-  return word === undefined ? "read" : OTHERWISE[SAME[program] ?? program];
+/** What a program does with these words, as far as the tables know each of them. */
+export function classesOf(program: string, texts: readonly string[]): ShellClass[] {
+  const row = knownProgram(program);
+  if (row === undefined && SAME[program] === undefined) return [PROGRAMS.get(program) ?? "unknown"];
+  if (!hasCommands(program)) return row === undefined ? ["unknown"] : rowClasses(row, texts);
+  const before = readOptions(row ?? NO_OPTIONS, texts, true);
+  const [word, ...rest] = texts.slice(before.first);
+  if (word === undefined) return [row?.class ?? "unknown", ...before.classes];
+  return [...before.classes, ...commandClasses(program, word, rest)];
 }
+
+function commandClasses(program: string, word: string, rest: readonly string[]): ShellClass[] {
+  const base = SAME[program] ?? program;
+  const two = knownProgram(`${base} ${word} ${rest[0] ?? ""}`);
+  if (two !== undefined) return rowClasses(two, rest.slice(1));
+  const one = knownProgram(`${base} ${word}`);
+  if (one !== undefined) return rowClasses(one, rest);
+  for (const [kind, words] of Object.entries(BY_WORD[base] ?? {}))
+    if (words.includes(word)) return [kind as ShellClass];
+  return [PROGRAMS.get(program) ?? "unknown"];
+}
+
+const rowClasses = (row: ProgramRow, texts: readonly string[]): ShellClass[] => [
+  row.class,
+  ...readOptions(row, texts).classes,
+];
+
+/** The first plain word of these says what they do. */
+const hasCommands = (program: string): boolean =>
+  /^(?:git|npm|pnpm|yarn|bun|cargo|go|docker|podman|kubectl|terraform|pip3?)$/.test(program);
+const NO_OPTIONS = programRow("unknown");
 
 /** Options that make a harmless use of a program something else. */
 const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] = [
-  { program: /^sed$/, option: /^(?:-[a-zA-Z]*i|--in-place)/, into: "write" },
-  { program: /^sort$/, option: /^(?:-[a-zA-Z]*o|--output)/, into: "write" },
-  { program: /^g?awk$/, option: /system\s*\(|getline|[|>]|ENVIRON/, into: "unknown" },
+  {
+    program: /^[gmn]?awk$/,
+    option: /system\s*\(|getline|(?<!\|)\|(?!\|)|>(?!=)|@|ENVIRON|PROCINFO/,
+    into: "unknown",
+  },
   // A command that stands in an index is run, in quotes, too.
-  { program: /^(?:test|\[\[?|printf|unset|export|local|readonly)$/, option: /\[.*[$`]/s, into: "unknown" },
-  { program: /^[jy]q$/, option: /\benv\b|\$ENV/, into: "unknown" },
+  {
+    program: /^(?:test|\[\[?|printf|unset|export|local|readonly|expr)$/,
+    option: /\[.*[$`]/s,
+    into: "unknown",
+  },
+  {
+    program: /^[jy]q$/,
+    option: /\benv\b|\$ENV|\b(?:import|include|load\w*|strenv|envsubst|input_filename|\$__\w+)\b/,
+    into: "unknown",
+  },
   // Without a dash, or as -E, it is the letter for each process's environment.
   { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
   // What they get is shown, and of these it is credentials.
   { program: /^(?:kubectl|oc)$/, option: /(?:^|[,/])secrets?(?:$|[,./])/i, into: "unknown" },
-  { program: /^rg$/, option: /^--(?:pre|hostname-bin)(?:=|$)/, into: "unknown" },
-  { program: /^sort$/, option: /^--comp/, into: "unknown" },
-  // What an archive would overwrite stands in the archive.
-  {
-    program: /^tar$/,
-    option:
-      /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|-[a-zA-Z]*[IF]|--(?:use-compress|to-command|checkpoint-action|info-script|new-volume).*)$/,
-    into: "unknown",
-  },
+  // What an archive would overwrite stands in the archive; a name with a colon is on another machine.
+  { program: /^tar$/, option: /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|[^/-][^/]*:.*)$/, into: "unknown" },
   { program: /^git$/, option: /^--(?:work-tree|git-dir|config-env)/, into: "unknown" },
-  { program: /^sed$/, option: /(?:^|[;{}\d\s/])[ewW]\s*(?:\s\S|$)/, into: "unknown" },
-  // What their script says stands in a file.
-  { program: /^(?:sed|g?awk)$/, option: /^(?:-[nErsuz]*f|--file)/, into: "unknown" },
-  // The program that they are to run the others with.
-  { program: /^make$/, option: /^(?:SHELL|\.SHELLFLAGS)\s*[:?+]?=|^--eval/, into: "unknown" },
-  { program: /^go$/, option: /^--?(?:exec|toolexec)\b/, into: "unknown" },
-  { program: /^cargo$/, option: /^--config/, into: "unknown" },
-  { program: /^git$/, option: /^(?:-O|--open)/, into: "unknown" },
-  { program: /^find$/, option: /^-delete$/, into: "destructive" },
-  { program: /^find$/, option: /^-fprint/, into: "write" },
-  { program: /^fd$/, option: /^(?:-[a-zA-Z]*[xX]|--exec)/, into: "unknown" },
   {
     program: /^git$/,
-    option: /^(?:--hard|--force|--force-with-lease|--mirror|-[a-zA-Z]*[fD]|--delete|-c|--exec-path.*)$/,
+    option: /^(?:--hard|--force|--force-with-lease|--mirror|-[a-zA-Z]*[fD]|--delete|--exec-path.*)$/,
     into: "destructive",
   },
   { program: /^date$/, option: /^(?:-s|--set)/, into: "destructive" },
@@ -156,9 +122,11 @@ export function turnedInto(program: string, options: readonly string[]): ShellCl
   ).map(({ into }) => into);
 }
 
-/** Variables that make a program run something else. */
-export const TURNING =
-  /^(?:PATH|LD_\w+|DYLD_\w+|NODE_OPTIONS|BASH_ENV|ENV|GIT_\w+|PYTHON\w*|PERL5\w*|RUBYOPT|IFS|PROMPT_COMMAND|POSIXLY_CORRECT|SHELLOPTS|SVC_\w+|EDITOR|PAGER|VISUAL)=/;
+/** Variables that programs obey: which program or library runs, with which options, configuration and home. */
+const OBEYED =
+  /^(?:PATH|IFS|PS[0-4]|ENV|BASH\w*|SHELL|SHELLOPTS|ZDOTDIR|FPATH|KSH_\w+|PROMPT_COMMAND|CDPATH|HOME|PWD|OLDPWD|GLOBIGNORE|FIGNORE|POSIXLY_CORRECT|LD_\w+|DYLD_\w+|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|GIT_\w+|SSH_\w+|GPG\w*|GNUPGHOME|\w*PAGER|LESS\w*|MORE|\w*EDITOR|VISUAL|BROWSER|NODE_(?!ENV$)\w+|npm_\w+|NPM_\w+|YARN_\w+|PNPM_\w+|BUN_\w+|COREPACK\w*|TS_NODE\w*|TSX_\w+|ESLINT_\w+|BABEL_\w+|PYTHON\w*|PIP_\w+|PYTEST_\w+|MYPY\w*|VIRTUAL_ENV|CONDA\w*|UV_\w+|PERL\w*|RUBY\w*|GEM_\w+|BUNDLE_\w+|LUA_\w+|PHP\w*|COMPOSER\w*|JAVA_\w*|_JAVA_OPTIONS|JDK_\w+|MAVEN_\w+|MVN_\w+|GRADLE_\w+|CLASSPATH|DOTNET_\w+|MSBUILD\w*|GO(?!OS$|ARCH$)[A-Z]\w*|CC|CXX|CPP|AR|AS|LD|\w*FLAGS|RUSTC\w*|RUSTDOC\w*|RUSTUP_\w+|CARGO_(?!TERM_)\w+|MAKE\w*|CMAKE_\w+|DOCKER_\w+|KUBE\w+|AWS_\w+|GOOGLE_\w+|AZURE_\w+|TF_\w+|XDG_\w+|TMPDIR|TAR_OPTIONS|GREP_\w+|RIPGREP_CONFIG_PATH|ACKRC|FZF_\w+|BAT_\w+|JQ_\w+|\w+_PROXY|\w+_proxy|SSL_\w+|CURL_\w+|REQUESTS_\w+|TERMINFO\w*|TERMCAP|DISPLAY|SVC_\w+)$/;
+
+export const isObeyed = (variable: string): boolean => OBEYED.test(variable);
 
 /** Without words of their own they print every variable. */
 export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;
@@ -176,8 +144,8 @@ export const GIT_RUNS_OPTION = /^(?:-x|--exe[a-z]*)(?:=|(?=[^-=])|$)(.*)$/s;
 /** Options with which a search also reads hidden and ignored files. */
 export const SEARCHES_ALL = /^(?:-[a-zA-Z]*[ug.]|--hidden|--no-ignore.*|--unrestricted|--i?glob.*|--all.*)/;
 
-/** Running these runs what comes after them; the number says how many of their own words to pass over. */
-export const WRAPPERS: Readonly<Record<string, number>> = {
+/** How many words of its own a wrapper has between its options and the program. */
+export const WRAPPER_WORDS: Readonly<Record<string, number>> = {
   nohup: 0,
   time: 0,
   command: 0,
@@ -190,21 +158,9 @@ export const WRAPPERS: Readonly<Record<string, number>> = {
   caffeinate: 0,
   timeout: 1,
 };
-/** Options of the wrappers that take a value. */
-const WRAPPER_VALUES = /^(?:-n|-c|-p|-s|-k|-u|-o|-i|-e|--signal|--kill-after|--adjustment)$/;
 
 /** `{}` stands for what `find` and `xargs` put there. */
 export const isWritten = ({ text }: { text: string }): boolean => text !== "{}";
-
-export const ASSIGNMENT = /^[A-Za-z_]\w*=/;
-
-/** The words from the wrapped program on. */
-export function afterOptions<W extends { text: string }>(words: readonly W[], skip: number): readonly W[] {
-  let at = 0;
-  while (at < words.length && (words[at]!.text.startsWith("-") || ASSIGNMENT.test(words[at]!.text)))
-    at += WRAPPER_VALUES.test(words[at]!.text) ? 2 : 1;
-  return words.slice(at + skip);
-}
 
 export const SHELLS = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/;
 export const INTERPRETERS =
@@ -236,9 +192,18 @@ export const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
 export const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
 
 /** What an interpreter does with these words, as far as they tell. */
-export function interpreted(name: string, [first = "", second = ""]: readonly string[]): ShellClass {
-  if (/^(?:--version|-V|-v)$/.test(first)) return "read";
-  const tests = name.startsWith("python") && first === "-m";
-  if (tests && /^(?:pytest|unittest|mypy|ruff|black)$/.test(second)) return "build";
-  return /^node/.test(name) && first === "--test" ? "build" : "unknown";
+export function interpreted(name: string, texts: readonly string[]): ShellClass[] {
+  const [first = "", second = "", ...rest] = texts;
+  if (/^(?:--version|-V|-v)$/.test(first) && texts.length === 1) return ["read"];
+  if (
+    /^python/.test(name) &&
+    first === "-m" &&
+    /^(?:pytest|mypy|ruff|black|isort|flake8|pylint)$/.test(second)
+  )
+    return classesOf(second, rest);
+  const tests =
+    /^node/.test(name) && first === "--test" && texts.slice(1).every((text) => !text.startsWith("-"));
+  const unit = /^python/.test(name) && first === "-m" && second === "unittest";
+  if (tests || (unit && rest.every((text) => /^(?:-[vqfb]|discover|[^-].*)$/.test(text)))) return ["build"];
+  return ["unknown"];
 }

@@ -3,6 +3,7 @@
  * does not run anything and does not guess: what it cannot read is named in `odd`, and a word whose text is only
  * known at run time is `dynamic`.
  */
+import { type Known, learnVariables } from "./variables.ts";
 
 export interface Word {
   text: string;
@@ -10,7 +11,13 @@ export interface Word {
   dynamic: boolean;
   /** An unquoted glob character: it may stand for other names. */
   glob: boolean;
+  /** A variable or a substitution took part in it, known or not. */
+  expanded: boolean;
+  /** It is made of a loop's name that has several values, of which the text shows the first. */
+  several: boolean;
 }
+
+type Operator = "" | "&&" | "||" | "|&" | ";;" | ";" | "&" | "|" | "(" | ")" | "\n";
 
 export interface CommandPart {
   words: Word[];
@@ -20,6 +27,15 @@ export interface CommandPart {
   fed: string | null;
   /** What it prints is another program's input. */
   piped: boolean;
+  /** What it reads is another program's output. */
+  reads_pipe: boolean;
+  /** The operators around it; "" at the beginning and the end. */
+  before: Operator;
+  after: Operator;
+  /** How many loops, conditions and blocks are around it. */
+  nested: number;
+  /** The subshells around it, from the outside. */
+  shells: readonly number[];
 }
 
 interface Script {
@@ -27,30 +43,45 @@ interface Script {
   odd: string[];
 }
 
-export type Known = Map<string, string>;
-
 export const KEYWORDS = /^(?:then|do|else|if|elif|while|until|!|\{|time)$/;
 export const ENDS = /^(?:fi|done|esac|\}|in)$/;
 
 const DEPTH = 6;
 const MOST_CHARS = 65_536;
 
-export function parseScript(text: string, known: Known, depth = 0): Script {
-  if (depth > DEPTH || text.length > MOST_CHARS) return { parts: [], odd: ["a command this deep or long"] };
-  return new WordReader(text, known, depth).read();
+/** The subshells around a text, and how many were numbered so far. */
+interface Surrounding {
+  shells: readonly number[];
+  numbered: { last: number };
 }
+
+export function parseScript(
+  text: string,
+  known: Known,
+  depth = 0,
+  around: Surrounding = { shells: [], numbered: { last: 0 } },
+): Script {
+  if (depth > DEPTH || text.length > MOST_CHARS) return { parts: [], odd: ["a command this deep or long"] };
+  return new WordReader(text, known, depth, around).read();
+}
+
+const OPENS = /^(?:if|while|until|for|select|case|function|\{)$/;
+const CLOSES = /^(?:fi|done|esac|\})$/;
 
 const OPERATORS = /^(?:&&|\|\||\|&|;;|[;&|()\n])/;
 const REDIRECT = /^(?:\d*|&)(?:<<<|<<-?|<>|>>|>\||>&|<&|<|>)/;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
 /** Numbers that the shell itself makes; they name no file and no program. */
-const COUNTERS = /^[?#!$0-9]/;
+const COUNTERS = /^[?#!$]/;
 
 class WordReader {
   private at = 0;
   private readonly parts: CommandPart[] = [];
   private readonly odd: string[] = [];
-  private part: CommandPart = empty();
+  private part: CommandPart;
+  private nested = 0;
+  private shells: number[];
+  private in_quotes = false;
   private word: Word | null = null;
   private waiting: { write: boolean; feeds: "document" | "string" | null } | null = null;
   private documents: { end: string; part: CommandPart }[] = [];
@@ -59,15 +90,21 @@ class WordReader {
   private readonly known: Known;
   private readonly depth: number;
 
-  constructor(text: string, known: Known, depth: number) {
+  private readonly numbered: { last: number };
+
+  constructor(text: string, known: Known, depth: number, { shells, numbered }: Surrounding) {
     this.text = text;
     this.known = known;
     this.depth = depth;
+    this.shells = [...shells];
+    this.numbered = numbered;
+    this.part = this.emptyPart("");
   }
 
   read(): Script {
     while (this.at < this.text.length) this.step();
-    this.endPart();
+    this.endPart("");
+    if (this.nested !== 0) this.odd.push("a block without an end");
     if (this.documents.length > 0) this.odd.push("a here-document without an end");
     return { parts: this.parts, odd: this.odd };
   }
@@ -79,7 +116,7 @@ class WordReader {
     const operator = OPERATORS.exec(rest)?.[0];
     if (char === " " || char === "\t" || char === "\r") this.space();
     else if (char === "#" && this.word === null) this.comment();
-    else if (rest.startsWith("<(") || rest.startsWith(">(")) this.nested(2, ")");
+    else if (rest.startsWith("<(") || rest.startsWith(">(")) this.nestedScript(2, ")");
     else if (redirect !== undefined && (this.word === null || !/^\d/.test(redirect))) this.redirect(redirect);
     else if (operator !== undefined) this.operator(operator);
     else if (char === "'") this.quoted();
@@ -98,7 +135,7 @@ class WordReader {
   }
 
   private current(): Word {
-    this.word ??= { text: "", dynamic: false, glob: false };
+    this.word ??= { text: "", dynamic: false, glob: false, expanded: false, several: false };
     return this.word;
   }
 
@@ -115,8 +152,14 @@ class WordReader {
   private operator(operator: string): void {
     this.at += operator.length;
     this.endWord();
+    // A name before it makes it a function, and words behind the other one are no command.
+    if (operator === "(" && this.part.words.some(({ text }) => !KEYWORDS.test(text)))
+      this.odd.push("a function");
     this.part.piped = operator === "|" || operator === "|&";
-    this.endPart();
+    this.endPart(operator as Operator);
+    if (operator === "(") this.shells.push(++this.numbered.last);
+    if (operator === ")" && this.shells.pop() === undefined) this.odd.push("a bracket without a beginning");
+    this.part = this.emptyPart(operator as Operator);
     if (operator === ";;") this.odd.push("case");
     if (operator === "\n") this.readDocuments();
   }
@@ -138,6 +181,7 @@ class WordReader {
   private doubleQuoted(): void {
     this.current();
     this.at++;
+    this.in_quotes = true;
     while (this.at < this.text.length && this.text[this.at] !== '"') {
       const char = this.text[this.at]!;
       if (char === "\\" && /["\\$`\n]/.test(this.text[this.at + 1] ?? "")) this.escaped();
@@ -145,6 +189,7 @@ class WordReader {
       else this.add(char, 1);
     }
     if (this.at >= this.text.length) this.odd.push("a quote without an end");
+    this.in_quotes = false;
     this.at++;
   }
 
@@ -157,34 +202,47 @@ class WordReader {
     const rest = this.text.slice(this.at);
     const braced = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}/.exec(rest);
     const name = braced?.[1] ?? NAME.exec(rest.slice(1))?.[0];
+    this.current().expanded = true;
     if (rest.startsWith("$((")) this.odd.push("arithmetic");
-    if (rest[0] === "`") this.nested(1, "`");
-    else if (rest.startsWith("$(")) this.nested(2, ")");
+    if (rest[0] === "`") this.nestedScript(1, "`");
+    else if (rest.startsWith("$(")) this.nestedScript(2, ")");
     else if (name !== undefined) this.variable(name, braced?.[0].length ?? name.length + 1);
     else if (COUNTERS.test(rest.slice(1))) this.add("0", 2);
     else {
-      // Among them the quotes that the shell translates, `$'..'`.
+      // Among them the quotes that the shell translates, `$'..'`, and what a script was started with, `$1`.
       this.current().dynamic = true;
       this.at++;
     }
   }
 
   private variable(name: string, chars: number): void {
-    const value = this.known.get(name);
-    if (value === undefined) this.current().dynamic = true;
-    this.add(value ?? `$${name}`, chars);
+    const value = this.known.get(name) ?? null;
+    const word = this.current();
+    const behind = this.text
+      .slice(this.at + chars, this.at + chars + 2)
+      .replace(this.in_quotes ? /^"/ : /^/, "");
+    const whole = word.text === "" && /^(?:$|[\s;&|()<>])/.test(behind);
+    // Without quotes the shell takes the text apart, and looks for files that it could mean.
+    const split =
+      !this.in_quotes && /[\s*?[\]{}~]/.test(value?.text ?? "") && !/^~(?=\/|$)/.test(value?.text ?? "");
+    if (value === null || split) word.dynamic = true;
+    else if (value.several && !whole) word.several = true;
+    this.add(value?.text ?? `$${name}`, chars);
   }
 
   /** What stands inside is run as well. */
-  private nested(open: number, close: string): void {
+  private nestedScript(open: number, close: string): void {
     const start = this.at + open;
     const end = this.closing(start, close);
     if (end < 0) this.odd.push("a substitution without an end");
     const inner = this.text.slice(start, end < 0 ? undefined : end);
-    const { parts, odd } = parseScript(inner, this.known, this.depth + 1);
+    const { parts, odd } = parseScript(inner, this.known, this.depth + 1, {
+      shells: [...this.shells, ++this.numbered.last],
+      numbered: this.numbered,
+    });
     this.parts.push(...parts);
     this.odd.push(...odd);
-    this.current().dynamic = true;
+    Object.assign(this.current(), { dynamic: true, expanded: true });
     this.at = end < 0 ? this.text.length : end + 1;
   }
 
@@ -214,30 +272,39 @@ class WordReader {
     this.waiting = null;
   }
 
-  private endPart(): void {
+  private endPart(after: Operator): void {
     this.endWord();
     const { part } = this;
-    if (part.words.length > 0 || part.redirects.length > 0) {
-      this.parts.push(part);
-      this.learn(part);
-    }
-    this.part = empty();
+    part.after = after;
+    this.countBlocks(part);
+    if (part.words.length === 0 && part.redirects.length === 0) return;
+    this.parts.push(part);
+    const alone = part.nested === 0 && part.shells.length === 0 && !part.piped && !part.reads_pipe;
+    learnVariables(this.known, part, alone && after !== "&" && /^[;\n]?$/.test(part.before));
   }
 
-  /** A plain assignment, or the names of a loop, make a variable's text known. */
-  private learn({ words }: CommandPart): void {
-    const [first, name, , value] = words;
-    if (first?.text === "for" && name !== undefined) {
-      if (value !== undefined && !words.some(({ dynamic, glob }) => dynamic || glob))
-        this.known.set(name.text, value.text);
-      return;
+  private countBlocks(part: CommandPart): void {
+    for (const { text, expanded } of part.words) {
+      if (expanded) break;
+      if (OPENS.test(text)) this.nested++;
+      else if (CLOSES.test(text)) this.nested--;
+      if (!KEYWORDS.test(text)) break;
     }
-    for (const { text, dynamic } of words) {
-      const [, variable, assigned] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
-      if (variable === undefined) return;
-      if (dynamic) this.known.delete(variable);
-      else this.known.set(variable, assigned!);
-    }
+    part.nested = this.nested;
+  }
+
+  private emptyPart(before: Operator): CommandPart {
+    return {
+      words: [],
+      redirects: [],
+      fed: null,
+      piped: false,
+      reads_pipe: before === "|" || before === "|&",
+      before,
+      after: "",
+      nested: this.nested,
+      shells: [...this.shells],
+    };
   }
 
   private readDocuments(): void {
@@ -258,8 +325,4 @@ class WordReader {
       if (/\$\(|`/.test(part.fed)) this.odd.push("a substitution in a here-document");
     }
   }
-}
-
-function empty(): CommandPart {
-  return { words: [], redirects: [], fed: null, piped: false };
 }

@@ -1,0 +1,52 @@
+/** The corpora of commands: harmful ones that must be stopped, ones that overwrite, and everyday ones that must pass. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { verifies } from "../../../test/support/verifies.ts";
+import { createGuard } from "../guard.ts";
+import { judgeCommand } from "./classify.ts";
+
+const home = "/home/ann";
+const guard = createGuard({ home, protect: ["/home/ann/svc-hooks"], authority: "127.0.0.1:8787" });
+const judge = (command: string) => judgeCommand(command, { cwd: "/home/ann/shop", home }, guard);
+
+function commandsOf(name: string): string[] {
+  const path = new URL(`../../../test/cases/hooks/${name}.txt`, import.meta.url);
+  const lines = readFileSync(path, "utf8").split("\n");
+  return lines.filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** The pack's policy lets these classes pass. */
+const passes = ({ class: kind, touches }: ReturnType<typeof judge>): boolean =>
+  /^(?:read|build|write|vcs)$/.test(kind) && touches.length === 0;
+
+describe("a harmful command, plainly written", () => {
+  const commands = commandsOf("harmful");
+
+  it("is one of many", () => {
+    expect(commands.length).toBeGreaterThanOrEqual(389);
+  });
+
+  it.each(commands)("is refused or asks: %s", (command) => {
+    verifies("beyond.hooks.understood-or-unknown");
+    expect(passes(judge(command))).toBe(false);
+  });
+});
+
+describe("a command that writes through a reading program", () => {
+  it.each(commandsOf("overwriting"))("is no read: %s", (command) => {
+    verifies("beyond.hooks.no-hidden-write");
+    expect(judge(command).class).not.toBe("read");
+  });
+});
+
+describe("an everyday command", () => {
+  it.each(
+    commandsOf("everyday").map((line) => [
+      line.slice(0, line.indexOf(" ")),
+      line.slice(line.indexOf(" ") + 1),
+    ]),
+  )("passes as %s: %s", (kind, command) => {
+    verifies("beyond.hooks.everyday");
+    expect(judge(command!)).toEqual({ class: kind, touches: [] });
+  });
+});

@@ -1,0 +1,64 @@
+/** Rules for single words of programs that read theirs in a way of their own. */
+import { dirname, resolve } from "node:path";
+import { braces } from "../globs.ts";
+import { readOptions } from "./options.ts";
+import type { ShellClass } from "./programs.ts";
+import type { WordRole } from "./roles.ts";
+import { isPlainSed } from "./sed-script.ts";
+import { knownProgram } from "./tables.ts";
+import type { Word } from "./words.ts";
+
+export const FIND_RUNS = /^-(?:exec|execdir|ok|okdir)$/;
+
+/** Builtins that change the shell they run in. */
+export const OF_THE_SHELL =
+  /^(?:cd|pushd|popd|export|unset|set|local|readonly|exit|return|break|continue|shift|umask)$/;
+
+/** Folders in which a system keeps programs that others than the agent put there. */
+const PROGRAM_FOLDERS = /^(?:\/(?:usr\/(?:local\/)?)?s?bin|\/opt\/homebrew\/bin)$/;
+
+/** A word without a path is looked up by the shell; with one, it counts where programs are installed. */
+export function isInstalled(path: string, kind: ShellClass): boolean {
+  if (!path.includes("/")) return true;
+  if (path.startsWith("/")) return PROGRAM_FOLDERS.test(dirname(resolve(path)));
+  return kind === "build" && /^(?:\.\/)?node_modules\/\.bin\/[\w.-]+$/.test(path);
+}
+
+/** Its text is known at run time alone; what only prints it may get any of a loop's values. */
+export const isOpen = ({ dynamic, several }: Word, program: string): boolean =>
+  dynamic || (several && program !== "echo");
+
+export function isSedSafe(text: string, role: WordRole): boolean {
+  return role !== "sed" || isPlainSed(text.replace(/^(?:-[nErsuz]*e|--expression=)/, ""));
+}
+
+/** The words of `find` without the programs that it runs, which are judged by themselves. */
+export function withoutRunPrograms(texts: readonly string[]): string[] {
+  let runs = false;
+  return texts.filter((text) => {
+    if (FIND_RUNS.test(text)) runs = true;
+    const own = !runs;
+    if (runs && /^[;+]$/.test(text)) runs = false;
+    return own;
+  });
+}
+
+/** `tar czf x`: every letter counts as an option of its own. */
+export function oldTarClasses(letters: string): ShellClass[] {
+  const row = knownProgram("tar")!;
+  return [...letters].flatMap((letter) => readOptions(row, [`-${letter}`, "x"]).classes);
+}
+
+/** The shell makes further words of this one, and one of them may begin with a dash. */
+export function mayBeOption({ text, glob }: Word): boolean {
+  if (!glob) return false;
+  const words = braces(text);
+  return words.length > 1 && words.some((word) => word.startsWith("-"));
+}
+
+/** The mark that `xargs` puts names in for. */
+export function replaceMark(options: readonly string[]): string {
+  const at = options.findIndex((text) => /^(?:-I|--replace)/.test(text));
+  if (at < 0) return "{}";
+  return /^(?:-I|--replace=)(.+)$/.exec(options[at]!)?.[1] ?? options[at + 1] ?? "{}";
+}
