@@ -35,6 +35,8 @@ export interface IntentInput {
   drill?: boolean | undefined;
   /** What the surface read for the card, where it reads what a manifest's `before` names. */
   seen?: Seen | undefined;
+  /** The input schema of the tool, where the surface knows it: the card points out members that it does not declare. */
+  input_schema?: Json | undefined;
 }
 
 /** The parts of a run that never change; kept by callers to name a unit's needs before it runs. */

@@ -1,7 +1,8 @@
 /** An intent, from the question to the answer: gather, decide, commit, in one atomic unit. */
 import type { LedgerRecord } from "../ledger/record.ts";
 import type { ApprovalDoc } from "../model/approval.ts";
-import { keptArgs, keptBefore } from "../model/card/kept.ts";
+import { undeclaredPaths } from "../model/card/declared.ts";
+import { keptArgs, keptBefore, keptPaths } from "../model/card/kept.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { Refundable } from "../model/policy/counters.ts";
 import type { RunDoc, StepDoc } from "../model/run.ts";
@@ -13,7 +14,7 @@ import {
   renewTerms,
   takeApproval,
 } from "./approvals/requests.ts";
-import type { BeforeFacts, BeforeRead, Seen } from "./before.ts";
+import type { BeforeFacts, BeforeRead } from "./before.ts";
 import { type Core, ENGINE, type IntentCaller } from "./core.ts";
 import { CHANGED_SINCE, coveredBy } from "./decide/approval-stage.ts";
 import { decide } from "./decide/decide.ts";
@@ -120,7 +121,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
-  const opened = moveApprovals(core, tx, gathered, verdict, { reason, seen: input.seen, step });
+  const opened = moveApprovals(core, tx, gathered, verdict, { ...input, reason, step });
   const records = verdict.records.map((part) =>
     appendRunRecord(tx, run, {
       event: part.event,
@@ -176,7 +177,13 @@ function moveApprovals(
   tx: Tx,
   { facts, args_hash }: Gathered,
   verdict: Verdict,
-  { reason, seen, step }: Pick<IntentInput, "reason" | "seen"> & { step: number | undefined },
+  {
+    reason,
+    step,
+    ...known
+  }: Pick<IntentInput, "reason" | "seen" | "input_schema"> & {
+    step: number | undefined;
+  },
 ): ApprovalDoc | null {
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
   const { approval } = verdict;
@@ -209,7 +216,7 @@ function moveApprovals(
     step: null,
     risk_score: verdict.risk_score,
     because: approval.because,
-    ...shownOf(core, facts, seen),
+    ...shownOf(core, facts, known),
     flood: facts.policy.approvals.flood,
     irreversible: facts.manifest?.effect === "irreversible",
   });
@@ -219,17 +226,22 @@ function moveApprovals(
 function shownOf(
   core: Core,
   facts: Facts,
-  seen: Seen | undefined,
+  { seen, input_schema }: Pick<IntentInput, "seen" | "input_schema">,
 ): Pick<NewApproval, "shown" | "before_hash"> {
   const { policy, manifest } = facts;
   if (policy.approvals.show === "names") return { shown: null };
-  const args = keptArgs(facts.args, manifest);
+  const args = {
+    args: keptArgs(facts.args, manifest),
+    ...(input_schema === undefined
+      ? {}
+      : { undeclared: keptPaths(undeclaredPaths(facts.args, input_schema)) }),
+  };
   const declared = manifest?.before;
-  if (declared === undefined || seen === undefined) return { shown: { args } };
-  if (seen?.value === undefined) return { shown: { args, unread: true }, before_hash: null };
+  if (declared === undefined || seen === undefined) return { shown: args };
+  if (seen?.value === undefined) return { shown: { ...args, unread: true }, before_hash: null };
   const reader = core.rules().manifests.active(declared.tool) ?? null;
   const before = keptBefore(seen.value, manifest, reader);
-  return { shown: { args, before }, before_hash: facts.seen_hash ?? null };
+  return { shown: { ...args, before }, before_hash: facts.seen_hash ?? null };
 }
 
 interface StepParts {

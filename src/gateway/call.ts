@@ -117,8 +117,9 @@ const NEVER = new AbortController().signal;
 /** Of its own for each call: whoever listens to it is let go with it. */
 const never = (): AbortSignal => new AbortController().signal;
 
-function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Caller {
+function contextOf({ app }: Governing, { principal, meta, drill, route }: ToolCall): Caller {
   const { traceparent } = meta;
+  const { inputSchema: input_schema } = route?.definition ?? {};
   const traced = typeof traceparent === "string" ? { traceparent } : {};
   return {
     app,
@@ -126,6 +127,7 @@ function contextOf({ app }: Governing, { principal, meta, drill }: ToolCall): Ca
     signal: NEVER,
     reads_by: "gateway",
     ...traced,
+    ...(input_schema === undefined ? {} : { input_schema }),
     ...(drill === undefined ? {} : { drill }),
   };
 }

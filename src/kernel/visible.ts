@@ -17,13 +17,14 @@ export function visibleLine(text: string, max: number): string {
   return clip(escaped(beginning(text, max), ""), max);
 }
 
-/** Lines and tabs stay as they are; what is cut off is counted. */
-export function visibleText(text: string, max: number): string {
-  const kept = beginning(text.replaceAll("\r\n", "\n"), max);
-  const shown = escaped(kept, "\n\t");
-  if (text.length <= max) return shown;
-  const rest = text.length - max;
-  return `${clip(shown, max)} (${rest.toLocaleString("en")} more characters)`;
+/** Whole; lines and tabs stay as they are. */
+export function visibleWhole(text: string): string {
+  return escaped(text.replaceAll("\r\n", "\n"), "\n\t");
+}
+
+/** Whole, in one line. */
+export function visibleWholeLine(text: string): string {
+  return escaped(text, "");
 }
 
 /** JSON to be edited: what has no shape is written in JSON's own escapes, and so is read back as it was. */

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Client } from "@modelcontextprotocol/client";
-import { beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { perform } from "../../src/app/door/perform.ts";
 import { intent } from "../../src/app/operations/journal.ts";
 import type { Principal } from "../../src/model/roles.ts";
@@ -93,6 +93,7 @@ it("an approver of a file edit sees the edit, and approves that edit of that fil
   expect(card.changes).toEqual([
     {
       label: "content",
+      path: "$args.edits",
       before: "first canary-17\nsecond line\nthird\n",
       after: "first canary-17\nanother line\nthird\n",
       lines: expect.arrayContaining([
@@ -207,3 +208,82 @@ it("an approval that was given on what was there is used by nobody who does not 
   });
   expect((await call(client, "doc.put", args))._meta["svc/decision"]).toBe("allow");
 });
+
+describe("an edit on a card", () => {
+  const EVIL = { old_string: "if (!verify(user)) throw 1", new_string: "/* EVIL */" };
+  const editCard = async (run: string, text: string, more: Record<string, unknown>) => {
+    const path = at(`${run}.ts`);
+    writeFileSync(path, text);
+    return cardOf(await asked(await agent(run), "edit_file", { path, ...more }));
+  };
+
+  it("has no result where the tool could do something else than the card says", async () => {
+    verifies("beyond.card.diff-predicts", "beyond.card.diff-accounts");
+    const text = `colour\n${EVIL.old_string}\ncolour\n`;
+    const once = { oldText: "throw 1", newText: "throw 2" };
+    const told = await editCard("once", text, { edits: [once] });
+    expect(told.changes).toMatchObject([{ label: "content", after: text.replace("throw 1", "throw 2") }]);
+    const unsure: [string, Record<string, unknown>][] = [
+      ["pairs", { edits: [{ oldText: "throw 1", newText: "throw 2", ...EVIL }] }],
+      ["twice", { edits: [{ oldText: "colour", newText: "color" }] }],
+      ["all", { edits: [{ ...once, replace_all: true }] }],
+      ["empty", { edits: [{ oldText: "", newText: "color" }] }],
+      ["dry", { edits: [once], dryRun: true }],
+      ["others", { edits: [once], changes: [EVIL] }],
+    ];
+    for (const [run, args] of unsure) {
+      const card = await editCard(run, text, args);
+      expect(card.changes, run).toEqual([]);
+      for (const value of leaves(args)) expect(card.text, run).toContain(String(value));
+    }
+    const pairs = await cardOf(
+      await asked(await agent("pairs"), "edit_file", { path: at("pairs.ts"), ...unsure[0]![1] }),
+    );
+    expect(pairs.text).toContain("/* EVIL */");
+    expect(pairs.text).toContain("what is there now (41 characters, 3 lines):\n  colour\n");
+  });
+
+  it("points out members that the tool's input schema does not name, and arguments outside a comparison", async () => {
+    verifies("beyond.card.undeclared", "beyond.card.diff-predicts");
+    const card = await editCard("extra", "a\n", {
+      edits: [{ oldText: "a", newText: "b", replace_all: true }],
+      dryRun: true,
+      force: 1,
+    });
+    const [, edits, dry, force] = card.more;
+    expect(edits.uncovered).toMatchObject([
+      { label: '"replace_all" of entry 1', text: "true", undeclared: true },
+    ]);
+    expect(edits.remarks).toEqual(['holds members that the tool does not declare: "[0].replace_all"']);
+    expect([dry.label, dry.undeclared]).toEqual(['"dryRun"', undefined]);
+    expect(force).toMatchObject({
+      label: '"force"',
+      undeclared: true,
+      remarks: ["not declared by the tool"],
+    });
+
+    writeFileSync(at("whole.txt"), "old");
+    const put = await cardOf(
+      await asked(await agent("whole"), "doc.put", { id: "whole", text: "new", append: true }),
+    );
+    expect(put.changes).toMatchObject([{ label: "text", remarks: ['does not take into account: "append"'] }]);
+    expect(put.text).toContain('What changes in text (does not take into account: "append"):');
+  });
+
+  it("says where masked text stands on both sides, and where only the end of the last line differs", async () => {
+    verifies("beyond.card.mask-length", "beyond.card.whole-value");
+    const token = (end: string) => `key ghp_0123456789abcdefghijABCDEFGHIJ01234${end}\n`;
+    writeFileSync(at("keys.txt"), token("5"));
+    const card = await cardOf(
+      await asked(await agent("keys"), "doc.put", { id: "keys", text: `${token("6")}more` }),
+    );
+    expect(card.changes[0].remarks).toEqual(["masked parts are compared by their length only"]);
+    expect(card.text).toContain("[REDACTED:github_token, 40 characters]");
+    writeFileSync(at("end.txt"), "one");
+    const end = await cardOf(await asked(await agent("end"), "doc.put", { id: "end", text: "one\n" }));
+    expect(end.changes[0].lines).toEqual([{ kind: "gap", text: "the last line now ends with a line break" }]);
+  });
+});
+
+const leaves = (value: unknown): unknown[] =>
+  value !== null && typeof value === "object" ? Object.values(value).flatMap(leaves) : [value];

@@ -2,9 +2,11 @@
  * An operation is declared once: who may call it, what it takes, what it answers, what it does. It knows no
  * transport. HTTP, console, command line, gateway and library are bindings that pass operations by value.
  */
+
 import type { z } from "zod";
 import type { Seen } from "../../engine/before.ts";
 import type { ErrorCode } from "../../kernel/errors.ts";
+import type { Json } from "../../kernel/json.ts";
 import type { Principal, Role } from "../../model/roles.ts";
 import type { ReadBy } from "../../model/run.ts";
 import type { UndoMeans } from "../../rollback/execute.ts";
@@ -30,6 +32,8 @@ export interface Caller {
   replayed?(): void;
   /** What the surface read for the card of an intent; clients cannot set it. */
   seen?: Seen | undefined;
+  /** The input schema that the tool's server gave; clients cannot set it. */
+  input_schema?: Json | undefined;
   /** Which surface reads what is there before and after a call; without one it is the agent's word. */
   reads_by?: ReadBy;
   /** What the surface itself undoes with and looks through; clients cannot set it. */

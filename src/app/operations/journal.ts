@@ -58,6 +58,7 @@ export const intent = operation({
       objections: call.objections,
       drill: call.drill,
       seen: call.seen,
+      input_schema: call.input_schema,
     };
     assertUnique(input.depends_on, "depends_on");
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);

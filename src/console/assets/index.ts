@@ -14,6 +14,7 @@ import { TOKENS } from "./css/tokens.ts";
 import { ICON } from "./icon.ts";
 import { ARRIVE } from "./js/arrive.ts";
 import { DIALOGS } from "./js/dialogs.ts";
+import { EXPAND } from "./js/expand.ts";
 import { LIVE } from "./js/live.ts";
 import { SHORTCUTS } from "./js/shortcuts.ts";
 import { TOUCHES } from "./js/touches.ts";
@@ -21,7 +22,7 @@ import { TRIAL } from "./js/trial.ts";
 
 /** Later ones win over earlier ones: tokens first, small screens last. */
 const STYLE = [TOKENS, BASE, FRAME, BLOCKS, FORMS, PAGES, SMALL].join("\n");
-const SCRIPT = [TOUCHES, DIALOGS, LIVE, SHORTCUTS, TRIAL].join("\n");
+const SCRIPT = [TOUCHES, DIALOGS, EXPAND, LIVE, SHORTCUTS, TRIAL].join("\n");
 
 const ASSETS: Record<string, { type: string; text: string }> = {
   "console.css": { type: "text/css; charset=utf-8", text: STYLE },

@@ -3,8 +3,7 @@ import type { LoadedCard } from "../../app/operations/approvals/cards.ts";
 import { breakGlass } from "../../app/operations/approvals.ts";
 import { visibleJson } from "../../kernel/visible.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
-import { furtherChanges } from "../../model/card/lines.ts";
-import type { CardField, CardSurroundings, JudgedCard } from "../../model/card/types.ts";
+import type { CardSurroundings, JudgedCard } from "../../model/card/types.ts";
 import { NO_WAY_BACK } from "../../model/card/way-back.ts";
 import { scanJson } from "../../model/detect/json.ts";
 import { findMasks } from "../../model/mask.ts";
@@ -12,13 +11,13 @@ import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
 import { bullets, factList } from "../parts/blocks.ts";
 import { meter } from "../parts/charts.ts";
-import { diffBlock } from "../parts/diff.ts";
 import { button, decision, disclosed, form, input, secondGesture, textarea } from "../parts/forms.ts";
 import { copyButton, runLink } from "../parts/ids.ts";
 import { approvalMark, mark, plural, riskTone } from "../parts/marks.ts";
 import { ago } from "../parts/time.ts";
 import type { ShownRequest } from "./approval-data.ts";
 import { sentenceHtml } from "./approval-list.ts";
+import { cardValues } from "./card-fields.ts";
 
 export function approvalCard(ctx: Ctx, { approval, card, votes }: ShownRequest, alike: Html): Html {
   const now = ctx.app.core.env.now();
@@ -31,7 +30,7 @@ export function approvalCard(ctx: Ctx, { approval, card, votes }: ShownRequest, 
 <p class="approval-who"><b>${approval.actor}</b> asks in ${runLink(approval.run_id)}, ${ago(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${ago(approval.expires_ms, now)}` : null}</span></div>
 </header>
-${card === null ? namesOnly(approval) : judgedParts(card, before(card))}
+${card === null ? namesOnly(approval) : judgedParts(card, card.card_hash ?? id, before(card))}
 ${whoDecides(approval)}
 ${open ? decisions(ctx, approval, card, votes, alike) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
@@ -46,11 +45,10 @@ function namesOnly(approval: ApprovalDoc): Html {
 /** A call as it is judged, alone or in a plan. */
 type Judged = JudgedCard & Pick<CardSurroundings, "proof" | "closes"> & Partial<Pick<LoadedCard, "kind">>;
 
-export function judgedParts(card: Judged, around: Html = nothing): Html {
-  const fields = [...card.fields, ...card.more];
+/** `key` is another one for every card, and for a card that has changed. */
+export function judgedParts(card: Judged, key: string, around: Html = nothing): Html {
   return html`${card.irreversible ? html`<p class="irreversible">${NO_WAY_BACK}</p>` : null}
-${furtherChanges(card).map(({ label, lines }) => html`<section class="fields"><h3>What changes in ${label}</h3>${diffBlock(`What changes in ${label}`, lines)}</section>`)}
-${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields.map(fieldBlock)}</section>`}
+${cardValues(card, key)}
 ${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
 <blockquote class="reason"><p>${card.reason}</p><footer>${card.kind === "compensation" ? "what it takes back" : "the agent's reason"}</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
 <div class="approval-grid">${whyAsked(card)}
@@ -61,14 +59,6 @@ ${riskBlock(card)}${wayBack(card)}${around}</div>`;
 function whyAsked({ causes, rule }: Judged): Html {
   if (causes.length === 0 && rule === null) return nothing;
   return html`<section><h3>Why a person is asked</h3>${bullets(causes)}${rule === null ? null : html`<p class="soft">rule <code>${rule.id}</code></p>`}</section>`;
-}
-
-function fieldBlock({ label, as, text, lines }: CardField): Html {
-  if (lines !== undefined)
-    return html`<div class="card-field wide"><h4>${label}</h4>${diffBlock(label, lines)}</div>`;
-  if (as === "code" || text.includes("\n") || text.length > 120)
-    return html`<div class="card-field wide"><h4>${label}</h4><pre class="preview" tabindex="0" aria-label="${label}">${text}</pre></div>`;
-  return html`<div class="card-field"><h4>${label}</h4><p>${text}</p></div>`;
 }
 
 function riskBlock({ risk }: Judged): Html {
@@ -137,7 +127,9 @@ function decisionForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
     ctx,
     { action: `/console/approvals/${approval.id}`, class: "decide" },
     hashField(card),
-    card.irreversible ? secondGesture("I have read the values. Nothing can take this call back.") : null,
+    card.irreversible
+      ? secondGesture("I have read the values. Nothing can take this call back.", ".approval")
+      : null,
     decision("Approve", "Deny"),
   );
 }

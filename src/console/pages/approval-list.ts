@@ -26,9 +26,25 @@ export function groupedList(ctx: Ctx, lines: readonly ApprovalLine[], at: string
     if (own.length < 2) return list;
     const open = at !== null && requests.some(({ id }) => id === at);
     const rule = alike.rule === null ? null : html`, rule <code>${alike.rule}</code>`;
-    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${firstOf(own)}${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
+    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p><p class="request-facts">${dangerMarks(worstOf(own))}</p>${firstOf(own)}${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
   });
   return html`${groups}`;
+}
+
+type Danger = Pick<ApprovalLine, "score" | "irreversible">;
+
+/** The marks of a request or of a group. A row that shows a request anywhere shows them. */
+function dangerMarks({ score, irreversible }: Danger): Html {
+  return html`${score === null ? null : html`<span class="tone ${riskTone(score)}">risk ${score}</span>`}${irreversible ? html`<span class="tone bad">irreversible</span>` : null}`;
+}
+
+/** The highest score of a group; it is irreversible where one of its calls is. */
+function worstOf(lines: readonly Danger[]): Danger {
+  const scores = lines.flatMap(({ score }) => (score === null ? [] : [score]));
+  return {
+    score: scores.length === 0 ? null : scores.reduce((a, b) => Math.max(a, b)),
+    irreversible: lines.some(({ irreversible }) => irreversible),
+  };
 }
 
 /** So that all are not decided without a look at one. */
@@ -70,7 +86,7 @@ export function requestList(ctx: Ctx, lines: readonly ApprovalLine[], at: string
         ? html`<span class="pick"></span>`
         : html`<label class="pick"><input type="checkbox" name="id" value="${approval.id} ${card_hash}" form="bulk"><span class="unseen">Choose this request</span></label>`
     }<a href="${APPROVALS}/${approval.id}${query}"${approval.id === at ? html` aria-current="true"` : null}><span class="request-what">${sentenceHtml(parts)}</span>
-<span class="request-facts"><span>${approval.actor}</span>${score === null ? null : html`<span class="tone ${riskTone(score)}">risk ${score}</span>`}${irreversible ? html`<span class="tone bad">irreversible</span>` : null}<span>${left} left</span></span></a></li>`;
+<span class="request-facts"><span>${approval.actor}</span>${dangerMarks({ score, irreversible })}<span>${left} left</span></span></a></li>`;
   });
   return html`<ol class="requests">${items}</ol>`;
 }

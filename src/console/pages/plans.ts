@@ -89,7 +89,7 @@ function callCard(shown: PlanShown, i: number): Html {
     { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
     judged === null
       ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Their values are for those who may decide this call.</p>`
-      : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${judgedParts(judged)}</div>`,
+      : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${judgedParts(judged, `${shown.card_hash ?? shown.id}-${i}`)}</div>`,
     judged === null ? html`<p class="soft">${call.reason}</p>` : nothing,
     // The card tells why a person is asked, and of the risk, itself.
     judged === null || call.decision === "block" ? bullets(call.reasons, "reasons") : nothing,
@@ -111,7 +111,7 @@ function decisionForm(ctx: Ctx, shown: PlanShown): Html {
     { action: `${PATH}/${id}`, class: "decide" },
     html`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
     nothingTakesBack(shown)
-      ? secondGesture("I have read every call. Nothing can take some of them back.")
+      ? secondGesture("I have read every call. Nothing can take some of them back.", "main")
       : null,
     decision("Approve the plan", "Deny the plan"),
   );

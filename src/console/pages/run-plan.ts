@@ -130,11 +130,9 @@ function stateBlock(ctx: Ctx, run_id: string, action: CompensateAction): Html {
   if (!hasConflict(action)) return three;
   if (action.is === undefined || action.would_be === undefined)
     return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
-  const lost = diffBlock(
-    "What overwriting would change",
-    diffOf(plainText(action.is), plainText(action.would_be)),
-  );
-  return html`<div class="conflict"><p class="soft">Overwriting would change</p>${lost}${three}${overwriteForm(ctx, run_id, action)}</div>`;
+  const lost = diffOf(plainText(action.is), plainText(action.would_be));
+  if (lost === null) return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
+  return html`<div class="conflict"><p class="soft">Overwriting would change</p>${diffBlock("What overwriting would change", lost.lines)}${three}${overwriteForm(ctx, run_id, action)}</div>`;
 }
 
 function overwriteForm(ctx: Ctx, run_id: string, { step, current_hash }: CompensateAction): Html {

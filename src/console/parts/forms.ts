@@ -102,9 +102,13 @@ export function decision(approve: string, deny: string): Html {
   return html`${noted}${yes}${button(deny, "danger", html` name="decision" value="deny"`)}`;
 }
 
-/** The second gesture, where nothing takes back what is about to be approved; read as `irreversible`. */
-export function secondGesture(label: string): Html {
-  return html`<div class="second">${checkbox("irreversible", label)}</div>`;
+/**
+ * The second gesture for an irreversible call; read as `irreversible`. `after` names the part of the page whose long
+ * values must be opened first. Without script they are open from the beginning, and so is the box.
+ */
+export function secondGesture(label: string, after?: string): Html {
+  const wait = html`<p class="expand-first" hidden><span role="status"></span> <button type="button" class="plain" data-expand>Show everything</button></p>`;
+  return html`<div class="second"${attr("data-after", after)}>${after === undefined ? null : wait}${checkbox("irreversible", label)}</div>`;
 }
 
 export function button(

@@ -1,6 +1,6 @@
 /** What the card of a request is made from, by the rules in force now. */
 import type { ApprovalDoc } from "../../model/approval.ts";
-import type { CardFacts } from "../../model/card/card.ts";
+import type { CardFacts } from "../../model/card/facts.ts";
 import { keptArgs, keptBefore } from "../../model/card/kept.ts";
 import type { ApprovalValues } from "../../model/card/types.ts";
 import type { Manifest } from "../../model/manifest/types.ts";

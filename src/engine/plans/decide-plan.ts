@@ -1,10 +1,12 @@
 /** Deciding a plan: one vote, counted under each call's own groups, quorum and four eyes. */
 import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, type Delegation, type Vote, type Voter, WITHDRAWN } from "../../model/approval.ts";
 import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { ApprovalValues } from "../../model/card/types.ts";
+import { withPlainMasks } from "../../model/mask.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
@@ -41,7 +43,7 @@ export function planCards(
   const made = internal.requests.map((request, i) => {
     const facts = cardFacts(rules, run, request, values[i]);
     const judged = judgedCard(facts);
-    return { judged, hash: cardHash(facts, judged), arguments: facts.values?.args ?? null };
+    return { judged, hash: cardHash(facts, judged), arguments: shownArguments(facts) };
   });
   return {
     cards: made,
@@ -51,6 +53,9 @@ export function planCards(
     ),
   };
 }
+
+const shownArguments = ({ values }: ReturnType<typeof cardFacts>): Json =>
+  values === undefined ? null : withPlainMasks(values.args);
 
 export function decidePlanUnit(
   core: Core,

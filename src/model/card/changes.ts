@@ -1,27 +1,21 @@
-/** What a call would change: what was there, what it puts there, line by line. */
+/** Differences that a card shows: what is there now, what a call puts there, line by line where that can be read. */
 
 import { canonical } from "../../kernel/canonical.ts";
 import { type DiffLine, diffLines } from "../../kernel/diff.ts";
-import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { readKeys, tryTemplatePath } from "../../kernel/paths.ts";
-import { visibleText } from "../../kernel/visible.ts";
+import { visibleWhole } from "../../kernel/visible.ts";
 import { isAbsent } from "../manifest/absent.ts";
 import type { Before, Manifest } from "../manifest/types.ts";
-import { FIELD_CHARS } from "./format.ts";
+import { hasMask } from "../mask.ts";
+import { editedText, pairLines, readEdits, type TextPair } from "./edits.ts";
+import { CARD_LIMITS } from "./limits.ts";
+import { argumentPath } from "./names.ts";
 import { namedPlace, soleTextPlace } from "./place.ts";
 import type { CardChange } from "./types.ts";
 
-/** How the tools of common servers name the two sides of a replacement. */
-const PAIRS = [
-  ["oldText", "newText"],
-  ["old_text", "new_text"],
-  ["old_string", "new_string"],
-  ["old_str", "new_str"],
-  ["before", "after"],
-  ["old", "new"],
-] as const;
-/** More lines than a person reads; the rest is counted. */
-const MOST_LINES = 2_000;
+export const NOT_COMPARED = "too long to compare line by line: both texts are shown in full";
+export const MASKS_COMPARED = "masked parts are compared by their length only";
 
 /** An answer that is one text and nothing else, as that text: its lines can be compared. */
 export function plainText(value: Json): Json {
@@ -34,66 +28,99 @@ export function asText(value: Json | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-export function diffOf(before: Json | undefined, after: Json | undefined): DiffLine[] {
-  return shown(diffLines(asText(before), asText(after)));
+export interface DrawnDiff {
+  lines: DiffLine[];
+  /** Whether unchanged lines were left out. */
+  abridged: boolean;
 }
 
-function shown(lines: readonly DiffLine[]): DiffLine[] {
-  const most = lines.slice(0, MOST_LINES).map(({ kind, text }) => ({ kind, text: visibleText(text, 2_000) }));
-  const rest = lines.length - most.length;
-  if (rest > 0) most.push({ kind: "gap", text: `${rest.toLocaleString("en")} more lines` });
-  return most;
+/** Null where the two are too long for a diff that a person can read. */
+export function diffOf(before: Json | undefined, after: Json | undefined): DrawnDiff | null {
+  const sides = [asText(before), asText(after)] as const;
+  const drawn = drawnDiff([sides], () => diffLines(...sides));
+  const ends = sides.map((text) => text === "" || text.endsWith("\n"));
+  if (drawn !== null && ends[0] !== ends[1]) drawn.lines.push({ kind: "gap", text: LAST_LINE[+ends[1]!]! });
+  return drawn;
 }
 
-/** The two sides of replacements that the arguments themselves spell out; null where they do not. */
-export function replacements(value: Json): DiffLine[] | null {
-  const pairs = pairsIn(value);
-  if (pairs === null) return null;
-  const gap: DiffLine = { kind: "gap", text: "" };
-  return shown(pairs.flatMap(([old, put], i) => [...(i > 0 ? [gap] : []), ...diffLines(old, put)]));
+const LAST_LINE = [
+  "the last line no longer ends with a line break",
+  "the last line now ends with a line break",
+];
+
+/** The two sides of replacements that the arguments themselves spell out. */
+export function editLines(pairs: readonly TextPair[]): DrawnDiff | null {
+  return drawnDiff(pairs, () => pairLines(pairs));
 }
 
-function pairsIn(value: Json): [string, string][] | null {
-  const pairs: [string, string][] = [];
-  for (const item of Array.isArray(value) ? value : [value]) {
-    if (!isJsonObject(item)) return null;
-    const pair = PAIRS.find(([a, b]) => typeof item[a] === "string" && typeof item[b] === "string");
-    if (pair === undefined) return null;
-    pairs.push([item[pair[0]] as string, item[pair[1]] as string]);
-  }
-  return pairs.length === 0 ? null : pairs;
+function drawnDiff(sides: readonly TextPair[], draw: () => DiffLine[]): DrawnDiff | null {
+  const [old, put] = [0, 1].map((side) => sides.reduce((sum, pair) => sum + lineCount(pair[side]!), 0));
+  if (old! + put! > CARD_LIMITS.compared_lines) return null;
+  const lines = draw();
+  if (lines.length > CARD_LIMITS.diff_lines) return null;
+  const kept = lines.filter(({ kind }) => kind === "same" || kind === "added").length;
+  return {
+    lines: lines.map(({ kind, text }) => ({ kind, text: visibleWhole(text) })),
+    abridged: kept < put!,
+  };
 }
 
-/** The text with every replacement that the arguments spell out made in it; null where one of them does not fit. */
-function edited(text: string, value: Json): string | null {
-  const pairs = pairsIn(value);
-  let after: string | null = pairs === null ? null : text;
-  for (const [old, put] of pairs ?? []) {
-    if (after?.includes(old) !== true) return null;
-    after = after.replace(old, () => put);
-  }
-  return after;
+/** Counted as a diff counts them: a line break at the end begins no further line. */
+function lineCount(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < text.length - 1; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
 }
 
-/** Every argument that puts something else in the place of what was read, and every edit of a text that was. */
+type Compared = Pick<Manifest, "before" | "compensation"> | null;
+
+/** Every argument that differs from what was read in its place, and an edit whose result can be told from the call alone. */
 export function changesOf(
   before: Json | undefined,
   args: Json | undefined,
-  manifest: Pick<Manifest, "before" | "compensation"> | null,
+  manifest: Compared,
+  labelOf: (name: string) => string,
 ): CardChange[] {
   if (before === undefined || args === undefined || !isJsonObject(args)) return [];
   const nothing = manifest?.before !== undefined && isAbsent(manifest.before, before);
-  return Object.keys(args).flatMap((name) => {
-    const after = args[name]!;
-    if (nothing) return isPutBack(name, manifest) ? [change(name, "", after)] : [];
-    const place = namedPlace(before, manifest, [name]);
+  const known = new Set(targetNames(manifest));
+  const changes: CardChange[] = [];
+  for (const name of Object.keys(args)) {
+    const place = nothing ? undefined : namedPlace(before, manifest, [name]);
     const was = place === undefined ? undefined : readKeys(before, place);
-    if (was !== undefined) return asText(was) === asText(after) ? [] : [change(name, was, after)];
-    return editOf(before, after, name);
-  });
+    if (nothing ? !isPutBack(name, manifest) : was === undefined) continue;
+    known.add(name);
+    const now = nothing ? "" : was!;
+    if (nothing || asText(now) !== asText(args[name]))
+      changes.push({ ...change(labelOf(name), now, args[name]!), path: argumentPath([name]) });
+  }
+  const others = Object.keys(args).filter((name) => !known.has(name));
+  if (nothing) return changes.map((one) => remarked(one, others.map(labelOf)));
+  if (changes.length === 0 && others.length === 1 && known.size === targetNames(manifest).length)
+    return others.flatMap((name) => editOf(before, args[name]!, argumentPath([name])));
+  return changes.map((one) => remarked(one, others.map(labelOf)));
 }
 
-/** What an undo puts in the place of what is there now, as one change: of the one text in it, where nothing else differs. */
+/** Arguments by which the read before the call finds its target. */
+function targetNames(manifest: Compared): string[] {
+  const names: string[] = [];
+  const walk = (value: Json): void => {
+    const path = typeof value === "string" ? tryTemplatePath(value) : undefined;
+    if (path?.root === "args" && path.keys.length === 1) names.push(String(path.keys[0]));
+    else if (value !== null && typeof value === "object") for (const one of Object.values(value)) walk(one);
+  };
+  walk(manifest?.before?.args ?? {});
+  return [...new Set(names)];
+}
+
+/** A comparison says nothing about the arguments that are not part of it. */
+function remarked(one: CardChange, others: readonly string[]): CardChange {
+  if (others.length === 0) return one;
+  const remark = `does not take into account: ${others.join(", ")}`;
+  return { ...one, remarks: [...(one.remarks ?? []), remark] };
+}
+
+/** The change that an undo makes: of the one text in the answer, where nothing else differs. */
 export function restoredBy(
   is: Json | undefined,
   was: Json | undefined,
@@ -102,7 +129,7 @@ export function restoredBy(
   if (is === undefined || was === undefined) return [];
   const before = manifest?.before;
   const gone = (read: Json): boolean => before !== undefined && isAbsent(before, read);
-  const alike = gone(is) || gone(was) || besideText(is, before) === besideText(was, before);
+  const alike = gone(is) || gone(was) || otherMembers(is, before) === otherMembers(was, before);
   const shown = (read: Json): Json => {
     if (gone(read)) return "";
     const place = alike ? soleTextPlace(read) : undefined;
@@ -111,8 +138,8 @@ export function restoredBy(
   return [change("what is there", shown(is), shown(was))];
 }
 
-/** What an answer says beside its one text, but for what changes by itself. */
-function besideText(read: Json, before: Before | undefined): string {
+/** The members of an answer without its one text and without those that change by themselves. */
+function otherMembers(read: Json, before: Before | undefined): string {
   const [text] = soleTextPlace(read) ?? [];
   if (!isJsonObject(read)) return "";
   const names = Object.keys(read).filter(
@@ -121,25 +148,35 @@ function besideText(read: Json, before: Before | undefined): string {
   return canonical(names.sort().map((name) => [name, read[name]!]));
 }
 
-function editOf(before: Json, value: Json, name: string): CardChange[] {
+/** Only an edit that leaves the tool no choice is worked out: one text, each old part there once, nothing else asked for. */
+function editOf(before: Json, value: Json, path: string): CardChange[] {
   const place = soleTextPlace(before);
   const text = place === undefined ? undefined : readKeys(before, place);
-  const after = typeof text === "string" ? edited(text, value) : null;
-  if (place === undefined || after === null) return [];
-  return [change(String(place.at(-1) ?? name), text!, after)];
+  const edits = readEdits(value);
+  if (place === undefined || typeof text !== "string" || edits === null || edits === "unclear") return [];
+  const after = edits.uncovered.length > 0 ? null : editedText(text, edits.pairs);
+  return after === null ? [] : [{ ...change(String(place.at(-1) ?? "text"), text, after), path }];
 }
 
 /** Whether the undo gives this argument what was read: then it is what the call puts where nothing is. */
 function isPutBack(name: string, manifest: Pick<Manifest, "compensation"> | null): boolean {
-  const template = manifest?.compensation?.args[name];
-  return typeof template === "string" && tryTemplatePath(template)?.root === "before";
+  const template: JsonObject = manifest?.compensation?.args ?? {};
+  const put = Object.hasOwn(template, name) ? template[name] : undefined;
+  return typeof put === "string" && tryTemplatePath(put)?.root === "before";
 }
 
-export function change(label: string, before: Json, after: Json): CardChange {
+function change(label: string, before: Json, after: Json): CardChange {
+  const [was, put] = [asText(before), asText(after)];
+  const drawn = diffOf(was, put);
+  const remarks = [
+    ...(drawn === null ? [NOT_COMPARED] : []),
+    ...(hasMask(was) || hasMask(put) ? [MASKS_COMPARED] : []),
+  ];
   return {
-    label: visibleText(label, 200),
-    before: visibleText(asText(before), FIELD_CHARS),
-    after: visibleText(asText(after), FIELD_CHARS),
-    lines: diffOf(before, after),
+    label: visibleWhole(label),
+    before: visibleWhole(was),
+    after: visibleWhole(put),
+    lines: drawn?.lines ?? [],
+    ...(remarks.length === 0 ? {} : { remarks }),
   };
 }

@@ -1,12 +1,13 @@
-/** How a value is written on a card. Whatever it is, it becomes text that stays inside its field. */
+/** Text of a value on a card. Any value becomes text that stays inside its field, in full, with a count where it is long. */
 import { tryTimestamp } from "../../kernel/duration.ts";
-import type { Json } from "../../kernel/json.ts";
-import { visibleText } from "../../kernel/visible.ts";
+import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { visibleWhole } from "../../kernel/visible.ts";
+import { plural } from "../../kernel/words.ts";
+import { CARD_LIMITS } from "./limits.ts";
 import type { CardFormat } from "./template.ts";
 
 export const NOT_GIVEN = "(not given)";
 export const NOT_KEPT = "(not kept)";
-export const FIELD_CHARS = 20_000;
 
 export function plainValue(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -22,7 +23,25 @@ const FORMATS: Readonly<Record<CardFormat, (value: Json) => string>> = {
 };
 
 export function formatted(value: Json, as: CardFormat): string {
-  return visibleText(FORMATS[as](value), FIELD_CHARS);
+  return visibleWhole(FORMATS[as](value));
+}
+
+const PLURAL_NAME = /^[A-Za-z][a-z]*[^sui]s$/;
+
+/** Counts of a value that a person does not take in at once: `40 recipients`, `3,120 characters, 62 lines`. */
+export function shownSize(value: Json, name: string): string | undefined {
+  if (Array.isArray(value)) {
+    if (value.length < 2) return undefined;
+    return PLURAL_NAME.test(name)
+      ? plural(value.length, "", name.toLowerCase())
+      : plural(value.length, "entry", "entries");
+  }
+  const text = plainValue(value);
+  const lines = typeof value === "string" ? text.replace(/\n$/, "").split("\n").length : 1;
+  if (text.length <= CARD_LIMITS.plain_chars && lines === 1) return undefined;
+  const counted = plural(text.length, "character");
+  if (isJsonObject(value)) return `${plural(Object.keys(value).length, "member")}, ${counted}`;
+  return lines === 1 ? counted : `${counted}, ${plural(lines, "line")}`;
 }
 
 const AMOUNT = /^(-?)(\d{1,15})(?:\.(\d{1,12}))?$/;

@@ -3,7 +3,7 @@ import { withoutCredentials } from "./kept.ts";
 
 describe("what a card shows of values", () => {
   it("is never what is called a password, however short, plain or deep it is", () => {
-    const masked = "[REDACTED:password]";
+    const masked = (n: number) => `[REDACTED:password, ${n} characters]`;
     expect(
       withoutCredentials({
         password: 12345678,
@@ -13,11 +13,11 @@ describe("what a card shows of values", () => {
         passcode: ["0000000", "12"],
       }),
     ).toEqual({
-      password: masked,
-      db: { password: { value: masked } },
+      password: masked(8),
+      db: { password: { value: masked(3) } },
       passwords: "two words",
-      pin: "[REDACTED:credential]",
-      passcode: ["0000000", masked],
+      pin: "[REDACTED:credential, 4 characters]",
+      passcode: ["0000000", masked(2)],
     });
   });
 

@@ -7,7 +7,7 @@ import { type Path, tryPath } from "../../kernel/paths.ts";
 import { isPlaceholder, secretName } from "../detect/names.ts";
 import { redactSecrets } from "../detect/secrets.ts";
 import type { Manifest } from "../manifest/types.ts";
-import { isPrefix, maskExcept, maskFilled } from "../mask.ts";
+import { isPrefix, maskExcept, maskFilled, sizedMask, sizedMaskOf } from "../mask.ts";
 import { textPlace } from "./place.ts";
 
 type Declared = Pick<Manifest, "audit" | "card">;
@@ -20,6 +20,7 @@ export function keptArgs(args: Json, manifest: Declared | null): Json {
       args,
       hidden.map(({ keys }) => keys),
       shown.map(({ keys }) => keys),
+      sizedMaskOf,
     ),
   );
 }
@@ -42,7 +43,7 @@ export function keptBefore(
     const place = textPlace(before, manifest, keys);
     return place === undefined ? [] : [place];
   });
-  return withoutCredentials(maskExcept(before, [...results, ...places], []));
+  return withoutCredentials(maskExcept(before, [...results, ...places], [], sizedMaskOf));
 }
 
 /** The arguments of an undo: what its call's manifest redacts is masked wherever the undo took it over. */
@@ -55,6 +56,9 @@ export function keptUndoArgs(args: Json, call: Manifest | null, undo: Declared |
 function pathsInto(root: Path["root"], sources: readonly string[]): Path[] {
   return sources.flatMap((source) => tryPath(source) ?? []).filter((path) => path.root === root);
 }
+
+/** Paths whose names hold no credential. */
+export const keptPaths = (paths: readonly string[]): string[] => paths.map((path) => redactSecrets(path));
 
 export function withoutCredentials(value: Json, key?: string): Json {
   if (typeof value === "string" || typeof value === "number") return withoutCredential(value, key);
@@ -76,13 +80,15 @@ function nameWithin(name: string, outer: string | undefined): string {
   return outer === undefined || secretName(name) !== undefined ? name : `${outer}_${name}`.slice(-128);
 }
 
+const sizedSecret = (kind: string, length: number): string => sizedMask(length, kind);
+
 /** A person is shown less than a check may block: what is called a password is one, however short or plain it is. */
 function withoutCredential(value: string | number, key: string | undefined): Json {
   const name = key === undefined ? undefined : secretName(key);
   const plain = String(value);
   if (name !== undefined && plain !== "" && !isPlaceholder(plain)) {
     if (name.kind === "password" || (/^\d{4,}$/.test(plain) && (name.strong || /pin$/i.test(key!))))
-      return `[REDACTED:${name.kind}]`;
+      return sizedMask(plain.length, name.kind);
   }
-  return typeof value === "number" ? value : redactSecrets(value, key);
+  return typeof value === "number" ? value : redactSecrets(value, key, sizedSecret);
 }

@@ -1,4 +1,5 @@
 /** A card as plain text: what a terminal shows, and what an operator's agent reads. */
+import type { DiffLine } from "../../kernel/diff.ts";
 import type { CardChange, CardField, CardSurroundings, JudgedCard } from "./types.ts";
 
 interface CardHead {
@@ -37,12 +38,7 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   for (const cause of card.causes) lines.push(row("Cause", cause));
   if (card.rule !== null) lines.push(row("Rule", card.rule.id));
   if (card.risk !== null) lines.push(row("Risk", `${card.risk.score}: ${card.risk.text}`));
-  for (const { label, lines: changed } of furtherChanges(card))
-    lines.push(
-      "",
-      `What changes in ${label}:`,
-      ...changed.map(({ kind, text }) => `  ${SIGNS[kind]}${text}`),
-    );
+  for (const change of furtherChanges(card)) lines.push("", ...changeLines(change));
   const fields = [...card.fields, ...card.more];
   if (fields.length > 0) lines.push("", ...fields.flatMap(fieldLines));
   if (card.note !== null) lines.push("", row("Note", card.note));
@@ -53,11 +49,27 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   return lines;
 }
 
-/** What changes beside what a field shows line by line already. */
+/** Changes that no field shows line by line. */
 export function furtherChanges({ fields, changes }: Pick<JudgedCard, "fields" | "changes">): CardChange[] {
-  const told = new Set(fields.map(({ lines }) => JSON.stringify(lines)));
-  return changes.filter(({ lines }) => !told.has(JSON.stringify(lines)));
+  const drawn = new Set(fields.map(({ path, lines }) => `${path} ${JSON.stringify(lines)}`));
+  return changes.filter(({ path, lines }) => !drawn.has(`${path} ${JSON.stringify(lines)}`));
 }
+
+/** Both sides in full where they were not compared. */
+function changeLines({ label, before, after, lines, remarks = [] }: CardChange): string[] {
+  const title = `What changes in ${label}${inBrackets(remarks)}:`;
+  if (lines.length > 0) return [title, ...diffText(lines)];
+  return [
+    title,
+    ...fieldLines({ label: "now", text: before }),
+    ...fieldLines({ label: "after", text: after }),
+  ];
+}
+
+const diffText = (lines: readonly DiffLine[]): string[] =>
+  lines.map(({ kind, text }) => `  ${SIGNS[kind]}${text}`);
+
+const inBrackets = (words: readonly string[]): string => (words.length === 0 ? "" : ` (${words.join("; ")})`);
 
 const WIDTH = 10;
 
@@ -66,10 +78,23 @@ function row(name: string, text: string): string {
   return `${name.padEnd(WIDTH)}${text.replaceAll("\n", `\n${" ".repeat(WIDTH)}`)}`;
 }
 
-function fieldLines({ label, text, lines }: CardField): string[] {
-  if (lines !== undefined) return [`${label}:`, ...lines.map(({ kind, text }) => `  ${SIGNS[kind]}${text}`)];
-  if (!text.includes("\n")) return [`${label}: ${text}`];
-  return [`${label}:`, ...text.split("\n").map((line) => `  ${line}`)];
+type TextField = Pick<CardField, "label" | "text"> & Partial<CardField>;
+
+function fieldLines({
+  label,
+  text,
+  lines,
+  abridged,
+  size,
+  remarks = [],
+  uncovered = [],
+}: TextField): string[] {
+  const head = `${label}${inBrackets(size === undefined ? remarks : [size, ...remarks])}:`;
+  const others = uncovered.flatMap(fieldLines).map((line) => `  ${line}`);
+  const whole = text.split("\n").map((line) => `  ${line}`);
+  if (lines === undefined)
+    return text.includes("\n") ? [head, ...whole, ...others] : [`${head} ${text}`, ...others];
+  return [head, ...diffText(lines), ...others, ...(abridged ? [`${label}, in full:`, ...whole] : [])];
 }
 
 function soFarLines({ so_far, like }: CardSurroundings): string[] {

@@ -1,12 +1,12 @@
 /** The sentence of a card: the manifest's words with the call's values in their places. */
 import type { Json } from "../../kernel/json.ts";
 import { type Path, tryPath } from "../../kernel/paths.ts";
-import { visibleLine } from "../../kernel/visible.ts";
+import { visibleLine, visibleWholeLine } from "../../kernel/visible.ts";
 import { readShown } from "../mask.ts";
 import { NOT_GIVEN, NOT_KEPT, plainValue } from "./format.ts";
+import { CARD_LIMITS } from "./limits.ts";
 import type { SentencePart } from "./types.ts";
 
-const PLACE_CHARS = 160;
 /** What stands between braces, a quoted name of a field with braces of its own included. */
 const PLACE = /\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}/g;
 
@@ -33,6 +33,11 @@ export function sentenceOf(title: string, args: Json | undefined): SentencePart[
     if (args === undefined) return { text: NOT_KEPT, value: true };
     const value = piece.path === undefined ? undefined : readShown(args, piece.path.keys);
     if (value === undefined) return { text: NOT_GIVEN, value: true };
-    return { text: visibleLine(plainValue(value), PLACE_CHARS), value: true };
+    return { text: visibleLine(plainValue(value), CARD_LIMITS.place_chars), value: true };
   });
+}
+
+/** Whether a place shows the value whole. */
+export function fitsPlace(value: Json): boolean {
+  return visibleWholeLine(plainValue(value)).length <= CARD_LIMITS.place_chars;
 }

@@ -43,6 +43,8 @@ export interface ApprovalValues {
   restored?: Json | undefined;
   /** It was to be read, and could not be. */
   unread?: true | undefined;
+  /** Paths of the members that the upstream's input schema does not declare; absent where no schema is known. */
+  undeclared?: string[] | undefined;
   /** Of an offer: its arguments as they must be sent, for the run's principal. */
   offer?: Json | undefined;
 }
@@ -51,10 +53,20 @@ export interface CardField {
   label: string;
   path: string;
   as: CardFormat;
-  /** Fit to be shown anywhere: what would move or hide other text is escaped, what is too long is cut. */
+  /** The whole value, fit to be shown anywhere: characters that would move or hide other text are escaped. */
   text: string;
   /** Of `diff`: what was and what would be, line by line. */
   lines?: DiffLine[];
+  /** The diff leaves unchanged lines out; `text` has all of them. */
+  abridged?: true;
+  /** Counts where the value is long: `40 recipients`, `3,120 characters`. */
+  size?: string;
+  /** Neither the manifest nor the input schema of the tool names this argument. */
+  undeclared?: true;
+  /** Remarks for the person who decides, such as that the name is not declared. */
+  remarks?: string[];
+  /** Members of the value that the diff does not cover, each in full. */
+  uncovered?: CardField[];
 }
 
 /** A sentence in pieces: what the manifest says, and the call's own values between. */
@@ -65,9 +77,13 @@ export interface SentencePart {
 
 export interface CardChange {
   label: string;
+  /** The argument that makes the change; absent for an undo. */
+  path?: string;
   before: string;
   after: string;
+  /** Empty where the two are too long to compare; then both are shown. */
   lines: DiffLine[];
+  remarks?: string[];
 }
 
 export interface CardRisk {
@@ -88,7 +104,7 @@ export interface JudgedCard {
   sentence: string;
   parts: SentencePart[];
   fields: CardField[];
-  /** Arguments that neither the sentence nor the fields show: nothing of a call is out of sight. */
+  /** Arguments that neither the sentence nor the fields show in full: no part of a call is out of sight. */
   more: CardField[];
   changes: CardChange[];
   note: string | null;

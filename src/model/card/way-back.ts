@@ -1,5 +1,5 @@
 /** What can be done if the call turns out to be wrong, in a sentence. */
-import { visibleLine } from "../../kernel/visible.ts";
+import { visibleWholeLine } from "../../kernel/visible.ts";
 import type { Manifest } from "../manifest/types.ts";
 import type { AskedCall, AskedUndo, WayBack } from "./types.ts";
 
@@ -14,7 +14,7 @@ export function wayBackOf(
     const itself = `This call is itself the undo of step ${step ?? "?"}`;
     if (undo === undefined) return none(`${itself}.`);
     const { of, residue } = undo;
-    return { tool: null, residue, text: `${itself} (${visibleLine(of, 200)}): it ${howFar(undo)}.` };
+    return { tool: null, residue, text: `${itself} (${visibleWholeLine(of)}): it ${howFar(undo)}.` };
   }
   if (manifest === null) return none("Unknown: no manifest describes this tool.");
   const { compensation, verification, effect } = manifest;

@@ -62,12 +62,16 @@ export function atEnd(kind: string, match: RegExpExecArray): Hit {
 }
 
 /** The text with every hit replaced; hits are settled, as finders return them. */
-export function replaceHits(text: string, hits: readonly Hit[], label: (kind: string) => string): string {
+export function replaceHits(
+  text: string,
+  hits: readonly Hit[],
+  label: (kind: string, length: number) => string,
+): string {
   if (hits.length === 0) return text;
   let out = "";
   let from = 0;
   for (const hit of hits) {
-    out += text.slice(from, hit.start) + label(hit.kind);
+    out += text.slice(from, hit.start) + label(hit.kind, hit.end - hit.start);
     from = hit.end;
   }
   return out + text.slice(from);

@@ -31,12 +31,18 @@ export function findSecrets(text: string, key?: string): Hit[] {
 /** Taking one secret out can bring another to light that was glued to it, so it is done until none is left. */
 const PASSES = 4;
 
-export function redactSecrets(text: string, key?: string): string {
+const plainMask = (kind: string): string => `[REDACTED:${kind}]`;
+
+export function redactSecrets(
+  text: string,
+  key?: string,
+  mask: (kind: string, length: number) => string = plainMask,
+): string {
   let safe = text;
   for (let pass = 0; pass < PASSES; pass++) {
     const hits = findSecrets(safe, key);
     if (hits.length === 0) break;
-    safe = replaceHits(safe, hits, (kind) => `[REDACTED:${kind}]`);
+    safe = replaceHits(safe, hits, mask);
   }
   return safe;
 }

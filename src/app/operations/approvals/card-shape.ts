@@ -9,12 +9,30 @@ const lines = z.array(
   z.strictObject({ kind: z.enum(["same", "added", "removed", "gap"]), text: z.string() }),
 );
 
-const field = z.strictObject({
-  label: z.string(),
+const remarks = z.array(z.string()).optional();
+const plainField = z.strictObject({
+  label: z.string().meta({ description: "in quotes where the manifest does not declare the argument" }),
   path: z.string(),
   as: z.enum(CARD_FORMATS),
-  text: z.string(),
+  text: z.string().meta({ description: "the whole value" }),
+  size: z.string().optional().meta({ description: "counts of a long value" }),
+  undeclared: z.literal(true).optional(),
+  remarks,
+});
+
+const field = plainField.extend({
   lines: lines.optional(),
+  abridged: z.literal(true).optional().meta({ description: "the diff leaves unchanged lines out" }),
+  uncovered: z.array(plainField).optional().meta({ description: "members that the diff does not cover" }),
+});
+
+const change = z.strictObject({
+  label: z.string(),
+  path: z.string().optional(),
+  before: z.string(),
+  after: z.string(),
+  lines: lines.meta({ description: "empty where the two are too long to compare" }),
+  remarks,
 });
 
 /** The judged part; a call of a plan has it, too. */
@@ -23,7 +41,7 @@ const judgedShape = z.strictObject({
   parts: z.array(z.strictObject({ text: z.string(), value: z.boolean() })),
   fields: z.array(field),
   more: z.array(field),
-  changes: z.array(z.strictObject({ label: z.string(), before: z.string(), after: z.string(), lines })),
+  changes: z.array(change),
   note: nullable(z.string()),
   reason: z.string(),
   run_reason: nullable(z.string()),

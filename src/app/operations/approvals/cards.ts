@@ -10,6 +10,7 @@ import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../../../model
 import { cardHash, judgedCard } from "../../../model/card/card.ts";
 import { cardText } from "../../../model/card/lines.ts";
 import type { ApprovalValues, CardSurroundings } from "../../../model/card/types.ts";
+import { withPlainMasks } from "../../../model/mask.ts";
 import { needsMet } from "../../../model/policy/approvals.ts";
 import { proofOf, proofWords } from "../../../model/proof.ts";
 import { hasRole, type Principal, seesTenant } from "../../../model/roles.ts";
@@ -99,8 +100,8 @@ export async function cardFor(app: App, approval: ApprovalDoc) {
     step,
     ...judged,
     arg_names,
-    arguments: values?.args ?? null,
-    before: values?.before ?? null,
+    arguments: values === undefined ? null : withPlainMasks(values.args),
+    before: values?.before === undefined ? null : withPlainMasks(values.before),
     ...around,
     approvers,
     votes,

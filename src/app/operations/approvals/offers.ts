@@ -1,6 +1,7 @@
 /** What was offered in place of a denied call: to the run's principal and to those who decide alone. */
 import type { Json } from "../../../kernel/json.ts";
 import type { ApprovalDoc } from "../../../model/approval.ts";
+import { withPlainMasks } from "../../../model/mask.ts";
 import type { Principal } from "../../../model/roles.ts";
 import type { App } from "../../app.ts";
 import { delegationsTo } from "../../door/access.ts";
@@ -26,5 +27,6 @@ export async function offerOn(
   const over = app.core.env.now() >= offered.expires_ms;
   const values = over ? undefined : await app.core.store.get("approval_values", id);
   // Whoever asked needs them to the letter; a decider sees them as on the card.
-  return { approval_id: id, args: (asks ? values?.offer : values?.args) ?? null };
+  if (asks) return { approval_id: id, args: values?.offer ?? null };
+  return { approval_id: id, args: values === undefined ? null : withPlainMasks(values.args) };
 }

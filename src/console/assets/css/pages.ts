@@ -23,10 +23,28 @@ export const PAGES = `
 .card-field.wide { grid-template-columns: minmax(0, 1fr); }
 .card-field h4 { margin: 0; font-size: 13px; font-weight: 560; color: var(--soft); }
 .card-field p { font-size: 15px; }
+.size { font-weight: 480; white-space: nowrap; }
+.size::before { content: "· "; }
+.remarks { display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }
+.remarks span { padding: 1px 8px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); font-size: 12.5px; overflow-wrap: anywhere; min-width: 0; }
+.uncovered { display: grid; gap: 9px; padding-left: 12px; border-left: 3px solid var(--warn); min-width: 0; }
+.long { min-width: 0; }
+.long > summary { display: grid; gap: 4px; padding: 9px 12px; border: 1px solid var(--edge); border-radius: 8px; background: var(--sunk); cursor: pointer; list-style: none; min-width: 0; overflow-wrap: anywhere; }
+.long > summary::-webkit-details-marker { display: none; }
+.long-start { font: 12.5px var(--mono); white-space: pre-wrap; overflow-wrap: anywhere; color: var(--soft); }
+.long-all, .long-less { justify-self: start; color: var(--accent); font-weight: 620; }
+.long-all::before { content: "\\25b8 "; }
+.long-less::before { content: "\\25be "; }
+.long[open] > summary { margin-bottom: 6px; padding: 4px 12px; }
+.long[open] > summary .long-start, .long[open] > summary .long-all, .long:not([open]) > summary .long-less { display: none; }
+.card-field .preview, .fields .diff { max-height: none; }
+.expand-first { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; padding-bottom: 6px; }
+.expand-first[hidden] { display: none; }
+.second:has(input:disabled) .check { opacity: 0.55; }
 .card-note { padding: 9px 14px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); }
 .second { grid-column: 1 / -1; padding: 8px 12px; border: 1px solid var(--bad); border-radius: 8px; }
 .who-may { padding: 9px 14px; border-radius: 8px; background: var(--info-wash); color: var(--info); }
-.approval, .judged { display: grid; gap: 14px; }
+.approval, .judged { display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; overflow-wrap: anywhere; }
 .approval-head { display: flex; align-items: flex-start; gap: 10px 14px; flex-wrap: wrap; }
 .approval-what { flex: 1 1 260px; min-width: 0; }
 .approval-head h2 { font-size: 17px; letter-spacing: -0.015em; overflow-wrap: anywhere; }

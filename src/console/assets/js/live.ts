@@ -37,6 +37,7 @@ export const LIVE = `
     if (details.length === open.length) details.forEach((one, i) => { one.open = open[i]; });
     svc.localise(region);
     svc.readyForms(region);
+    svc.foldLong(region);
     if (active === null) return;
     const again = [...region.querySelectorAll("a, button, [tabindex]")].find((one) => nameOf(one) !== "" && nameOf(one) === nameOf(active));
     if (again) again.focus({ preventScroll: true });
