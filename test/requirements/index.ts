@@ -38,7 +38,14 @@ import {
 import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
-import { beyondBackup, beyondBeside, beyondQuotas, beyondReplica, beyondStandby } from "./beyond-scale.ts";
+import {
+  beyondBackup,
+  beyondBeside,
+  beyondHolds,
+  beyondQuotas,
+  beyondReplica,
+  beyondStandby,
+} from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import {
@@ -151,6 +158,7 @@ const SECTIONS = [
   beyondQuotas,
   beyondReplica,
   beyondBeside,
+  beyondHolds,
   beyondBackup,
   beyondStandby,
   beyondCards,

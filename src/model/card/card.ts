@@ -3,15 +3,17 @@
  * every surface, and the hash that stands for it. History and times are outside: the hash changes only when what is
  * judged does.
  */
-import { keyedHash } from "../../kernel/hash.ts";
-import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { hashingKeyed } from "../../kernel/hash.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { readKeys, tryPath } from "../../kernel/paths.ts";
+import type { Paced } from "../../kernel/turns.ts";
 import { visibleLine, visibleText } from "../../kernel/visible.ts";
+import { plural } from "../../kernel/words.ts";
 import { isAbsent } from "../manifest/absent.ts";
 import type { Manifest } from "../manifest/types.ts";
 import { readShown } from "../mask.ts";
 import type { Policy } from "../policy/compile.ts";
-import { asText, changesOf, diffOf, replacements, restoredBy } from "./changes.ts";
+import { asText, changesOf, diffOf, MOST_ARGUMENTS, replacements, restoredBy } from "./changes.ts";
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
 import { textPlace } from "./place.ts";
 import { riskOf } from "./risk-words.ts";
@@ -64,7 +66,7 @@ export function judgedCard(facts: CardFacts): JudgedCard {
 }
 
 /** Keyed with the run's salt, like the hashes of arguments. */
-export function cardHash(facts: CardFacts, card: JudgedCard): string {
+export function* hashingCard(facts: CardFacts, card: JudgedCard): Paced<string> {
   const { sentence, fields, more, changes, reason, run_reason, causes, rule, risk, way_back } = card;
   const judged = {
     tool: facts.call.tool,
@@ -85,7 +87,7 @@ export function cardHash(facts: CardFacts, card: JudgedCard): string {
     undo_tool: way_back.tool,
     residue: way_back.residue,
   };
-  return keyedHash(facts.run.salt, judged as unknown as Json);
+  return yield* hashingKeyed(facts.run.salt, judged as unknown as Json);
 }
 
 /** An undo is never read as a call of its tool. */
@@ -137,9 +139,17 @@ function moreFields({ call, manifest, values }: CardFacts): CardField[] {
       ? []
       : [{ label: "arguments", path: "$args", as: "code", text: formatted(values.args, "code") }];
   const args = values.args;
-  return Object.keys(args)
-    .filter((name) => !shown.has(name) && !shown.has(""))
-    .map((name) => more(name, args[name]));
+  const names = Object.keys(args).filter((name) => !shown.has(name) && !shown.has(""));
+  return [...names.slice(0, MOST_ARGUMENTS).map((name) => more(name, args[name])), ...restOf(names, args)];
+}
+
+/** Behind as many arguments as are shown one by one, all others as one value, in full. */
+function restOf(names: readonly string[], args: JsonObject): CardField[] {
+  const rest = names.slice(MOST_ARGUMENTS);
+  if (rest.length === 0) return [];
+  const value = Object.fromEntries(rest.map((name) => [name, args[name]!]));
+  const label = plural(rest.length, "more argument");
+  return [{ label, path: "$args", as: "code", text: formatted(value, "code") }];
 }
 
 /** An argument is shown when it is shown whole: a part of it leaves the rest out of sight. */

@@ -20,6 +20,10 @@ const PAIRS = [
   ["before", "after"],
   ["old", "new"],
 ] as const;
+/** Arguments that are shown, and compared, one by one; the others are shown together. */
+export const MOST_ARGUMENTS = 200;
+/** Characters that edits of one text may make a search go through: each edit looks through all of it. */
+const MOST_EDITED = 20_000_000;
 /** More lines than a person reads; the rest is counted. */
 const MOST_LINES = 2_000;
 
@@ -67,6 +71,7 @@ function pairsIn(value: Json): [string, string][] | null {
 /** The text with every replacement that the arguments spell out made in it; null where one of them does not fit. */
 function edited(text: string, value: Json): string | null {
   const pairs = pairsIn(value);
+  if ((pairs?.length ?? 0) * text.length > MOST_EDITED) return null;
   let after: string | null = pairs === null ? null : text;
   for (const [old, put] of pairs ?? []) {
     if (after?.includes(old) !== true) return null;
@@ -83,14 +88,16 @@ export function changesOf(
 ): CardChange[] {
   if (before === undefined || args === undefined || !isJsonObject(args)) return [];
   const nothing = manifest?.before !== undefined && isAbsent(manifest.before, before);
-  return Object.keys(args).flatMap((name) => {
-    const after = args[name]!;
-    if (nothing) return isPutBack(name, manifest) ? [change(name, "", after)] : [];
-    const place = namedPlace(before, manifest, [name]);
-    const was = place === undefined ? undefined : readKeys(before, place);
-    if (was !== undefined) return asText(was) === asText(after) ? [] : [change(name, was, after)];
-    return editOf(before, after, name);
-  });
+  return Object.keys(args)
+    .slice(0, MOST_ARGUMENTS)
+    .flatMap((name) => {
+      const after = args[name]!;
+      if (nothing) return isPutBack(name, manifest) ? [change(name, "", after)] : [];
+      const place = namedPlace(before, manifest, [name]);
+      const was = place === undefined ? undefined : readKeys(before, place);
+      if (was !== undefined) return asText(was) === asText(after) ? [] : [change(name, was, after)];
+      return editOf(before, after, name);
+    });
 }
 
 /** What an undo puts in the place of what is there now, as one change: of the one text in it, where nothing else differs. */
