@@ -25,8 +25,10 @@ export class ConsoleSession {
     return this.send("GET", path);
   }
 
-  async post(path: string, fields: Readonly<Record<string, string>>): Promise<Reply> {
-    return this.send("POST", path, new URLSearchParams({ csrf: this.csrf, ...fields }).toString());
+  async post(path: string, fields: Readonly<Record<string, string>> | URLSearchParams): Promise<Reply> {
+    const form = new URLSearchParams(fields as Record<string, string>);
+    form.append("csrf", this.csrf);
+    return this.send("POST", path, form.toString());
   }
 
   /** Takes the form field of this session from a page. */

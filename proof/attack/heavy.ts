@@ -12,6 +12,7 @@ import type { Json, JsonObject } from "../../src/kernel/json.ts";
 import { replyProblem } from "./batches.ts";
 import { type Bomb, textBombs, valueBombs } from "./bombs.ts";
 import { ConsoleSession } from "./console-session.ts";
+import { HOLD_MANIFESTS, HOLD_POLICY, parseTimes, SMALL, tryLargest, WHOLE } from "./holds.ts";
 import { asBytes } from "./requests.ts";
 import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { PERMISSIONS, REQUESTS } from "./samples.ts";
@@ -89,13 +90,48 @@ export async function runHeavy(count: number): Promise<AreaRow> {
     for (const place of HTTP_TABLE) await tryOperation(place, size, target, watch);
     await tryConsole(target, size, watch);
     await tryInForce(target, size, watch);
-    console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${row.slowest}`);
   } finally {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);
   }
+  await tryHolds(row, count >= WHOLE_RUN);
+  console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${row.slowest}`);
   row.seconds = (performance.now() - began) / 1_000;
   return row;
+}
+
+/** Every page and route on the largest that the limits allow, on a server of its own. */
+async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
+  const sizes = is_whole ? WHOLE : SMALL;
+  const setup = { patience_ms: PATIENCE_MS, manifests: HOLD_MANIFESTS, policy: HOLD_POLICY };
+  const target = await Target.start("server", setup);
+  const holds = new Map<string, { ms: number; what: string }>();
+  try {
+    const watch = new Watch(target, row, is_whole);
+    await watch.start();
+    await tryLargest(target, sizes, async (what, send) => {
+      const reply = await watch.see(what, send);
+      const route = what.replace(/: .*/, "");
+      const known = holds.get(route);
+      if (known === undefined || known.ms < watch.last_ms) holds.set(route, { ms: watch.last_ms, what });
+      return reply;
+    });
+  } finally {
+    const code = await target.stop();
+    if (code !== 0) row.problems.push(`it ended with code ${code}`);
+    console.error(holdTable(holds, sizes.bytes));
+  }
+}
+
+/** The longest hold of each page and route, the longest first, next to what reading a body takes. */
+function holdTable(holds: ReadonlyMap<string, { ms: number; what: string }>, bytes: number): string {
+  const { platform_ms, strict_ms, shape } = parseTimes(bytes);
+  const sorted = [...holds.values()].sort((a, b) => b.ms - a.ms);
+  return [
+    "heavy: the longest hold of the event loop for each page and route, in ms",
+    ...sorted.map(({ ms, what }) => `${ms.toFixed(0).padStart(6)}  ${what}`),
+    `${strict_ms.toFixed(0).padStart(6)}  reading a body of ${bytes.toLocaleString("en-US")} bytes (${shape}); JSON.parse alone takes ${platform_ms.toFixed(0)}`,
+  ].join("\n");
 }
 
 /** Sends, and looks at the answer and at how long the event loop stood still for it. */
@@ -104,6 +140,8 @@ class Watch {
   private readonly row: AreaRow;
   private readonly is_whole: boolean;
   private turn = 0;
+  /** How long the last input held the event loop. */
+  last_ms = 0;
 
   constructor(target: Target, row: AreaRow, is_whole: boolean) {
     this.target = target;
@@ -130,7 +168,8 @@ class Watch {
     if (reply.status >= 200 && reply.status < 400) row.accepted++;
     const problem = replyProblem(reply);
     if (problem !== undefined) row.problems.push(`${what}: ${problem}`);
-    noteTime(row, (await this.target.stall()).busy_ms, what);
+    this.last_ms = (await this.target.stall()).busy_ms;
+    noteTime(row, this.last_ms, what);
     return reply;
   }
 

@@ -1,5 +1,5 @@
 /**
- * `npm run attack [-- --inputs n --seed s --area
+ * `npm run attack [-- area.. --inputs n --seed s --area
  * table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --stall-ms n --json]`: every
  * attack of the table against a real process, the costliest inputs for every operation and form, every surface under
  * a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
@@ -37,23 +37,26 @@ const FEWEST_TURNS = 25;
 const AREAS = ["table", "heavy", ...Object.keys(SHARES)];
 
 export async function main(args: string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args,
+    allowPositionals: true,
     options: {
       inputs: { type: "string", default: "20000" },
       seed: { type: "string", default: "1" },
-      area: { type: "string", multiple: true, default: AREAS },
+      area: { type: "string", multiple: true, default: [] },
       json: { type: "boolean", default: false },
       "stall-ms": { type: "string", default: "250" },
     },
   });
   if (![values.inputs, values.seed, values["stall-ms"]].every((text) => /^\d{1,9}$/.test(text)))
     return refuse("--inputs, --seed and --stall-ms: whole numbers");
-  if (values.area.some((name) => !AREAS.includes(name))) return refuse(`--area: one of ${AREAS.join(", ")}`);
+  const named = [...values.area, ...positionals];
+  if (named.some((name) => !AREAS.includes(name))) return refuse(`--area: one of ${AREAS.join(", ")}`);
+  const wanted = named.length === 0 ? AREAS : named;
   const seed = Number(values.seed);
   const rows: AreaRow[] = [];
-  for (const area of AREAS.filter((name) => values.area.includes(name))) {
-    const share = area === "heavy" || values.area.length === 1 ? 1 : (SHARES[area] ?? 0);
+  for (const area of AREAS.filter((name) => wanted.includes(name))) {
+    const share = area === "heavy" || wanted.length === 1 ? 1 : (SHARES[area] ?? 0);
     const count = Math.ceil(Number(values.inputs) * share);
     console.error(
       `${area}${area === "table" ? "" : `: ${count.toLocaleString("en-US")} inputs, seed ${seed}`}`,

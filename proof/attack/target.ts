@@ -25,6 +25,8 @@ export interface Setup {
   upstreams?: readonly object[];
   /** In addition to the samples. */
   manifests?: string;
+  /** Instead of the samples' own. */
+  policy?: string;
   /** How long an answer may take; the usual time where it is not given. */
   patience_ms?: number;
 }
@@ -195,7 +197,11 @@ export function fakeUpstream(name: string, env: Record<string, string>): object 
   return { name, command: process.execPath, args: [script], env: { FAKE_NAME: name, ...env }, timeout: "5s" };
 }
 
-function writeSetup(folder: string, kind: Kind, { upstreams, manifests = "" }: Setup): void {
+function writeSetup(
+  folder: string,
+  kind: Kind,
+  { upstreams, manifests = "", policy = DEMO_POLICY }: Setup,
+): void {
   const more = [
     { name: "agent2", role: "agent" },
     { name: "both", role: ["agent", "admin"] },
@@ -210,7 +216,7 @@ function writeSetup(folder: string, kind: Kind, { upstreams, manifests = "" }: S
   writeFileSync(join(folder, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
   writeFileSync(join(folder, "sign.key"), newKeyPair().private_pem, { mode: 0o600 });
   writeFileSync(join(folder, "manifests.yaml"), DEMO_MANIFESTS + manifests);
-  writeFileSync(join(folder, "policy.yaml"), DEMO_POLICY);
+  writeFileSync(join(folder, "policy.yaml"), policy);
   const behind = { auth: { keys: "keys.json" }, upstreams: upstreams ?? [fakeUpstream("fake", {})] };
   const config = {
     manifests: "manifests.yaml",

@@ -8,8 +8,12 @@ import { HTTP_TABLE } from "../api/table.ts";
 import type { App } from "../app/app.ts";
 import { Content, JsonText } from "../app/door/operation.ts";
 import { perform } from "../app/door/perform.ts";
+import type { Json } from "../kernel/json.ts";
+import { writingJson } from "../kernel/json-text.ts";
+import { isLargeValue } from "../kernel/large-values.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
+import { doInTurns } from "../process/turns.ts";
 import { HttpCaller } from "./caller.ts";
 import type { HttpParts } from "./parts.ts";
 
@@ -73,7 +77,9 @@ async function answer(
   reply.code(row.also.find(({ is }) => is(answer))?.status ?? row.status);
   if (answer instanceof Content) return sendContent(reply, answer);
   if (answer instanceof JsonText) return reply.type("application/json; charset=utf-8").send(answer.text);
-  return reply.send(answer);
+  if (!isLargeValue(answer as Json)) return reply.send(answer);
+  const text = await doInTurns(writingJson(answer as Json));
+  return reply.type("application/json; charset=utf-8").send(text);
 }
 
 function sendContent(reply: FastifyReply, content: Content): FastifyReply {

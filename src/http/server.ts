@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyBodyParser, type FastifyInstance, type FastifyReply } from "fastify";
 import type { App } from "../app/app.ts";
 import { type ERRORS, invalid, SvcError } from "../kernel/errors.ts";
-import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { chatRoutes } from "./chat.ts";
@@ -15,6 +14,7 @@ import { performInTurn } from "./in-turn.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
+import { readJsonBody } from "./read-body.ts";
 import { refusalOf } from "./refusal.ts";
 import { answerStraight } from "./straight.ts";
 import { discardUnread } from "./unread-body.ts";
@@ -112,10 +112,13 @@ function requestIds(): () => string {
 function readBodiesStrictly(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   const parse: FastifyBodyParser<Buffer> = (_request, bytes, done) => {
+    const refuse = (error: unknown) => done(error as Error);
     try {
-      done(null, bytes.length === 0 ? undefined : parseJsonBytes(bytes));
+      const body = bytes.length === 0 ? undefined : readJsonBody(bytes);
+      if (body instanceof Promise) body.then((value) => done(null, value), refuse);
+      else done(null, body);
     } catch (error) {
-      done(error as Error);
+      refuse(error);
     }
   };
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, parse);

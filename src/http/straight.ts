@@ -12,13 +12,13 @@ import type { Operation } from "../app/door/operation.ts";
 import { perform } from "../app/door/perform.ts";
 import { intent, outcome } from "../app/operations/journal.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { HttpCaller } from "./caller.ts";
 import { ambiguity } from "./headers.ts";
 import { routeOf } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
+import { readJsonBody } from "./read-body.ts";
 import { refusalOf } from "./refusal.ts";
 import { discardUnread } from "./unread-body.ts";
 import { wholeBody } from "./whole-body.ts";
@@ -106,7 +106,8 @@ class Exchange {
       const body = await wholeBody(this.request);
       // A client that left in the middle of its request is told nothing.
       if (body === undefined) return;
-      const value = this.read(body);
+      const reading = this.read(body);
+      const value = reading instanceof Promise ? await reading : reading;
       // A body that took its time: authority may have changed since it was asked for.
       if (performance.now() - this.arrived > LIMITS.look_again_ms) this.principal = await this.who();
       this.send(this.plain.place.row.status, (await this.perform(value)) as object);
@@ -138,7 +139,12 @@ class Exchange {
 
   private read(bytes: Uint8Array): unknown {
     this.closes = true;
-    const body = parseJsonBytes(bytes);
+    const body = readJsonBody(bytes);
+    if (body instanceof Promise) return body.then((value) => this.wasRead(value));
+    return this.wasRead(body);
+  }
+
+  private wasRead(body: unknown): unknown {
     this.closes = false;
     return body;
   }

@@ -4,6 +4,8 @@
  * Written here because it runs on every call; the `canonicalize` package is its oracle in the tests.
  */
 import type { Json } from "./json.ts";
+import { isLargeValue } from "./large-values.ts";
+import { type Paced, UNITS_A_PAUSE } from "./turns.ts";
 
 export function canonical(value: Json): string {
   if (value === null || typeof value === "boolean") return String(value);
@@ -25,6 +27,29 @@ export function canonical(value: Json): string {
   }
   return `{${out}}`;
 }
+
+/** The same in turns: what is small is written at once, and of what is large one member after the other. */
+export function* canonicalizing(value: Json): Paced<string> {
+  if (value === null || typeof value !== "object" || !isLargeValue(value)) return canonical(value);
+  const pieces: string[] = [];
+  if (Array.isArray(value)) {
+    for (const [i, member] of value.entries()) {
+      if (i % PAUSE_AFTER === 0) yield;
+      pieces.push(yield* canonicalizing(member));
+    }
+    return `[${pieces.join(",")}]`;
+  }
+  const names = inOrder(Object.keys(value));
+  for (const [i, name] of names.entries()) {
+    if (i % PAUSE_AFTER === 0) yield;
+    const member = value[name];
+    if (member !== undefined) pieces.push(`${quoted(name)}:${yield* canonicalizing(member)}`);
+  }
+  return `{${pieces.join(",")}}`;
+}
+
+/** Members may themselves have as many members as is small. */
+const PAUSE_AFTER = UNITS_A_PAUSE / 1_024;
 
 /** Printable ASCII that JSON spells as it is. */
 const PLAIN = /^[ !#-[\]-~]*$/;

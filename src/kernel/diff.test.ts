@@ -1,7 +1,10 @@
 /** Differences of texts: right for every pair, and short. */
+import { diffArrays } from "diff";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type DiffLine, diffLines } from "./diff.ts";
+import { LARGEST_PAIRS } from "../../proof/attack/largest.ts";
+import { verifies } from "../../test/support/verifies.ts";
+import { type DiffLine, diffLines, newDiffBudget } from "./diff.ts";
 
 const shown = (lines: readonly DiffLine[]) =>
   lines.map(({ kind, text }) => `${{ same: " ", added: "+", removed: "-", gap: "~" }[kind]}${text}`);
@@ -47,9 +50,44 @@ describe("diffLines", () => {
     );
   });
 
-  it("does not try to be clever with texts that nobody would compare", () => {
+  it("finds the fewest changes in texts of few different lines", () => {
+    const text = fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 40 });
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const changes = diffLines(before.join("\n"), after.join("\n")).filter(
+          ({ kind }) => kind === "added" || kind === "removed",
+        );
+        // A line that occurs once on either side is kept, where the fewest changes would move it: within a few lines.
+        const fewest = diffArrays(before, after).reduce(
+          (sum, { added, removed, value }) => sum + (added || removed ? value.length : 0),
+          0,
+        );
+        expect(changes.length).toBeGreaterThanOrEqual(fewest);
+        expect(changes.length).toBeLessThanOrEqual(fewest + 12);
+      }),
+    );
+  });
+
+  it("shows both sides one after the other where nothing is alike", () => {
     const before = Array.from({ length: 3_000 }, (_, i) => `a${i}`).join("\n");
     const after = Array.from({ length: 3_000 }, (_, i) => `b${i}`).join("\n");
     expect(diffLines(before, after)).toHaveLength(6_000);
   });
+
+  it.each(Object.entries(LARGEST_PAIRS))(
+    "compares a bounded number of lines, and keeps both texts whole: %s",
+    (_name, make) => {
+      verifies("beyond.heavy.diff-bounded");
+      const [before, after] = make(400_000);
+      const budget = newDiffBudget();
+      const { steps } = budget;
+      const lines = diffLines(before, after, budget);
+      // One line of a match may be looked at beyond the last step.
+      expect(steps - budget.steps).toBeLessThanOrEqual(steps + before.split("\n").length);
+      const removed = lines.filter(({ kind }) => kind === "removed").length;
+      const added = lines.filter(({ kind }) => kind === "added").length;
+      const count = (text: string) => text.split("\n").length;
+      expect(count(after) - count(before)).toBe(added - removed);
+    },
+  );
 });

@@ -1,8 +1,10 @@
 /** SHA-256 in the spellings that the interface uses. */
 import * as crypto from "node:crypto";
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { canonical } from "./canonical.ts";
+import { canonical, canonicalizing } from "./canonical.ts";
 import type { Json } from "./json.ts";
+import { knownAbout, learningAbout } from "./large-values.ts";
+import type { Paced } from "./turns.ts";
 
 /** The one-shot function takes half the time, but the first releases of Node 20 do not have it. */
 export const sha256Hex: (data: string | Uint8Array) => string =
@@ -52,7 +54,22 @@ export function valueHash(value: Json): string {
 
 /** `sha256:<hex>` keyed with a salt, for values that could be guessed (arguments, results). */
 export function keyedHash(salt: string, value: Json): string {
-  return `sha256:${hmacHex(salt, canonical(value))}`;
+  return `sha256:${hmacHex(salt, canonicalText(value))}`;
+}
+
+/** The same in turns. */
+export function* hashingKeyed(salt: string, value: Json): Paced<string> {
+  return `sha256:${hmacHex(salt, yield* canonicalizing(value))}`;
+}
+
+/** Canonical JSON, as it was written ahead where the value is large. */
+export function canonicalText(value: Json): string {
+  return knownAbout<string>(value, canonicalizing) ?? canonical(value);
+}
+
+/** Writes a large value in turns; whoever hashes it then finds it written. */
+export function learningCanonical(value: Json): Paced<void> {
+  return learningAbout(value, canonicalizing, () => canonicalizing(value));
 }
 
 /** Equality that does not tell by its duration where two strings differ. */

@@ -5,11 +5,14 @@
  */
 import { invalid } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
+import { type Paced, UNITS_A_PAUSE } from "./turns.ts";
 
 /** A value that JSON can hold. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+const CHARS_A_UNIT = 64;
+const LONG_STRING = 1_024;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const ESCAPES: Record<string, string> = {
   '"': '"',
@@ -24,95 +27,141 @@ const ESCAPES: Record<string, string> = {
 
 export function parseJson(text: string, maxDepth: number = LIMITS.json_depth): Json {
   const reader = new JsonReader(text, maxDepth);
-  return reader.document();
+  reader.read(Number.POSITIVE_INFINITY);
+  return reader.document;
 }
 
 /** Strict UTF-8 decoding followed by the strict reading. A byte order mark is refused with the rest. */
 export function parseJsonBytes(bytes: Uint8Array, maxDepth: number = LIMITS.json_depth): Json {
-  let text: string;
+  return parseJson(decodeUtf8(bytes), maxDepth);
+}
+
+/** The same in turns. */
+export function* parsingJsonBytes(bytes: Uint8Array): Paced<Json> {
+  const reader = new JsonReader(decodeUtf8(bytes), LIMITS.json_depth);
+  while (!reader.read(UNITS_A_PAUSE)) yield;
+  return reader.document;
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
   try {
-    text = UTF8.decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     throw invalid("body is not valid UTF-8");
   }
-  return parseJson(text, maxDepth);
 }
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** A list or an object that is being read, and the name whose value comes next. */
+interface OpenValue {
+  list: Json[] | null;
+  object: JsonObject;
+  key: string;
+}
+
+const NONE: JsonObject = {};
+
+/** Reads without recursion, so that it can pause between any two values. */
 class JsonReader {
   private readonly text: string;
   private readonly maxDepth: number;
+  private readonly open: OpenValue[] = [];
   private at = 0;
+  private found: Json | undefined;
 
   constructor(text: string, maxDepth: number) {
     this.text = text;
     this.maxDepth = maxDepth;
-  }
-
-  document(): Json {
     this.space();
     if (this.at >= this.text.length) throw invalid("invalid JSON: the document is empty");
-    const value = this.value(0);
-    this.space();
-    if (this.at < this.text.length) this.fail("unexpected text after the value");
-    return value;
   }
 
-  private value(depth: number): Json {
+  get document(): Json {
+    return this.found!;
+  }
+
+  /** Reads so many units, or to the end; answers whether that is reached. */
+  read(units: number): boolean {
+    for (let left = units; left > 0; left--) {
+      const from = this.at;
+      const value = this.value();
+      left -= Math.floor((this.at - from) / CHARS_A_UNIT);
+      if (value === undefined || !this.put(value)) continue;
+      this.space();
+      if (this.at < this.text.length) this.fail("unexpected text after the value");
+      return true;
+    }
+    return false;
+  }
+
+  /** The value that begins here; undefined where it is a list or an object whose first member comes next. */
+  private value(): Json | undefined {
     const c = this.text.charCodeAt(this.at);
     if (c === 0x22) return this.string();
-    if (c === 0x7b) return this.object(depth + 1);
-    if (c === 0x5b) return this.array(depth + 1);
+    if (c === 0x7b) return this.object();
+    if (c === 0x5b) return this.array();
     if (c === 0x74) return this.word("true", true);
     if (c === 0x66) return this.word("false", false);
     if (c === 0x6e) return this.word("null", null);
     return this.number();
   }
 
-  private object(depth: number): JsonObject {
-    this.deeper(depth);
-    const out: JsonObject = {};
+  private object(): JsonObject | undefined {
+    this.deeper();
+    const object: JsonObject = {};
     if (this.next() === 0x7d) {
       this.at++;
-      return out;
+      return object;
     }
-    for (;;) {
-      if (this.text.charCodeAt(this.at) !== 0x22) this.fail("expected a key in double quotes");
-      const key = this.string();
-      if (key === "__proto__") this.fail('the key "__proto__" is not allowed');
-      if (Object.hasOwn(out, key)) this.fail(`duplicate key ${JSON.stringify(key)}`);
-      this.space();
-      if (this.text.charCodeAt(this.at) !== 0x3a) this.fail('expected ":"');
-      this.next();
-      out[key] = this.value(depth);
-      this.space();
-      const c = this.text.charCodeAt(this.at);
-      if (c === 0x7d) {
-        this.at++;
-        return out;
-      }
-      if (c !== 0x2c) this.fail('expected "," or "}"');
-      this.next();
-    }
+    this.open.push({ list: null, object, key: this.key(object) });
+    return undefined;
   }
 
-  private array(depth: number): Json[] {
-    this.deeper(depth);
-    const out: Json[] = [];
+  private array(): Json[] | undefined {
+    this.deeper();
+    const list: Json[] = [];
     if (this.next() === 0x5d) {
       this.at++;
-      return out;
+      return list;
     }
-    for (;;) {
-      out.push(this.value(depth));
+    this.open.push({ list, object: NONE, key: "" });
+    return undefined;
+  }
+
+  private key(object: JsonObject): string {
+    if (this.text.charCodeAt(this.at) !== 0x22) this.fail("expected a key in double quotes");
+    const key = this.string();
+    if (key === "__proto__") this.fail('the key "__proto__" is not allowed');
+    if (Object.hasOwn(object, key)) this.fail(`duplicate key ${JSON.stringify(key)}`);
+    this.space();
+    if (this.text.charCodeAt(this.at) !== 0x3a) this.fail('expected ":"');
+    this.next();
+    return key;
+  }
+
+  /** Puts a value where it belongs, and closes what ends with it; answers whether that was the whole document. */
+  private put(value: Json): boolean {
+    for (let done = value; ; ) {
+      const holder = this.open[this.open.length - 1];
+      if (holder === undefined) {
+        this.found = done;
+        return true;
+      }
+      const { list, object } = holder;
+      if (list !== null) list.push(done);
+      else object[holder.key] = done;
       this.space();
       const c = this.text.charCodeAt(this.at);
-      if (c === 0x5d) {
+      if (c === (list === null ? 0x7d : 0x5d)) {
         this.at++;
-        return out;
+        this.open.pop();
+        done = list ?? object;
+        continue;
       }
-      if (c !== 0x2c) this.fail('expected "," or "]"');
+      if (c !== 0x2c) this.fail(list === null ? 'expected "," or "}"' : 'expected "," or "]"');
       this.next();
+      if (list === null) holder.key = this.key(object);
+      return false;
     }
   }
 
@@ -127,7 +176,26 @@ class JsonReader {
       this.at = i + 1;
       return text.slice(start, i);
     }
-    return this.stringWithEscapes(start);
+    return this.longString(start) ?? this.stringWithEscapes(start);
+  }
+
+  /** A long string with escapes, by the platform's reader, which spells them alike; what that refuses is read here. */
+  private longString(start: number): string | undefined {
+    const { text } = this;
+    let end = start;
+    for (let c = text.charCodeAt(end); c !== 0x22; c = text.charCodeAt(end)) {
+      if (end >= text.length) return undefined;
+      end += c === 0x5c ? 2 : 1;
+    }
+    if (end - start < LONG_STRING) return undefined;
+    try {
+      const out = JSON.parse(text.slice(start - 1, end + 1)) as string;
+      if (!out.isWellFormed()) return undefined;
+      this.at = end + 1;
+      return out;
+    } catch {
+      return undefined;
+    }
   }
 
   private stringWithEscapes(start: number): string {
@@ -187,8 +255,8 @@ class JsonReader {
     return value;
   }
 
-  private deeper(depth: number): void {
-    if (depth > this.maxDepth) this.fail(`nesting is deeper than ${this.maxDepth} levels`);
+  private deeper(): void {
+    if (this.open.length >= this.maxDepth) this.fail(`nesting is deeper than ${this.maxDepth} levels`);
   }
 
   private next(): number {

@@ -12,6 +12,9 @@ export const LIMITS = {
   error_chars: 4_000,
   /** How much of an error is looked through for values before it is cut to what is kept. */
   error_read_chars: 8_000,
+  /** What a request lists of its arguments' names, and how much of each. */
+  arg_names: 200,
+  arg_name_chars: 256,
   permissions: 1_000,
   permission_chars: 256,
   depends_on: 1_000,

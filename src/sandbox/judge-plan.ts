@@ -1,4 +1,5 @@
 /** A plan judged call by call, as speculation judges: each on what the calls before it would have left. */
+import type { Paced } from "../kernel/turns.ts";
 import type { Evaluation } from "../model/policy/evaluate.ts";
 import { madeUpSuccess } from "./made-up.ts";
 import { few, type Ruling } from "./past-call.ts";
@@ -20,16 +21,18 @@ interface JudgedPlan {
 }
 
 /** A refused call is taken not to have been made; the others go on without it. */
-export function judgePlan(
+export function* judgingPlan(
   sandbox: Sandbox,
   run: Omit<SandboxRun, "run_id" | "mode">,
   calls: readonly SpeculatedCall[],
   now_ms: number,
-): JudgedPlan {
+): Paced<JudgedPlan> {
   const run_id = "plan";
   sandbox.open({ ...run, run_id, mode: "enforce" });
   const irreversible = new Set<string>();
-  const judged = calls.map((call, i): JudgedCall => {
+  const judged: JudgedCall[] = [];
+  for (const [i, call] of calls.entries()) {
+    yield;
     const asked = { run_id, step: i, call, at_ms: now_ms };
     const { ruling, accepted, reasons, risk_score, evaluation, result } = ask(sandbox, asked, false);
     if (ruling !== "block") {
@@ -37,8 +40,8 @@ export function judgePlan(
       if (result.manifest?.effect === "irreversible") irreversible.add(call.tool);
       sandbox.finish(assumeNothing(run_id, i), madeUpSuccess(result.manifest), now_ms, false);
     }
-    return { decision: ruling, reasons: few(reasons), risk_score, evaluation };
-  });
+    judged.push({ decision: ruling, reasons: few(reasons), risk_score, evaluation });
+  }
   const { fully_reversible, actions } = sandbox.plan(run_id);
   const residue = actions.flatMap((action) => (action.kind === "compensate" ? action.residue : []));
   return { calls: judged, fully_reversible, irreversible: [...irreversible], residue: [...new Set(residue)] };

@@ -1,5 +1,6 @@
 /** A card hides nothing of a call: every value in full once, no diff that leaves a member out, no name that passes for a label. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { doAtOnce } from "../../src/kernel/turns.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -232,17 +233,17 @@ describe("a name that the agent chose", () => {
 
 it("covers all of the judged card with its hash", async () => {
   verifies("beyond.card.hash-whole");
-  const { cardHash, judgedCard } = await import("../../src/model/card/card.ts");
-  const { cardFacts } = await import("../../src/engine/approvals/card-facts.ts");
+  const { hashingCard, judgedCard } = await import("../../src/model/card/card.ts");
+  const { gatheringCardFacts } = await import("../../src/engine/approvals/card-facts.ts");
   await cardOf("mail.send", { to: "a", amount: 1, extra: "x".repeat(200) });
   const [row] = await s.app.core.store.list("approvals", { order: "desc", limit: 1 });
   const values = await s.app.core.store.get("approval_values", row!.doc.id);
   const run = (await s.app.core.store.get("runs", row!.doc.run_id))!;
-  const facts = cardFacts(s.app.core.rules(), run, row!.doc, values);
+  const facts = doAtOnce(gatheringCardFacts(s.app.core.rules(), run, row!.doc, values));
   const card = judgedCard(facts);
-  const hash = cardHash(facts, card);
-  for (const name of Object.keys(card))
-    expect(cardHash(facts, { ...card, [name]: "changed" }), name).not.toBe(hash);
+  const hashOf = (shown: typeof card): string => doAtOnce(hashingCard(facts, shown));
+  const hash = hashOf(card);
+  for (const name of Object.keys(card)) expect(hashOf({ ...card, [name]: "changed" }), name).not.toBe(hash);
   const more = card.more.map((field) => ({ ...field, remarks: [] }));
-  expect(cardHash(facts, { ...card, more })).not.toBe(hash);
+  expect(hashOf({ ...card, more })).not.toBe(hash);
 });

@@ -47,3 +47,10 @@ export const beyondStandby = section("beyond", "Standbys", {
   "beyond.standby.tls": [23, "TLS to the database is what its URL says, and a server that cannot be verified is not spoken to"],
   "beyond.standby.one-replica": [23, "`database_read_url` names one host"],
 });
+
+// biome-ignore format: one statement a line
+export const beyondHolds = section("beyond", "No request stalls the others", {
+  "beyond.heavy.diff-bounded": [33, "a diff compares a fixed number of lines at most, whatever the two texts are, and shows both in full where that is not enough"],
+  "beyond.heavy.paced": [33, "large values are read, hashed, checked and masked in turns, each of a bounded number of values and characters"],
+  "beyond.heavy.names": [33, "thousands of names that are masked alike cost no more than as many others"],
+});

@@ -39,7 +39,14 @@ import {
 import { beyondPython } from "./beyond-python.ts";
 import { beyondFloods, beyondGrants, beyondOversightFloods, beyondPlans } from "./beyond-questions.ts";
 import { beyondReach } from "./beyond-reach.ts";
-import { beyondBackup, beyondBeside, beyondQuotas, beyondReplica, beyondStandby } from "./beyond-scale.ts";
+import {
+  beyondBackup,
+  beyondBeside,
+  beyondHolds,
+  beyondQuotas,
+  beyondReplica,
+  beyondStandby,
+} from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
@@ -154,6 +161,7 @@ const SECTIONS = [
   beyondQuotas,
   beyondReplica,
   beyondBeside,
+  beyondHolds,
   beyondBackup,
   beyondStandby,
   beyondCards,

@@ -94,8 +94,8 @@ export const HELD: readonly Bug[] = [
   {
     name: "the name of an argument is shown whatever it is",
     file: "src/engine/approvals/requests.ts",
-    find: ".map((name) => redactSecrets(name))",
-    replace: '.map((name) => (name === "" ? redactSecrets(name) : name))',
+    find: "clip(redactSecrets(name), LIMITS.arg_name_chars)",
+    replace: 'clip(name === "" ? redactSecrets(name) : name, LIMITS.arg_name_chars)',
     tests: ["test/http/approvals.test.ts"],
     only: "itself a credential",
   },

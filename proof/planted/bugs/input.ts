@@ -5,8 +5,8 @@ export const INPUT: readonly Bug[] = [
   {
     name: "duplicate JSON keys are accepted",
     file: "src/kernel/json.ts",
-    find: "if (Object.hasOwn(out, key)) this.fail(",
-    replace: 'if (Object.hasOwn(out, key) && key === "") this.fail(',
+    find: "if (Object.hasOwn(object, key)) this.fail(",
+    replace: 'if (Object.hasOwn(object, key) && key === "") this.fail(',
     tests: ["src/kernel/json.test.ts"],
   },
   {
@@ -26,8 +26,8 @@ export const INPUT: readonly Bug[] = [
   {
     name: "nesting has no end",
     file: "src/kernel/json.ts",
-    find: "if (depth > this.maxDepth) this.fail(",
-    replace: "if (depth > this.maxDepth * 1_000_000) this.fail(",
+    find: "if (this.open.length >= this.maxDepth) this.fail(",
+    replace: "if (this.open.length >= this.maxDepth * 1_000_000) this.fail(",
     tests: ["src/kernel/json.test.ts"],
   },
   {

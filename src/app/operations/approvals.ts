@@ -7,6 +7,7 @@ import {
   withdrawUnit,
 } from "../../engine/approvals/decide-request.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
+import { learningCall } from "../../engine/learn-values.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { forbidden, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
@@ -19,12 +20,13 @@ import {
   everyTag,
 } from "../../model/approval.ts";
 import { hasRole, seesTenant } from "../../model/roles.ts";
+import { doAnyInTurns } from "../../process/turns.ts";
 import { type App, announce } from "../app.ts";
 import { delegationsTo, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { awaitDecision } from "./approvals/await-decision.ts";
 import { cardShape } from "./approvals/card-shape.ts";
-import { loadCard } from "./approvals/cards.ts";
+import { learnCard, loadCard } from "./approvals/cards.ts";
 import { type OfferView, offerOn } from "./approvals/offers.ts";
 import { cutPage, positionOf } from "./cursor.ts";
 import { anyJson, approvalViewShape, givenId, note, paging, runId, tool } from "./schemas.ts";
@@ -111,6 +113,8 @@ export async function decideRequest(
 ) {
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
+  if (given.card_hash !== undefined) await learnCard(app, id);
+  if (offer !== undefined) await learnOffer(app, id, offer.args);
   const result = await app.core.store.transact(
     decideUnit(
       app.core,
@@ -128,6 +132,11 @@ export async function decideRequest(
   // An offer that needs more than its giver's vote is a question to the others.
   if (result.offered?.status === "pending") app.core.listeners.approvalRequested(result.offered);
   return decided;
+}
+
+async function learnOffer({ core }: App, id: string, args: Json): Promise<void> {
+  const approval = await core.store.get("approvals", id);
+  if (approval !== undefined) await doAnyInTurns(learningCall(core, approval.tool, args));
 }
 
 function told(app: App, result: DecideResult) {
@@ -262,6 +271,7 @@ export const preApprove = operation({
       note: body.note ?? null,
       ttl_ms: body.ttl === undefined ? null : tryDuration(body.ttl)!,
     };
+    await doAnyInTurns(learningCall(app.core, input.tool, input.args));
     return told(app, await app.core.store.transact(preApproveUnit(app.core, principal, run_id, input)));
   },
 });

@@ -1,11 +1,13 @@
 /** Journaling on a run: intents, outcomes, and an operator's word on what was not reported. */
 import * as z from "zod";
 import { type IntentResult, intentUnit, previewUnit } from "../../engine/intent.ts";
+import { learningCall, learningHashes } from "../../engine/learn-values.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../engine/outcome.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { OUTCOMES } from "../../model/run.ts";
 import type { Unit } from "../../port/store.ts";
+import { doAnyInTurns } from "../../process/turns.ts";
 import { plainReasons, RULINGS, rulingOf } from "../../sandbox/past-call.ts";
 import { announce } from "../app.ts";
 import { ownRun } from "../door/access.ts";
@@ -61,6 +63,8 @@ export const intent = operation({
       input_schema: call.input_schema,
     };
     assertUnique(input.depends_on, "depends_on");
+    const learning = doAnyInTurns(learningCall(call.app.core, input.tool, input.args, input.seen));
+    if (learning !== undefined) await learning;
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
     const arrived = performance.now();
     const ask = () =>
@@ -97,6 +101,7 @@ export const previewIntent = operation({
     const input = { ...body, args: body.args as Json, depends_on: body.depends_on ?? [], objections, drill };
     assertUnique(input.depends_on, "depends_on");
     const { core } = app;
+    await doAnyInTurns(learningCall(core, input.tool, input.args));
     const { verdict, card_read } = await core.store.transact(previewUnit(core, principal, run_id, input));
     // A request that a preview would have opened does not exist; one that waits does.
     const { reasons: all, approval, risk_score } = verdict;
@@ -154,6 +159,8 @@ export const outcome = operation({
       after: given.after as Json | undefined,
       read_by: call.reads_by,
     };
+    const learning = doAnyInTurns(learningHashes(input.result, input.before, input.after));
+    if (learning !== undefined) await learning;
     const unit = outcomeUnit(call.app.core, call.principal, run.run_id, given.step, input);
     return await answered(
       call,
@@ -230,6 +237,7 @@ export const resolve = operation({
   async run(call, { run_id, step, ...body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as Json | undefined };
+    await doAnyInTurns(learningHashes(input.result));
     const done = await core.store.transact(resolveUnit(core, call.principal.name, run_id, step, input));
     outcomeDone(call, input.result, done);
     return done.answer;

@@ -1,22 +1,28 @@
 /** Plans: an agent proposes calls before it makes them, and people decide them together. */
 import * as z from "zod";
+import { rememberedCard } from "../../engine/approvals/made-cards.ts";
 import { closingWords } from "../../engine/closing.ts";
+import { learningCall } from "../../engine/learn-values.ts";
 import {
   decidePlanUnit,
+  makingPlanCards,
   type PlanDecided,
-  planCards,
   withdrawPlanUnit,
 } from "../../engine/plans/decide-plan.ts";
 import { type ProposedCall, proposeUnit } from "../../engine/plans/propose.ts";
 import { invalid, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { ApprovalDoc } from "../../model/approval.ts";
+import type { CardFacts } from "../../model/card/facts.ts";
 import { callText } from "../../model/card/lines.ts";
-import type { CardSurroundings, JudgedCard } from "../../model/card/types.ts";
+import type { ApprovalValues, CardSurroundings, JudgedCard } from "../../model/card/types.ts";
+import { withPlainMasks } from "../../model/mask.ts";
 import { PLAN_STATUSES, type PlanDoc, type PlanView, planView, toldTogether } from "../../model/plan.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
 import { rowPages } from "../../port/pages.ts";
-import { judgePlan } from "../../sandbox/judge-plan.ts";
+import { doAnyInTurns, doInTurns, nextTurn } from "../../process/turns.ts";
+import { judgingPlan } from "../../sandbox/judge-plan.ts";
 import { type App, announce } from "../app.ts";
 import { delegationsTo, ownRun, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
@@ -86,6 +92,7 @@ export const proposePlan = operation({
     const run = await ownRun(app, principal, run_id);
     assertOrdered(calls.map(({ depends_on }) => depends_on ?? []));
     const planned = calls.map((call) => ({ tool: call.tool, args: call.args as Json }));
+    for (const { tool, args } of planned) await doAnyInTurns(learningCall(app.core, tool, args));
     const judged = await judge(app, run, planned);
     const proposed = calls.map((call, i): ProposedCall => {
       const { decision, reasons, risk_score, evaluation } = judged.calls[i]!;
@@ -139,7 +146,7 @@ async function judge(
     actor,
   );
   const sandbox = await openSandbox(core.rules(), { now_ms, environment, storeKey: core.storeKey, held });
-  return judgePlan(sandbox, { actor, tenant, environment }, calls, now_ms);
+  return doInTurns(judgingPlan(sandbox, { actor, tenant, environment }, calls, now_ms));
 }
 
 const isOwner = (principal: Principal, plan: PlanDoc) => plan.internal.principal === principal.id;
@@ -193,22 +200,49 @@ export const getPlan = operation({
     if (!plan.calls.some(({ approval_id }, i) => approval_id !== null && seen[i])) return planView(plan);
     const run = await app.core.store.get("runs", plan.run_id);
     if (run === undefined) return planView(plan);
-    const values = await Promise.all(
-      plan.internal.requests.map(({ id }) => app.core.store.get("approval_values", id)),
-    );
-    const { cards, card_hash } = planCards(app.core.rules(), run, plan, values);
-    const shown = cards.map(async ({ judged, arguments: args }, i) => {
-      if (!seen[i]) return null;
-      const { tool } = plan.calls[i]!;
-      const around = {
-        proof: await proofWordsOf(app.core, tool),
-        closes: closingWords(app.core.rules().manifests.active(tool), values[i]),
-      };
-      return { tool, ...judged, arguments: args, ...around, text: callText(judged, around) };
-    });
-    return { ...planView(plan), cards: await Promise.all(shown), card_hash };
+    const values = await valuesOf(app, plan);
+    const made = await doInTurns(makingPlanCards(app.core.rules(), run, plan, values));
+    const cards: PlanShown["cards"] = [];
+    for (const [i, { judged, facts }] of made.cards.entries()) {
+      cards.push(seen[i] ? await plannedCard(app, judged, facts, values[i]) : null);
+      await nextTurn();
+    }
+    return { ...planView(plan), cards, card_hash: made.card_hash };
   },
 });
+
+function valuesOf({ core }: App, { internal }: PlanDoc) {
+  return Promise.all(internal.requests.map(({ id }) => core.store.get("approval_values", id)));
+}
+
+/** Makes the cards of a plan before it is decided by them, so that the decision itself need not. */
+async function learnPlanCards(app: App, plan: PlanDoc): Promise<void> {
+  const { core } = app;
+  const run = await core.store.get("runs", plan.run_id);
+  if (run === undefined) return;
+  const isKnown = (request: ApprovalDoc) => rememberedCard(core.rules(), run, request) !== undefined;
+  if (plan.internal.requests.every(isKnown)) return;
+  await doInTurns(makingPlanCards(core.rules(), run, plan, await valuesOf(app, plan)));
+}
+
+async function plannedCard(
+  { core }: App,
+  judged: JudgedCard,
+  { call: { tool }, values: shown }: CardFacts,
+  values: ApprovalValues | undefined,
+): Promise<PlannedCard> {
+  const around = {
+    proof: await proofWordsOf(core, tool),
+    closes: closingWords(core.rules().manifests.active(tool), values),
+  };
+  return {
+    tool,
+    ...judged,
+    arguments: shown === undefined ? null : withPlainMasks(shown.args),
+    ...around,
+    text: callText(judged, around),
+  };
+}
 
 /** A plan, with the cards for whoever may decide it; null stands for a call that others decide. */
 export interface PlanShown extends PlanView {
@@ -251,8 +285,9 @@ const decision = (verb: "approve" | "deny") =>
       const delegations = await delegationsTo(app, principal.name);
       if (delegations.length === 0) requireRole(principal, "approver");
       // Of another tenant's plan not even its run is told.
-      if ((await app.core.store.get("plans", plan_id)) === undefined)
-        throw notFound(`unknown plan ${plan_id}`);
+      const plan = await app.core.store.get("plans", plan_id);
+      if (plan === undefined) throw notFound(`unknown plan ${plan_id}`);
+      if (card_hash !== undefined) await learnPlanCards(app, plan);
       const input = { decision: verb, note: note ?? null, card_hash };
       const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);
       return told(app, await app.core.store.transact(unit));

@@ -4,6 +4,7 @@
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
 import type { PolicyDoc } from "../../model/policy/schema.ts";
+import { doInTurns } from "../../process/turns.ts";
 import { JOB_LIMITS, SandboxHost } from "./host.ts";
 import type { PastCalls } from "./job.ts";
 import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
@@ -77,16 +78,7 @@ function isShort(reading: Reading): boolean {
   }
 }
 
-const TURN_MS = 10;
-
 /** Compiles in turns, with room for other work between them. */
-export async function compileInTurns({ doc, hash }: ReadPolicy): Promise<Policy> {
-  const steps = compiling(doc, hash);
-  for (let began = performance.now(); ; ) {
-    const step = steps.next();
-    if (step.done) return step.value;
-    if (performance.now() - began < TURN_MS) continue;
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    began = performance.now();
-  }
+export function compileInTurns({ doc, hash }: ReadPolicy): Promise<Policy> {
+  return doInTurns(compiling(doc, hash));
 }

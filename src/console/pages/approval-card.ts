@@ -1,6 +1,7 @@
 /** One request as a card that can be judged on a phone: what, with which values, why, how bad, how it is undone. */
 import type { LoadedCard } from "../../app/operations/approvals/cards.ts";
 import { breakGlass } from "../../app/operations/approvals.ts";
+import { isLargeValue } from "../../kernel/large-values.ts";
 import { visibleJson } from "../../kernel/visible.ts";
 import { type ApprovalDoc, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { CardSurroundings, JudgedCard } from "../../model/card/types.ts";
@@ -136,7 +137,9 @@ function decisionForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
 
 function offerForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
   if (approval.kind !== "call" || card.arguments === null) return nothing;
-  const masked = [...new Set(scanJson(card.arguments, findMasks).map(({ path }) => path))];
+  // Too long to be edited in a form.
+  const isShort = !isLargeValue(card.arguments);
+  const masked = isShort ? [...new Set(scanJson(card.arguments, findMasks).map(({ path }) => path))] : [];
   return disclosed(
     "Deny, and offer other arguments",
     form(
@@ -146,11 +149,13 @@ function offerForm(ctx: Ctx, approval: ApprovalDoc, card: LoadedCard): Html {
       textarea({
         label: "Arguments that you would approve",
         name: "args",
-        value: visibleJson(card.arguments),
+        value: isShort ? visibleJson(card.arguments) : "",
         rows: 6,
         mono: true,
         required: true,
-        hint: "JSON. The agent gets them as they are; what is masked must be written out.",
+        hint: isShort
+          ? "JSON. The agent gets them as they are; what is masked must be written out."
+          : "JSON. These arguments are too long to be filled in here: write out all that you would approve.",
       }),
       masked.length === 0
         ? null

@@ -5,16 +5,15 @@
 import { delegationsTo } from "../../app/door/access.ts";
 import {
   cardFor,
+  cardSummary,
   decidesAlone,
   type LoadedCard,
   seesCard,
   votesIn,
 } from "../../app/operations/approvals/cards.ts";
 import { listApprovals } from "../../app/operations/approvals.ts";
-import { cardFacts } from "../../engine/approvals/card-facts.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, type ApprovalView, OPEN_APPROVAL } from "../../model/approval.ts";
-import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { SentencePart } from "../../model/card/types.ts";
 import { seesTenant } from "../../model/roles.ts";
 import type { Ctx } from "../ctx.ts";
@@ -55,27 +54,21 @@ export async function requestLines(ctx: Ctx, sort: Sort, most: number) {
   ) as ApprovalDoc[];
   const delegations = await delegationsTo(ctx.app, ctx.principal.name);
   const shown = docs.sort(SORTS[sort][1]).slice(0, most);
-  const lines = await Promise.all(
-    shown.map(async (approval): Promise<ApprovalLine> => {
-      const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
-      const [run, values] = await Promise.all([
-        store.get("runs", approval.run_id),
-        sees ? store.get("approval_values", approval.id) : undefined,
-      ]);
-      const known = run ?? { reason: null, salt: "", environment: null };
-      const facts = cardFacts(ctx.app.core.rules(), known, approval, values);
-      const judged = judgedCard(facts);
-      const together = votesIn(ctx.app, ctx.principal, approval, delegations) && !judged.irreversible;
-      return {
-        approval,
-        // To whoever may not see the values a sentence with its places empty says less than the tool's name.
-        parts: sees ? judged.parts : [{ text: `Call ${approval.tool}`, value: false }],
-        irreversible: judged.irreversible,
-        score: judged.risk?.score ?? null,
-        card_hash: together ? cardHash(facts, judged) : null,
-      };
-    }),
-  );
+  const lines: ApprovalLine[] = [];
+  // One after the other: each may hold a megabyte of values, and all of them together are not held at once.
+  for (const approval of shown) {
+    const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
+    const summary = await cardSummary(ctx.app, approval, sees);
+    const together = votesIn(ctx.app, ctx.principal, approval, delegations) && !summary.irreversible;
+    lines.push({
+      approval,
+      // To whoever may not see the values a sentence with its places empty says less than the tool's name.
+      parts: sees ? summary.parts : [{ text: `Call ${approval.tool}`, value: false }],
+      irreversible: summary.irreversible,
+      score: summary.score,
+      card_hash: together ? summary.hash : null,
+    });
+  }
   return { lines, total: docs.length };
 }
 

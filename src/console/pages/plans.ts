@@ -77,9 +77,45 @@ ${card(
     ? html`<p><a href="#decide">Decide below the calls</a></p>`
     : nothing,
 )}
-${shown.calls.map((_, i) => callCard(shown, i))}
+${callCards(ctx, shown)}
 ${shown.status === "pending" && shown.card_hash !== undefined ? card({ title: "Decide the plan", id: "decide" }, decisionForm(ctx, shown)) : nothing}`;
   return { page: { title: "Plan", nav: "approvals", body } };
+}
+
+/** How many lines of cards a page draws; a person opens what comes behind them call by call. */
+const MOST_DRAWN = 4_000;
+const LINE_CHARS = 200;
+
+/** The call that was asked for, and all others as long as the page has room for them. */
+function callCards(ctx: Ctx, shown: PlanShown): Html[] {
+  const open = Number(ctx.query["open"] ?? Number.NaN);
+  const cost = (i: number): number => drawnLines(shown.cards?.[i] ?? null);
+  let left = MOST_DRAWN - (shown.calls[open] === undefined ? 0 : cost(open));
+  return shown.calls.map((_, i) => {
+    if (i === open) return callCard(shown, i);
+    left -= cost(i);
+    return left >= 0 ? callCard(shown, i) : closedCard(shown, i);
+  });
+}
+
+function drawnLines(judged: NonNullable<PlanShown["cards"]>[number]): number {
+  if (judged === null) return 1;
+  const fields = [...judged.fields, ...judged.more, ...judged.changes];
+  const linesOf = (one: { lines?: readonly unknown[]; text?: string }) =>
+    one.lines?.length ?? Math.ceil((one.text?.length ?? 0) / LINE_CHARS);
+  return fields.reduce((sum, one) => sum + 1 + linesOf(one), 1);
+}
+
+/** A call that the page has no room for: what it is, and where all of it is shown. */
+function closedCard(shown: PlanShown, i: number): Html {
+  const { tool, decision } = shown.calls[i]!;
+  const judged = shown.cards?.[i];
+  const to = `${PATH}/${shown.id}?open=${i}#call-${i}`;
+  return card(
+    { title: `${i + 1}. ${tool}`, id: `call-${i}`, aside: rulingMark(decision) },
+    judged ? html`<p>${sentenceHtml(judged.parts)}</p>` : nothing,
+    html`<p><a href="${to}">Show this call</a> <span class="soft">${plural(drawnLines(judged ?? null), "line")}</span></p>`,
+  );
 }
 
 function callCard(shown: PlanShown, i: number): Html {

@@ -3,6 +3,7 @@
  * others are told that it was already decided.
  */
 import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
+import { doAtOnce } from "../../kernel/turns.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import {
   type ApprovalDoc,
@@ -12,7 +13,6 @@ import {
   type Voter,
   WITHDRAWN,
 } from "../../model/approval.ts";
-import { cardHash, judgedCard } from "../../model/card/card.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import type { Principal } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
@@ -21,8 +21,8 @@ import { type Core, ENGINE } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { appendApprovalRecord } from "../records.ts";
 import { type Authority, assertNotOwn, authoritiesOver } from "./authority.ts";
-import { cardFacts } from "./card-facts.ts";
 import { countedBefore, countingVoters, voterOf } from "./counting.ts";
+import { makingCard, rememberedCard } from "./made-cards.ts";
 import { makeOffer, type OfferInput } from "./offer.ts";
 import { moveApproval } from "./requests.ts";
 
@@ -109,8 +109,11 @@ function assertCurrentCard(
   card_hash: string | undefined,
 ): void {
   if (card_hash === undefined) return;
-  const facts = cardFacts(core.rules(), run, approval, tx.get("approval_values", approval.id));
-  if (cardHash(facts, judgedCard(facts)) === card_hash) return;
+  const values = tx.get("approval_values", approval.id);
+  const rules = core.rules();
+  const known = values === undefined ? undefined : rememberedCard(rules, run, approval);
+  const { hash } = known ?? doAtOnce(makingCard(rules, run, approval, values));
+  if (hash === card_hash) return;
   throw conflict("the card has changed since it was shown; look at it again and decide on what it says now");
 }
 

@@ -4,6 +4,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { clip, plural } from "../../kernel/words.ts";
 import { type ApprovalDoc, type ApprovalStatus, OPEN_APPROVAL } from "../../model/approval.ts";
 import type { ApprovalValues, AskedUndo, Because } from "../../model/card/types.ts";
 import { redactSecrets } from "../../model/detect/secrets.ts";
@@ -121,9 +123,12 @@ export function renewTerms(
 /** What the arguments are called, for people: a name that is itself a credential is shown to no person. */
 function namesOf(args: Json): string[] {
   if (!isJsonObject(args)) return [];
-  return Object.keys(args)
-    .map((name) => redactSecrets(name))
-    .sort();
+  const names = Object.keys(args);
+  const listed = names
+    .slice(0, LIMITS.arg_names)
+    .map((name) => clip(redactSecrets(name), LIMITS.arg_name_chars));
+  const rest = names.length - listed.length;
+  return rest === 0 ? listed.sort() : [...listed.sort(), `(${plural(rest, "more argument")})`];
 }
 
 /** Moves a request to another status, keeping the slot and the run's count of open requests true. */

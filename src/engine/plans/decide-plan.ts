@@ -1,20 +1,19 @@
 /** Deciding a plan: one vote, counted under each call's own groups, quorum and four eyes. */
 import { conflict, forbidden, notFound, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
-import type { Json } from "../../kernel/json.ts";
+import { doAtOnce } from "../../kernel/turns.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { type ApprovalDoc, type Delegation, type Vote, type Voter, WITHDRAWN } from "../../model/approval.ts";
-import { cardHash, judgedCard } from "../../model/card/card.ts";
 import type { ApprovalValues } from "../../model/card/types.ts";
-import { withPlainMasks } from "../../model/mask.ts";
 import type { PlanDoc } from "../../model/plan.ts";
 import { needsMet } from "../../model/policy/approvals.ts";
 import { hasRole, type Principal, ROLE_MESSAGES } from "../../model/roles.ts";
 import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../port/store.ts";
 import { type AuthorityFacts, assertNotOwn, authoritiesOver } from "../approvals/authority.ts";
-import { cardFacts } from "../approvals/card-facts.ts";
+import type { CardRun } from "../approvals/card-facts.ts";
 import { countedBefore, countingVoters, voterOf } from "../approvals/counting.ts";
+import { type MadeCard, makingCard, rememberedCard } from "../approvals/made-cards.ts";
 import { type Core, ENGINE, type Rules } from "../core.ts";
 import { loadRun } from "../load-run.ts";
 import { appendApprovalRecord, appendRunRecord } from "../records.ts";
@@ -33,29 +32,32 @@ export interface PlanDecided {
   refused: SvcError | null;
 }
 
+type KeptValues = readonly (ApprovalValues | undefined)[];
+
 /** The cards of all calls, and the one hash that stands for them. */
-export function planCards(
-  rules: Rules,
-  run: Pick<RunDoc, "reason" | "salt" | "environment">,
-  { internal }: PlanDoc,
-  values: readonly (ApprovalValues | undefined)[],
-) {
-  const made = internal.requests.map((request, i) => {
-    const facts = cardFacts(rules, run, request, values[i]);
-    const judged = judgedCard(facts);
-    return { judged, hash: cardHash(facts, judged), arguments: shownArguments(facts) };
-  });
-  return {
-    cards: made,
-    card_hash: keyedHash(
-      run.salt,
-      made.map(({ hash }) => hash),
-    ),
-  };
+export function* makingPlanCards(rules: Rules, run: CardRun, { internal }: PlanDoc, values: KeptValues) {
+  const cards: MadeCard[] = [];
+  for (const [i, request] of internal.requests.entries()) {
+    cards.push(yield* makingCard(rules, run, request, values[i]));
+    yield;
+  }
+  return { cards, card_hash: planHash(run, cards) };
 }
 
-const shownArguments = ({ values }: ReturnType<typeof cardFacts>): Json =>
-  values === undefined ? null : withPlainMasks(values.args);
+const planHash = ({ salt }: CardRun, cards: readonly { hash: string }[]): string =>
+  keyedHash(
+    salt,
+    cards.map(({ hash }) => hash),
+  );
+
+/** The hash alone, of cards that were made before as far as they are remembered. */
+function planHashNow(rules: Rules, run: CardRun, { internal }: PlanDoc, values: KeptValues): string {
+  const cards = internal.requests.map((request, i) => {
+    const known = values[i] === undefined ? undefined : rememberedCard(rules, run, request);
+    return known ?? doAtOnce(makingCard(rules, run, request, values[i]));
+  });
+  return planHash(run, cards);
+}
 
 export function decidePlanUnit(
   core: Core,
@@ -132,7 +134,7 @@ function assertCurrentCards(core: Core, tx: Tx, run: RunDoc, plan: PlanDoc, hash
   if (hash === undefined) return;
   tx.expect(plan.internal.requests.map(({ id }) => ["approval_values", id]));
   const values = plan.internal.requests.map(({ id }) => tx.get("approval_values", id));
-  if (planCards(core.rules(), run, plan, values).card_hash !== hash)
+  if (planHashNow(core.rules(), run, plan, values) !== hash)
     throw conflict("the cards have changed since they were shown; look at them again and decide anew");
 }
 

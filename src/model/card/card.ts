@@ -3,8 +3,9 @@
  * every surface, and the hash that stands for it. History and times are outside: the hash changes only when what is
  * judged does.
  */
-import { keyedHash } from "../../kernel/hash.ts";
+import { hashingKeyed } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
+import type { Paced } from "../../kernel/turns.ts";
 import { visibleWhole, visibleWholeLine } from "../../kernel/visible.ts";
 import { changesOf, restoredBy } from "./changes.ts";
 import type { CardFacts } from "./facts.ts";
@@ -54,10 +55,11 @@ export function judgedCard(facts: CardFacts): JudgedCard {
  * Keyed with the run's salt, like the hashes of arguments. It covers the judged card whole, so that no part of it can
  * change under an approver.
  */
-export function cardHash({ call, run, values }: CardFacts, card: JudgedCard): string {
+export function* hashingCard({ call, run, values }: CardFacts, card: JudgedCard): Paced<string> {
   const { kind, tool, step, args_hash } = call;
   const before = values?.before ?? null;
-  return keyedHash(run.salt, { kind, tool, step, args_hash, before, card: card as unknown as Json });
+  const judged = { kind, tool, step, args_hash, before, card: card as unknown as Json };
+  return yield* hashingKeyed(run.salt, judged);
 }
 
 /** An undo is never read as a call of its tool. */

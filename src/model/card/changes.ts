@@ -116,7 +116,9 @@ function targetNames(manifest: Compared): string[] {
 /** A comparison says nothing about the arguments that are not part of it. */
 function remarked(one: CardChange, others: readonly string[]): CardChange {
   if (others.length === 0) return one;
-  const remark = `does not take into account: ${others.join(", ")}`;
+  const named = others.slice(0, CARD_LIMITS.named_members);
+  const rest = others.length - named.length;
+  const remark = `does not take into account: ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
   return { ...one, remarks: [...(one.remarks ?? []), remark] };
 }
 

@@ -1,5 +1,5 @@
 /** Fields of a card: the values of a call, each in full, with what is remarkable about it. */
-import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { readKeys, tryPath } from "../../kernel/paths.ts";
 import { plural } from "../../kernel/words.ts";
 import { isAbsent } from "../manifest/absent.ts";
@@ -99,6 +99,14 @@ function groupedBy(texts: Iterable<string>, keyOf: (text: string) => string): Ma
   return groups;
 }
 
+/** Arguments past those listed one by one, together as one value, in full. */
+function restField(names: readonly string[], args: JsonObject, declared: DeclaredArguments): CardField[] {
+  if (names.length === 0) return [];
+  const value = Object.fromEntries(names.map((name) => [name, args[name]!]));
+  const label = plural(names.length, "more argument");
+  return [valueField({ label, path: "$args", as: "code" }, value, declared)];
+}
+
 type FieldHead = Pick<CardField, "label" | "path" | "as">;
 
 export function templateFields(facts: CardFacts, declared: DeclaredArguments): CardField[] {
@@ -127,8 +135,10 @@ export function moreFields(facts: CardFacts, declared: DeclaredArguments, predic
   if (!isJsonObject(values.args))
     return [valueField({ label: "arguments", path: "$args", as: "code" }, values.args)];
   const { args } = values;
-  return Object.keys(args)
-    .filter((name) => !shown.has(name))
+  const names = Object.keys(args).filter((name) => !shown.has(name));
+  const rest = names.slice(CARD_LIMITS.listed_arguments);
+  return names
+    .slice(0, CARD_LIMITS.listed_arguments)
     .map((name) => {
       const value = args[name]!;
       const head = { ...named(name), as: formatOf(value) };
@@ -137,7 +147,8 @@ export function moreFields(facts: CardFacts, declared: DeclaredArguments, predic
         ? diffField({ ...head, as: "diff" }, value, declared)
         : valueField(head, value, declared, name);
       return remarked(field, name, declared);
-    });
+    })
+    .concat(restField(rest, args, declared));
 }
 
 /** What was read and is not shown as a change, as it is; also that it could not be read. */

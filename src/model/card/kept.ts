@@ -2,8 +2,11 @@
  * What of a call's values may be shown to whoever decides it. Personal data stay, because who gets the mail is what
  * is judged; credentials never do, wherever they stand; what the manifest redacts is masked unless its card reveals it.
  */
-import type { Json, JsonObject } from "../../kernel/json.ts";
+import type { Json } from "../../kernel/json.ts";
+import { knownAbout, learningAbout } from "../../kernel/large-values.ts";
 import { type Path, tryPath } from "../../kernel/paths.ts";
+import { doAtOnce, type Paced } from "../../kernel/turns.ts";
+import { changingJson } from "../detect/json.ts";
 import { isPlaceholder, secretName } from "../detect/names.ts";
 import { redactSecrets } from "../detect/secrets.ts";
 import type { Manifest } from "../manifest/types.ts";
@@ -13,9 +16,22 @@ import { textPlace } from "./place.ts";
 type Declared = Pick<Manifest, "audit" | "card">;
 
 export function keptArgs(args: Json, manifest: Declared | null): Json {
+  return knownAbout<Json>(args, aboutKept(manifest)) ?? doAtOnce(keepingArgs(args, manifest));
+}
+
+const NO_MANIFEST = {};
+/** What is kept of a value depends on the manifest alone. */
+const aboutKept = (manifest: Declared | null): object => manifest ?? NO_MANIFEST;
+
+/** Works out what is kept of large arguments, in turns; `keptArgs` then has it. */
+export function learningKeptArgs(args: Json, manifest: Declared | null): Paced<void> {
+  return learningAbout(args, aboutKept(manifest), () => keepingArgs(args, manifest));
+}
+
+export function keepingArgs(args: Json, manifest: Declared | null): Paced<Json> {
   const hidden = pathsInto("args", manifest?.audit.redaction ?? []);
   const shown = pathsInto("args", manifest?.card?.reveal ?? []);
-  return withoutCredentials(
+  return takingCredentials(
     maskExcept(
       args,
       hidden.map(({ keys }) => keys),
@@ -29,11 +45,11 @@ export function keptArgs(args: Json, manifest: Declared | null): Json {
  * What was read before the call, by the same rules: what the reading tool's manifest masks in its results is masked, and
  * what stands in the place of a masked argument is masked like it.
  */
-export function keptBefore(
+export function* keepingBefore(
   before: Json,
   manifest: (Declared & Pick<Manifest, "compensation">) | null,
   reader: Pick<Manifest, "audit"> | null,
-): Json {
+): Paced<Json> {
   const results = pathsInto("result", reader?.audit.redaction ?? []).map(({ keys }) => keys);
   const shown = pathsInto("args", manifest?.card?.reveal ?? []).map(({ keys }) => keys);
   const hidden = pathsInto("args", manifest?.audit.redaction ?? [])
@@ -43,7 +59,29 @@ export function keptBefore(
     const place = textPlace(before, manifest, keys);
     return place === undefined ? [] : [place];
   });
-  return withoutCredentials(maskExcept(before, [...results, ...places], [], sizedMaskOf));
+  return yield* takingCredentials(maskExcept(before, [...results, ...places], [], sizedMaskOf));
+}
+
+export function keptBefore(...given: Parameters<typeof keepingBefore>): Json {
+  const [before, manifest, reader] = given;
+  return knownAbout<Json>(before, aboutRead(manifest, reader)) ?? doAtOnce(keepingBefore(...given));
+}
+
+/** Works out what is kept of a large read, in turns; `keptBefore` then has it. */
+export function learningKeptBefore(...given: Parameters<typeof keepingBefore>): Paced<void> {
+  const [before, manifest, reader] = given;
+  return learningAbout(before, aboutRead(manifest, reader), () => keepingBefore(...given));
+}
+
+const reads = new WeakMap<object, WeakMap<object, object>>();
+
+/** What is kept of a read depends on two manifests: the call's, and that of the tool that reads. */
+function aboutRead(manifest: object | null, reader: object | null): object {
+  const byReader = reads.get(manifest ?? NO_MANIFEST) ?? new WeakMap<object, object>();
+  reads.set(manifest ?? NO_MANIFEST, byReader);
+  const about = byReader.get(reader ?? NO_MANIFEST) ?? {};
+  byReader.set(reader ?? NO_MANIFEST, about);
+  return about;
 }
 
 /** The arguments of an undo: what its call's manifest redacts is masked wherever the undo took it over. */
@@ -60,19 +98,17 @@ function pathsInto(root: Path["root"], sources: readonly string[]): Path[] {
 /** Paths whose names hold no credential. */
 export const keptPaths = (paths: readonly string[]): string[] => paths.map((path) => redactSecrets(path));
 
-export function withoutCredentials(value: Json, key?: string): Json {
-  if (typeof value === "string" || typeof value === "number") return withoutCredential(value, key);
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map((item) => withoutCredentials(item, key));
-  const out: JsonObject = {};
-  for (const name of Object.keys(value)) {
-    const safe = redactSecrets(name);
-    let free = safe;
-    // Several names may become the same one; every entry is kept.
-    for (let n = 2; Object.hasOwn(out, free); n++) free = `${safe}#${n}`;
-    out[free] = withoutCredentials(value[name]!, nameWithin(name, key));
-  }
-  return out;
+export function withoutCredentials(value: Json): Json {
+  return doAtOnce(takingCredentials(value));
+}
+
+/** The same in turns. */
+function takingCredentials(value: Json): Paced<Json> {
+  return changingJson(value, {
+    leaf: withoutCredential,
+    name: (name) => redactSecrets(name),
+    within: nameWithin,
+  });
 }
 
 /** `{password: {value: ..}}` names what `password_value` names. */

@@ -8,6 +8,8 @@ export const CARD_LIMITS = {
   diff_lines: 2_000,
   /** Replacements times characters of the text that they are made in. Above it the result is not worked out. */
   edited_chars: 4_000_000,
+  /** Arguments that are listed one by one; the others are shown together as one value. */
+  listed_arguments: 200,
   /** A text up to this length needs no count next to it. */
   plain_chars: 120,
   /** Undeclared members that one remark names; the rest is counted. The value itself shows all of them. */

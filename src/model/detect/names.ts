@@ -62,8 +62,16 @@ function words(name: string): string[] {
     .filter((word) => word !== "");
 }
 
+/** The name that was asked for last: of a list with thousands of values, each is asked for under the list's name. */
+let last: { name: string; meaning: SecretName | undefined } = { name: "", meaning: undefined };
+
 export function secretName(name: string): SecretName | undefined {
   if (name.length > 128) return undefined;
+  if (last.name !== name) last = { name, meaning: meaningOf(name) };
+  return last.meaning;
+}
+
+function meaningOf(name: string): SecretName | undefined {
   const parts = words(name);
   while (parts.length > 1 && IGNORED_AFTER.has(parts[parts.length - 1]!)) parts.pop();
   const last = parts[parts.length - 1];

@@ -2,10 +2,13 @@
  * The content stage: what the arguments hold, whatever the tool. A finding says what kind of thing was
  * found and where, never what it was.
  */
-import { canonical } from "../../kernel/canonical.ts";
+import { canonicalText } from "../../kernel/hash.ts";
+import type { Json } from "../../kernel/json.ts";
+import { knownAbout, learningAbout } from "../../kernel/large-values.ts";
+import { doAtOnce, type Paced } from "../../kernel/turns.ts";
 import type { Finder } from "../detect/hit.ts";
 import { findInjection } from "../detect/injection.ts";
-import { scanJson } from "../detect/json.ts";
+import { type JsonHit, scanningJson } from "../detect/json.ts";
 import { findPii } from "../detect/pii.ts";
 import { findSecrets } from "../detect/secrets.ts";
 import type { PolicyCall } from "./call.ts";
@@ -36,7 +39,7 @@ export function checkContent(policy: Policy, call: PolicyCall): Finding[] {
   }
   const most = policy.content.max_bytes;
   if (most !== undefined) {
-    const bytes = Buffer.byteLength(canonical(call.args));
+    const bytes = Buffer.byteLength(canonicalText(call.args));
     if (bytes > most) {
       const reason = `content check (max_bytes): the arguments have ${bytes} bytes, more than ${most}`;
       findings.push({ stage: "content", action: "deny", reason, rule: null });
@@ -45,9 +48,20 @@ export function checkContent(policy: Policy, call: PolicyCall): Finding[] {
   return findings;
 }
 
+const looking = (args: Json, finder: Finder): Paced<JsonHit[]> =>
+  scanningJson(args, finder, "$args", COUNTED_PLACES);
+
+/** Looks through large arguments for what this policy asks about, in turns; the check then has the answers. */
+export function* learningContent({ content }: Policy, args: Json): Paced<void> {
+  for (const kind of CONTENT_KINDS) {
+    const finder = FINDERS[kind];
+    if ((content[kind] ?? "off") !== "off") yield* learningAbout(args, finder, () => looking(args, finder));
+  }
+}
+
 /** `github_token at $args.token, email in the name of a field at $args.headers`, or null. */
 function places(call: PolicyCall, finder: Finder): string | null {
-  const hits = scanJson(call.args, finder, "$args", COUNTED_PLACES);
+  const hits = knownAbout<JsonHit[]>(call.args, finder) ?? doAtOnce(looking(call.args, finder));
   if (hits.length === 0) return null;
   const named = new Set(
     hits.map(({ kind, path, in_key }) => `${kind} ${in_key ? "in the name of a field " : ""}at ${path}`),

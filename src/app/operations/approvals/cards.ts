@@ -1,13 +1,12 @@
 /** The card of a request, whole: what is judged, with what happened before around it. */
 import { type Authority, authoritiesOver } from "../../../engine/approvals/authority.ts";
-import { cardFacts } from "../../../engine/approvals/card-facts.ts";
+import { type CardSummary, makingCard, rememberedCard } from "../../../engine/approvals/made-cards.ts";
 import { closingWords, isClosed } from "../../../engine/closing.ts";
 import { stepKey } from "../../../engine/keys.ts";
 import { unknownRun } from "../../../engine/load-run.ts";
 import { notFound, SvcError } from "../../../kernel/errors.ts";
 import { visibleLine } from "../../../kernel/visible.ts";
 import { type ApprovalDoc, type Delegation, OPEN_APPROVAL } from "../../../model/approval.ts";
-import { cardHash, judgedCard } from "../../../model/card/card.ts";
 import { cardText } from "../../../model/card/lines.ts";
 import type { ApprovalValues, CardSurroundings } from "../../../model/card/types.ts";
 import { withPlainMasks } from "../../../model/mask.ts";
@@ -15,6 +14,7 @@ import { needsMet } from "../../../model/policy/approvals.ts";
 import { proofOf, proofWords } from "../../../model/proof.ts";
 import { hasRole, type Principal, seesTenant } from "../../../model/roles.ts";
 import type { RunDoc } from "../../../model/run.ts";
+import { doInTurns, nextTurn } from "../../../process/turns.ts";
 import type { App } from "../../app.ts";
 import { delegationsTo } from "../../door/access.ts";
 import { proofWordsOf } from "../drills/proofs.ts";
@@ -80,10 +80,10 @@ export async function cardFor(app: App, approval: ApprovalDoc) {
     app.core.env.now() < approval.expires_ms ? store.get("approval_values", id) : undefined,
   ]);
   if (run === undefined) throw unknownRun(approval.run_id);
-  const facts = cardFacts(app.core.rules(), run, approval, kept);
+  const { facts, judged, hash } = await doInTurns(makingCard(app.core.rules(), run, approval, kept));
   const { values } = facts;
-  const judged = judgedCard(facts);
   const around = await surroundings(app, run, approval, values);
+  await nextTurn();
   const head = {
     approval_id: approval.id,
     status: approval.status,
@@ -107,10 +107,28 @@ export async function cardFor(app: App, approval: ApprovalDoc) {
     votes,
     requested_ms,
     expires_ms,
-    card_hash: alive ? cardHash(facts, judged) : null,
+    card_hash: alive ? hash : null,
     text: cardText(head, judged, around),
   };
 }
+
+/** Makes the card of a request before it is decided by, so that the decision itself need not. */
+export async function learnCard(app: App, id: string): Promise<void> {
+  const approval = await app.core.store.get("approvals", id);
+  if (approval !== undefined) await cardSummary(app, approval, true);
+}
+
+/** What a list shows of a card; `sees` says whether values may be looked at for it. */
+export async function cardSummary({ core }: App, approval: ApprovalDoc, sees: boolean): Promise<CardSummary> {
+  const run = (await core.store.get("runs", approval.run_id)) ?? UNKNOWN_RUN;
+  const known = sees ? rememberedCard(core.rules(), run, approval) : undefined;
+  if (known !== undefined) return known;
+  const values = sees ? await core.store.get("approval_values", approval.id) : undefined;
+  const { summary } = await doInTurns(makingCard(core.rules(), run, approval, values));
+  return summary;
+}
+
+const UNKNOWN_RUN = { reason: null, salt: "", environment: null };
 
 export type LoadedCard = Awaited<ReturnType<typeof cardFor>>;
 
