@@ -27,6 +27,8 @@ export const LIMITS = {
   /** Pairs of tool and actor that the braces of one grant may stand for. */
   grant_alternatives: 100,
   grant_conditions: 20,
+  grant_args: 100,
+  grant_arg_chars: 256,
   break_glass_reason_chars: 10,
   hold_reason_chars: 5,
   approval_wait_s: 60,

@@ -25,6 +25,12 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
   "beyond.grant.command": [18, "`svc grants add|list|revoke|preview`, on local data and on a server"],
   "beyond.grant.console": [18, "the console lists, gives, previews and revokes grants, and a card offers `Approve, and the next ones like this`, filled in from the call"],
   "beyond.grant.console-whole": [18, "a form for a grant that is not right is a 400 that decides and gives nothing, a limit that is half filled in included; it is not offered where the person could not give that grant"],
+  "beyond.grant.like-call": [33, "the form for the next ones starts from the call: a quantity at most its value and within a budget of it, every other argument equal, no other arguments, 3 uses, 1 hour"],
+  "beyond.grant.like-call-sentence": [33, "the form says in one sentence what would be allowed; a grant that the sentence does not say is shown first, and only then given"],
+  "beyond.grant.like-call-masked": [33, "an argument whose value is masked or not kept is covered only once the approver says any value; until then nothing is approved or granted"],
+  "beyond.grant.other-args": [33, "`args_only` lists the arguments that a covered call may have; a call with any other is not covered"],
+  "beyond.grant.no-tenant": [33, "an empty `match.tenant` or `match.environment` covers only runs that name none"],
+  "beyond.grant.no-values-recorded": [33, "the record of a grant names the path of its budget and not its sum"],
   "beyond.grant.sandbox": [18, "impact and speculation answer as the grants in force would, and a simulation believes the grants that history used"],
 });
 
