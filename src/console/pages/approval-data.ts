@@ -12,10 +12,11 @@ import {
 } from "../../app/operations/approvals/cards.ts";
 import { listApprovals } from "../../app/operations/approvals.ts";
 import { cardFacts } from "../../engine/approvals/card-facts.ts";
+import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type ApprovalDoc, type ApprovalView, OPEN_APPROVAL } from "../../model/approval.ts";
 import { cardHash, judgedCard } from "../../model/card/card.ts";
-import type { SentencePart } from "../../model/card/types.ts";
+import type { JudgedCard, SentencePart } from "../../model/card/types.ts";
 import { seesTenant } from "../../model/roles.ts";
 import type { Ctx } from "../ctx.ts";
 
@@ -36,6 +37,9 @@ export interface ApprovalLine {
   score: number | null;
   /** Of those who may decide it together with others; null where it is decided by itself or not by this person. */
   card_hash: string | null;
+  /** What the table of a group is made of; nothing of it for those who may not see the values. */
+  args: Json | null;
+  fields: JudgedCard["fields"];
 }
 
 /** The requests that a person can still decide, the oldest first. */
@@ -48,15 +52,30 @@ export async function openApprovals(ctx: Ctx): Promise<ApprovalView[]> {
 }
 
 export async function requestLines(ctx: Ctx, sort: Sort, most: number) {
-  const { store } = ctx.app.core;
-  const open = await openApprovals(ctx);
-  const docs = (await Promise.all(open.map(({ id }) => store.get("approvals", id)))).filter(
-    (doc) => doc !== undefined && OPEN_APPROVAL.has(doc.status),
+  const docs = await openDocs(
+    ctx,
+    (await openApprovals(ctx)).map(({ id }) => id),
+  );
+  return { lines: await linesOf(ctx, docs.sort(SORTS[sort][1]).slice(0, most)), total: docs.length };
+}
+
+/** Those of the named requests that a person can still decide and this one may see, in their order. */
+export async function chosenLines(ctx: Ctx, ids: readonly string[]): Promise<ApprovalLine[]> {
+  return linesOf(ctx, await openDocs(ctx, ids));
+}
+
+async function openDocs({ app, principal }: Ctx, ids: readonly string[]): Promise<ApprovalDoc[]> {
+  const docs = await Promise.all(ids.map((id) => app.core.store.get("approvals", id)));
+  return docs.filter(
+    (doc) => doc !== undefined && OPEN_APPROVAL.has(doc.status) && seesTenant(principal, doc.tenant),
   ) as ApprovalDoc[];
+}
+
+async function linesOf(ctx: Ctx, docs: readonly ApprovalDoc[]): Promise<ApprovalLine[]> {
+  const { store } = ctx.app.core;
   const delegations = await delegationsTo(ctx.app, ctx.principal.name);
-  const shown = docs.sort(SORTS[sort][1]).slice(0, most);
-  const lines = await Promise.all(
-    shown.map(async (approval): Promise<ApprovalLine> => {
+  return Promise.all(
+    docs.map(async (approval): Promise<ApprovalLine> => {
       const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
       const [run, values] = await Promise.all([
         store.get("runs", approval.run_id),
@@ -73,10 +92,11 @@ export async function requestLines(ctx: Ctx, sort: Sort, most: number) {
         irreversible: judged.irreversible,
         score: judged.risk?.score ?? null,
         card_hash: together ? cardHash(facts, judged) : null,
+        args: sees ? (facts.values?.args ?? null) : null,
+        fields: sees ? judged.fields : [],
       };
     }),
   );
-  return { lines, total: docs.length };
 }
 
 /** The card for whoever is logged in, or, where it is not for them, the request by its names alone. */
