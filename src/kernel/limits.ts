@@ -30,6 +30,11 @@ export const LIMITS = {
   /** Pairs of tool and actor that the braces of one grant may stand for. */
   grant_alternatives: 100,
   grant_conditions: 20,
+  /** Requests that one table shows and one confirmation decides, and the characters of their arguments. */
+  group_rows: 100,
+  group_chars: 1_000_000,
+  grant_args: 100,
+  grant_arg_chars: 256,
   break_glass_reason_chars: 10,
   hold_reason_chars: 5,
   approval_wait_s: 60,

@@ -1,6 +1,6 @@
 /** Grants: a person's decision on calls like these, given ahead, for a while and for so many of them. */
 import { invalid } from "../kernel/errors.ts";
-import { type Json, parseJson } from "../kernel/json.ts";
+import { isJsonObject, type Json, parseJson } from "../kernel/json.ts";
 import { parsePath, readPath } from "../kernel/paths.ts";
 import type { Condition } from "./policy/compile.ts";
 import { OPS, type OpName } from "./policy/ops/table.ts";
@@ -9,6 +9,7 @@ import type { KeptPrincipal } from "./roles.ts";
 export interface GrantMatch {
   tool: string;
   actor: string;
+  /** Of `tenant` and `environment`: null for any, empty for runs that name none. */
   tenant: string | null;
   environment: string | null;
 }
@@ -25,6 +26,8 @@ export interface GrantTerms {
   /** Ids of the policy's rules whose need for approval it lifts. */
   rules: string[];
   when: GrantCondition[];
+  /** The arguments that a covered call may have; without it others may be there, too. */
+  args_only?: string[] | undefined;
   max_uses: number;
   budget: { path: string; max: number } | null;
   irreversible: boolean;
@@ -83,6 +86,12 @@ export function conditionsHold(when: readonly GrantCondition[], args: Json): boo
   });
 }
 
+/** Whether the call has no argument but those that the grant lists. */
+export function hasOnlyArgs({ args_only }: Pick<GrantTerms, "args_only">, args: Json): boolean {
+  if (args_only === undefined) return true;
+  return isJsonObject(args) && Object.keys(args).every((name) => args_only.includes(name));
+}
+
 /** What the call takes out of the budget; null where that is missing, negative or no number. */
 export function amountOf({ budget }: Pick<GrantTerms, "budget">, args: Json): number | null {
   if (budget === null) return 0;
@@ -98,6 +107,11 @@ export function readCondition(line: string): GrantCondition {
   // Whether there is such an op is said with everything else that is wrong.
   const condition = { path, op: op as OpName };
   return value === undefined ? condition : { ...condition, value: jsonOrWord(value) };
+}
+
+/** Names with commas between them, as people write several in one field. */
+export function namesIn(text: string): string[] {
+  return text.split(",").flatMap((name) => name.trim() || []);
 }
 
 function jsonOrWord(text: string): Json {

@@ -31,6 +31,7 @@ beforeEach(async () => {
       { name: "bob", role: "approver" },
       { name: "both", roles: ["agent", "approver"] },
       { name: "eve", role: "auditor" },
+      { name: "agent-acme", role: "agent", tenant: "acme" },
     ],
   });
 });
@@ -126,6 +127,23 @@ describe("a grant", () => {
       { event: "grant_revoked", actor: "bob" },
       { event: "grant_revoked", actor: "admin" },
     ]);
+  });
+
+  it("covers no call with an argument that it does not list, and only runs without a tenant where it says so", async () => {
+    verifies("beyond.grant.other-args", "beyond.grant.no-tenant");
+    const match = { tool: "pay.refund", actor: "agent*", tenant: "", environment: "" };
+    const grant = await given("bob", { match, args_only: ["id", "amount"], max_uses: 4 });
+    expect(grant).toMatchObject({ match, args_only: ["id", "amount"] });
+    await waits({ id: 1, amount: 5, recipient2: "x" });
+    await waits(["id"]);
+    await waits({ id: 1, amount: 5 }, "pay.refund", "agent-acme");
+    await passes({ id: 1, amount: 5 });
+    await passes({ id: 1 });
+    const [{ detail }] = (await records()).filter(({ event }) => event === "granted");
+    expect(detail).toContain("no tenant; no environment");
+    expect(detail).toContain("no other arguments");
+    for (const args_only of ["id", [""], [5], Array(101).fill("x")])
+      expect((await s.call("bob", "POST", "/v1/grants", terms({ args_only }))).status).toBe(400);
   });
 
   it("is refused over its limits, without names, and where it is wider than its giver's authority", async () => {

@@ -25,6 +25,12 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
   "beyond.grant.command": [18, "`svc grants add|list|revoke|preview`, on local data and on a server"],
   "beyond.grant.console": [18, "the console lists, gives, previews and revokes grants, and a card offers `Approve, and the next ones like this`, filled in from the call"],
   "beyond.grant.console-whole": [18, "a form for a grant that is not right is a 400 that decides and gives nothing, a limit that is half filled in included; it is not offered where the person could not give that grant"],
+  "beyond.grant.like-call": [33, "the form for the next ones starts from the call: a quantity at most its value and within a budget of it, every other argument equal, no other arguments, 3 uses, 1 hour"],
+  "beyond.grant.like-call-sentence": [33, "the form says in one sentence what would be allowed; a grant that the sentence does not say is shown first, and only then given"],
+  "beyond.grant.like-call-masked": [33, "an argument whose value is masked or not kept is covered only once the approver says any value; until then nothing is approved or granted"],
+  "beyond.grant.other-args": [33, "`args_only` lists the arguments that a covered call may have; a call with any other is not covered"],
+  "beyond.grant.no-tenant": [33, "an empty `match.tenant` or `match.environment` covers only runs that name none"],
+  "beyond.grant.no-values-recorded": [33, "the record of a grant names the path of its budget and not its sum"],
   "beyond.grant.sandbox": [18, "impact and speculation answer as the grants in force would, and a simulation believes the grants that history used"],
 });
 
@@ -62,11 +68,22 @@ export const beyondFloods = section("beyond", "2. Fewer and better questions: fl
   "beyond.flood.command": [18, "the command line groups what has the same actor, tool and rule: `svc approvals list --group`"],
   "beyond.flood.group": [18, "a group is decided at once, each request with its own record and its own `card_hash`"],
   "beyond.flood.irreversible-alone": [18, "an irreversible call is never decided in a group"],
+  "beyond.flood.table": [33, "a group is a table: arguments that are equal once, those that differ as columns, rows with unusual values first and marked"],
+  "beyond.flood.unusual": [33, "unusual is a number far from the median, a rare value, a rare type, a rare absence or a text of unusual length"],
+  "beyond.flood.confirm": [33, "a group is decided after a confirmation that repeats how many there are and the range of their values, in the console without scripts too"],
+  "beyond.flood.confirm-command": [33, "the command line shows the same table and decides a group only with the number of its requests or `--yes`"],
+  "beyond.flood.bounded": [33, "one confirmation decides the requests that its page lists, at most 100, and says how many are left"],
+  "beyond.flood.values": [33, "the values of a group are shown only to those who may decide it"],
+  "beyond.flood.marks": [33, "a group says its highest risk and that its calls are irreversible"],
+  "beyond.flood.list": [33, "past the flood `svc approvals list` has one line for each group of the actor's open requests; `--no-group` lists each"],
   "beyond.flood.console": [18, "the console groups what has the same actor, tool and rule, with buttons that decide the group"],
 });
 
 // biome-ignore format: one statement a line
 export const beyondOversightFloods = section("beyond", "2. Fewer and better questions: oversight", {
+  "beyond.oversight.group": [33, "the oversight report counts decisions in a group separately, by approver and by rule, and as decided without opening the card"],
+  "beyond.oversight.group-record": [33, "a decision in a group says so on the ledger, before its card hash"],
+  "beyond.oversight.linked": [33, "the Approvals pages and the Evidence page lead to the oversight page"],
   "beyond.forms.role-first": [33, "a form of the console asks for the role before it reads anything that was sent: 403 to a lower role, whatever is missing, unknown or not confirmed"],
   "beyond.forms.role-first-http": [33, "deciding over HTTP asks for the role before it checks the body"],
 });

@@ -22,6 +22,7 @@ import {
 import { hasRole, seesTenant } from "../../model/roles.ts";
 import { doAnyInTurns } from "../../process/turns.ts";
 import { type App, announce } from "../app.ts";
+import { inDigest } from "../background/flood-digest.ts";
 import { delegationsTo, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
 import { awaitDecision } from "./approvals/await-decision.ts";
@@ -53,6 +54,10 @@ export const listApprovals = operation({
   output: z.strictObject({
     approvals: z.array(approvalViewShape),
     next_cursor: z.string().optional(),
+    flooded: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "actors on this page whose open requests are past `approvals.flood`" }),
   }),
   async run({ app }, { run_id, status, cursor, ...page_of }) {
     const limit = page_of.limit ?? LIMITS.page_default;
@@ -65,7 +70,12 @@ export const listApprovals = operation({
     });
     const { page, next } = cutPage(rows, limit);
     const approvals = page.map((row) => approvalView(row.doc));
-    return next === null ? { approvals } : { approvals, next_cursor: next };
+    const past = page.flatMap(({ doc }) => (inDigest(doc) ? [doc.actor] : []));
+    return {
+      approvals,
+      ...(next === null ? {} : { next_cursor: next }),
+      ...(past.length === 0 ? {} : { flooded: [...new Set(past)] }),
+    };
   },
 });
 
@@ -103,6 +113,7 @@ interface DecisionGiven {
   decision: "approve" | "deny";
   note?: string | undefined;
   card_hash?: string | undefined;
+  group_of?: number | undefined;
   offer?: { args: Json } | undefined;
 }
 
@@ -167,6 +178,12 @@ const decisionInput = z.strictObject({
   approval_id,
   note: note.optional(),
   card_hash: shownCardHash.optional(),
+  group_of: z
+    .int()
+    .min(1)
+    .max(LIMITS.page_max)
+    .optional()
+    .meta({ description: "how many were decided together; the card counts as not opened" }),
 });
 const decisionErrors = { not_found: "unknown request", conflict: "already decided, or the card has changed" };
 

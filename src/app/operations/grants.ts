@@ -31,6 +31,7 @@ const grantShape = z.strictObject({
   }),
   rules: z.array(z.string()),
   when: z.array(z.strictObject({ path: z.string(), op: z.string(), value: z.unknown().optional() })),
+  args_only: z.array(z.string()).optional(),
   max_uses: z.int(),
   budget: nullable(z.strictObject({ path: z.string(), max: z.number() })),
   irreversible: z.boolean(),

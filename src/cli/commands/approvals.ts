@@ -5,8 +5,8 @@ import { approve, deny, getCard, listApprovals } from "../../app/operations/appr
 import { invalid, messageOf, SvcError } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import type { ApprovalStatus, ApprovalView } from "../../model/approval.ts";
-import { decideGroup, listGroups } from "../approval-groups.ts";
-import { type Context, globalOptions, type Register } from "../context.ts";
+import { decideGroup, floodedRows, listGroups } from "../approval-groups.ts";
+import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { columns, printable } from "../io.ts";
 import { watchApprovals } from "../watch-approvals.ts";
@@ -18,33 +18,24 @@ export const registerApprovals: Register = (program, context) => {
   globalOptions(group.command("list").description("list requests, newest first"))
     .option("--status <status>", "pending, escalated, approved, denied, expired or consumed")
     .option("--run <id>", "only those of this run")
-    .option("--group", "one line for what waits with the same actor, tool and rule, and the id of its oldest")
+    .option("--group", "what waits with the same actor, tool and rule as a table, under the id of its oldest")
+    .option("--no-group", "one line a request, also past the flood")
     .option("--json", "print JSON")
-    .action(async (flags: Record<string, string>) => {
-      if (flags["group"] !== undefined) {
+    .action(async (flags: Flags) => {
+      const text = (name: string) => flags[name] as string | undefined;
+      if (flags["group"] === true) {
         if (flags["status"] !== undefined) throw invalid("--group lists what waits; leave --status out");
-        const what = { run_id: flags["run"], json: flags["json"] !== undefined };
+        const what = { run_id: text("run"), json: flags["json"] !== undefined };
         return context.withDoor(flags, (door) => listGroups(door, io, what));
       }
-      const query = {
-        limit: 500,
-        status: flags["status"] as ApprovalStatus | undefined,
-        run_id: flags["run"],
-      };
+      const query = { limit: 500, status: text("status") as ApprovalStatus | undefined, run_id: text("run") };
       await context.withDoor(flags, async (door) => {
-        const { approvals } = await door.perform(listApprovals, query);
+        const { approvals, flooded = [] } = await door.perform(listApprovals, query);
         if (flags["json"]) return io.out(JSON.stringify({ approvals }));
         if (approvals.length === 0) return io.err("no requests");
-        const rows = approvals.map((one) => [
-          one.id,
-          one.status,
-          printable(one.tool),
-          printable(one.run_id),
-          printable(one.actor),
-          `(${one.arg_names.map(printable).join(", ")})`,
-          printable(one.decided_by ?? ""),
-        ]);
-        for (const row of columns(rows)) io.out(row);
+        const grouped = flags["group"] === false ? [] : flooded;
+        for (const row of columns(floodedRows(approvals, grouped, rowOf))) io.out(row);
+        if (grouped.length > 0) io.err("--group shows their values, --no-group each request");
       });
     });
 
@@ -68,6 +59,16 @@ export const registerApprovals: Register = (program, context) => {
   registerDecisions(group, context);
 };
 
+const rowOf = (one: ApprovalView): string[] => [
+  one.id,
+  one.status,
+  printable(one.tool),
+  printable(one.run_id),
+  printable(one.actor),
+  `(${one.arg_names.map(printable).join(", ")})`,
+  printable(one.decided_by ?? ""),
+];
+
 function registerDecisions(group: Command, context: Context): void {
   const { io } = context;
   for (const verb of ["approve", "deny"] as const) {
@@ -78,16 +79,17 @@ function registerDecisions(group: Command, context: Context): void {
         "--group",
         "and every other that waits with the same actor, tool and rule, each by its own card",
       )
+      .option("--yes [count]", "with --group: go ahead without asking, if there are so many")
       .option("--card <hash>", "the card that was looked at (default: the card as it is now)");
     if (verb === "deny")
       command.option("--offer <json>", "other arguments, approved in place of those asked for");
-    command.action(async (id: string, flags: Record<string, string>) => {
+    command.action(async (id: string, flags: Record<string, string> & { yes?: string | boolean }) => {
       const offer = flags["offer"] === undefined ? undefined : { args: offeredArgs(flags["offer"]) };
       if (flags["group"] !== undefined) {
         if (offer !== undefined || flags["card"] !== undefined)
           throw invalid("--group: --card and --offer are of one request; leave them out");
         const all = await context.withDoor(flags, (door) =>
-          decideGroup(door, io, { id, verb, note: flags["note"] }),
+          decideGroup(door, io, { id, verb, note: flags["note"], yes: flags.yes }),
         );
         return context.done(all ? 0 : 1);
       }

@@ -6,7 +6,7 @@ import { createGrant, listGrants, previewGrant, revokeGrant } from "../../app/op
 import { tryDuration } from "../../kernel/duration.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { type GrantView, readCondition } from "../../model/grant.ts";
+import { type GrantView, namesIn, readCondition } from "../../model/grant.ts";
 import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import { columns, printable } from "../io.ts";
 
@@ -117,6 +117,7 @@ function withTerms(command: Command): Command {
     .option("--tenant <glob>", "only these tenants")
     .option("--environment <glob>", "only these environments")
     .option("--when <condition>", "a condition such as '$args.amount lte 50'; may be repeated", collect, [])
+    .option("--args-only <names>", "no other arguments than these, such as amount,currency")
     .option("--max-uses <n>", `how many calls it covers, 1 to ${LIMITS.grant_uses}`, wholeNumber)
     .option("--budget <path=max>", "the most that a number in the arguments may add up to")
     .option("--irreversible", "calls that nothing can take back, too (admins only)");
@@ -138,6 +139,7 @@ function termsFrom(flags: Flags): z.input<typeof previewInput> {
     },
     rules: flags["rule"] as string[],
     when: (flags["when"] as string[]).map(readCondition),
+    args_only: one("argsOnly") === undefined ? undefined : namesIn(one("argsOnly")!),
     max_uses: flags["maxUses"] as number | undefined,
     budget: one("budget") === undefined ? undefined : budgetOf(one("budget")!),
     irreversible: flags["irreversible"] === true,

@@ -2,10 +2,11 @@
 import { requestGroups } from "../../model/approval.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Html, html, joined } from "../html.ts";
-import { button, form, input } from "../parts/forms.ts";
+import { button, form } from "../parts/forms.ts";
 import { plural, riskTone } from "../parts/marks.ts";
 import { span } from "../parts/time.ts";
 import { type ApprovalLine, SORTS, type Sort } from "./approval-data.ts";
+import { GROUP_PREVIEW, groupTable } from "./approval-group.ts";
 
 const APPROVALS = "/console/approvals";
 
@@ -17,7 +18,7 @@ export function sortLinks(at: Sort): Html {
   return html`<p class="sorts"><span class="soft">Sorted by</span> ${joined(links, " ")}</p>`;
 }
 
-/** What has the same actor, tool and rule under one head, with the buttons that decide all of it. */
+/** What has the same actor, tool and rule under one head, as a table, with the buttons that lead to a decision. */
 export function groupedList(ctx: Ctx, lines: readonly ApprovalLine[], at: string | null, sort: Sort): Html {
   const byId = new Map(lines.map((line) => [line.approval.id, line]));
   const groups = requestGroups(lines.map(({ approval }) => approval)).map(({ requests, ...alike }) => {
@@ -26,55 +27,42 @@ export function groupedList(ctx: Ctx, lines: readonly ApprovalLine[], at: string
     if (own.length < 2) return list;
     const open = at !== null && requests.some(({ id }) => id === at);
     const rule = alike.rule === null ? null : html`, rule <code>${alike.rule}</code>`;
-    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p><p class="request-facts">${dangerMarks(worstOf(own))}</p>${firstOf(own)}${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
+    return html`<section class="group"><p class="group-what">${plural(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${groupMarks(own)}${groupTable(own, GROUP_PREVIEW)}${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
   });
   return html`${groups}`;
 }
 
 type Danger = Pick<ApprovalLine, "score" | "irreversible">;
 
-/** The marks of a request or of a group. A row that shows a request anywhere shows them. */
+/** The marks of a request. A row that shows a request anywhere shows them. */
 function dangerMarks({ score, irreversible }: Danger): Html {
   return html`${score === null ? null : html`<span class="tone ${riskTone(score)}">risk ${score}</span>`}${irreversible ? html`<span class="tone bad">irreversible</span>` : null}`;
 }
 
-/** The highest score of a group; it is irreversible where one of its calls is. */
-function worstOf(lines: readonly Danger[]): Danger {
-  const scores = lines.flatMap(({ score }) => (score === null ? [] : [score]));
-  return {
-    score: scores.length === 0 ? null : scores.reduce((a, b) => Math.max(a, b)),
-    irreversible: lines.some(({ irreversible }) => irreversible),
-  };
-}
-
-/** So that all are not decided without a look at one. */
-function firstOf([line]: readonly ApprovalLine[]): Html {
-  const { approval, parts } = line!;
-  return html`<p class="soft">The first: <a href="${APPROVALS}/${approval.id}">${sentenceHtml(parts)}</a>, because “${approval.reason}”</p>`;
+/** As the lines of its requests say it. */
+function groupMarks(lines: readonly ApprovalLine[]): Html {
+  const risk = Math.max(...lines.map(({ score }) => score ?? -1));
+  const irreversible = lines.filter((line) => line.irreversible).length;
+  if (risk < 0 && irreversible === 0) return html``;
+  const which = irreversible === lines.length ? "irreversible" : `${irreversible} irreversible`;
+  return html`<p class="request-facts">${risk < 0 ? null : html`<span class="tone ${riskTone(risk)}">risk up to ${risk}</span>`}${irreversible === 0 ? null : html`<span class="tone bad">${which}, each decided by itself</span>`}</p>`;
 }
 
 /** Each request goes with the hash of its own card; those that are decided by themselves stay out. */
 function groupForm(ctx: Ctx, lines: readonly ApprovalLine[]): Html | null {
   const together = lines.filter(({ card_hash }) => card_hash !== null);
   if (together.length < 2) return null;
-  const ids = together.map(
-    ({ approval, card_hash }) => html`<input type="hidden" name="id" value="${approval.id} ${card_hash!}">`,
-  );
   return form(
     ctx,
     { action: APPROVALS, class: "decide" },
-    ids,
-    input({
-      label: "Note for the group",
-      name: "note",
-      quiet: true,
-      placeholder: "One note for all",
-      maxlength: 4_000,
-    }),
-    button(`Approve all ${together.length}`, "good", html` name="decision" value="approve"`),
-    button(`Deny all ${together.length}`, "danger", html` name="decision" value="deny"`),
+    together.map(idField),
+    button(`Approve all ${together.length} …`, "good", html` name="decision" value="approve"`),
+    button(`Deny all ${together.length} …`, "danger", html` name="decision" value="deny"`),
   );
 }
+
+export const idField = ({ approval, card_hash }: ApprovalLine): Html =>
+  html`<input type="hidden" name="id" value="${approval.id} ${card_hash!}">`;
 
 export function requestList(ctx: Ctx, lines: readonly ApprovalLine[], at: string | null, sort: Sort): Html {
   const now = ctx.app.core.env.now();
@@ -102,14 +90,7 @@ export function bulkBar(ctx: Ctx, lines: readonly ApprovalLine[]): Html {
   return html`<details class="bulk disclosed"><summary>Decide several of ${plural(count, "request")}</summary>${form(
     ctx,
     { action: APPROVALS, class: "decide", id: "bulk" },
-    input({
-      label: "Note for all",
-      name: "note",
-      quiet: true,
-      placeholder: "One note for all chosen",
-      maxlength: 4_000,
-    }),
-    button("Approve chosen", "good", html` name="decision" value="approve"`),
-    button("Deny chosen", "danger", html` name="decision" value="deny"`),
+    button("Approve chosen …", "good", html` name="decision" value="approve"`),
+    button("Deny chosen …", "danger", html` name="decision" value="deny"`),
   )}<p class="soft">Irreversible calls are decided one by one.</p></details>`;
 }

@@ -7,6 +7,7 @@ const TABS = [
   ["decided", "/console/approvals/decided", "Decided"],
   ["plans", "/console/plans", "Plans"],
   ["grants", "/console/grants", "Grants"],
+  ["oversight", "/console/oversight", "Oversight"],
 ] as const;
 
 /** A plan waits as a request does, and is counted where it is found. */

@@ -6,11 +6,11 @@ import {
   deny as denyOp,
   listApprovals,
 } from "../../app/operations/approvals.ts";
-import { invalid, messageOf, notFound, SvcError } from "../../kernel/errors.ts";
+import { invalid, messageOf, notFound } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { sentence } from "../../kernel/words.ts";
-import { APPROVAL_STATUSES, isIrreversible, OPEN_APPROVAL } from "../../model/approval.ts";
+import { APPROVAL_STATUSES, OPEN_APPROVAL } from "../../model/approval.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, pageHead, pager, table } from "../parts/blocks.ts";
@@ -21,6 +21,7 @@ import { approvalCard } from "./approval-card.ts";
 import { requestLines, type ShownRequest, SORTS, type Sort, shownRequest } from "./approval-data.ts";
 import { bulkBar, groupedList, requestList, sortLinks } from "./approval-list.ts";
 import { approvalTabs } from "./approval-tabs.ts";
+import { decideAs, decideMany, isIrreversibleRequest, readVerb } from "./approvals-together.ts";
 import { delegationsCard } from "./delegations.ts";
 import { alikeForm } from "./grant-alike.ts";
 
@@ -134,26 +135,6 @@ ${card({ title: "Decided", id: "decided", live: true }, list, pager(`${PATH}/dec
   return { page: { title: "Decided approvals", nav: "approvals", body, live: `${PATH}/decided` } };
 }
 
-type Verb = "approve" | "deny";
-
-function readVerb(ctx: Ctx): Verb {
-  const verb = ctx.form.text("decision");
-  if (verb !== "approve" && verb !== "deny") throw invalid("choose approve or deny");
-  return verb;
-}
-
-const decide = (ctx: Ctx, id: string, verb: Verb, card_hash: string | undefined) =>
-  ctx.call(verb === "approve" ? approveOp : denyOp, {
-    approval_id: id,
-    note: ctx.form.optional("note"),
-    card_hash,
-  });
-
-async function isIrreversibleRequest({ app }: Ctx, id: string): Promise<boolean> {
-  const approval = await app.core.store.get("approvals", id);
-  return approval !== undefined && isIrreversible(approval, app.core.rules().manifests);
-}
-
 /** Nothing undoes the call, and the box that says so is not ticked. The decision itself refuses all others. */
 async function lacksGesture(ctx: Ctx, id: string): Promise<boolean> {
   if (ctx.form.checked("irreversible") || !(await isIrreversibleRequest(ctx, id))) return false;
@@ -168,7 +149,7 @@ async function decideOne(ctx: Ctx): Promise<Answer> {
     const text = "Not approved yet: tick that nothing can take this call back, then approve.";
     return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
   }
-  const approval = await decide(ctx, id, verb, ctx.form.optional("card_hash"));
+  const approval = await decideAs(ctx, verb, { approval_id: id, card_hash: ctx.form.optional("card_hash") });
   const { tool, actor, status } = approval;
   const text = OPEN_APPROVAL.has(status)
     ? `Your approval of ${tool} counts; ${plural(approval.approvers.quorum - approval.votes.length, "more is", "more are")} needed.`
@@ -198,35 +179,6 @@ async function offer(ctx: Ctx): Promise<Answer> {
   return {
     to: PATH,
     notice: { kind: "ok", text: `Denied: ${tool} for ${actor}. The offer stands in its place.` },
-  };
-}
-
-async function decideMany(ctx: Ctx): Promise<Answer> {
-  const verb = readVerb(ctx);
-  const chosen = new Map(ctx.form.all("id").map((value) => value.split(" ") as [string, string | undefined]));
-  if (chosen.size === 0) throw invalid("choose at least one request");
-  if (chosen.size > MOST_GROUPED) throw invalid(`at most ${MOST_GROUPED} requests at once`);
-  const problems: SvcError[] = [];
-  let waiting = 0;
-  for (const [id, card_hash] of chosen) {
-    try {
-      if (await isIrreversibleRequest(ctx, id)) throw invalid("an irreversible call is decided by itself");
-      if (OPEN_APPROVAL.has((await decide(ctx, id, verb, card_hash)).status)) waiting++;
-    } catch (error) {
-      if (!(error instanceof SvcError)) throw error;
-      problems.push(error);
-    }
-  }
-  const done = chosen.size - problems.length;
-  if (done === 0 && problems.every(({ code }) => code === "forbidden")) throw problems[0]!;
-  const settled = `${plural(done - waiting, "request")} ${verb === "approve" ? "approved" : "denied"}.`;
-  const said =
-    waiting === 0 ? settled : `${settled} ${plural(waiting, "waits", "wait")} for others to approve too.`;
-  if (problems.length === 0) return { to: PATH, notice: { kind: "ok", text: said } };
-  const why = [...new Set(problems.map(messageOf))].slice(0, 3).join("; ");
-  return {
-    to: PATH,
-    notice: { kind: "warn", text: `${said} ${plural(problems.length, "was", "were")} not: ${why}.` },
   };
 }
 

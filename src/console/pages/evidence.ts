@@ -18,7 +18,7 @@ import { ledgerCard } from "./ledger.ts";
 export const evidenceRoutes = [get("/evidence", evidence), post("/evidence/verify", verifyLedger, verify)];
 
 async function evidence(ctx: Ctx): Promise<Answer> {
-  const body = html`${pageHead("Evidence", "What happened can be proved to somebody who does not trust this server.")}
+  const body = html`${pageHead("Evidence", "What happened can be proved to somebody who does not trust this server.", html`<a class="button" href="/console/oversight">Human oversight</a>`)}
 ${await haltCard(ctx)}
 <div class="columns">${await healthCard(ctx)}<div>${await bundlesCard(ctx)}${anchorCard(ctx)}</div></div>
 ${await ledgerCard(ctx)}`;

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { previewInput } from "../../app/operations/grants/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../app/operations/grants.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { type GrantView, isLive, readCondition } from "../../model/grant.ts";
+import { type GrantView, isLive, namesIn, readCondition } from "../../model/grant.ts";
 import { hasRole } from "../../model/roles.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, joined, nothing } from "../html.ts";
@@ -53,9 +53,12 @@ function rowOf(ctx: Ctx, grant: GrantView): (Html | string)[] {
   const now = ctx.app.core.env.now();
   const live = isLive(grant, now);
   const narrowed = [
-    ...(match.tenant === null ? [] : [html`tenant <code>${match.tenant}</code>`]),
-    ...(match.environment === null ? [] : [html`environment <code>${match.environment}</code>`]),
+    ...(["tenant", "environment"] as const).flatMap((field) => {
+      if (match[field] === null) return [];
+      return [match[field] === "" ? html`no ${field}` : html`${field} <code>${match[field]}</code>`];
+    }),
     ...conditions.map((one) => html`<code>${conditionText(one)}</code>`),
+    ...(grant.args_only === undefined ? [] : [html`no other arguments`]),
     ...(budget === null ? [] : [html`<code>${budget.path}</code> ${grant.spent} of ${budget.max}`]),
     ...(grant.irreversible ? [mark("bad", "irreversible too")] : []),
   ];
@@ -106,6 +109,13 @@ function giveForm(ctx: Ctx): Html {
       mono: true,
       hint: "one condition a line, such as $args.amount lte 50",
     }),
+    input({
+      label: "No other arguments than",
+      name: "args_only",
+      value: value("args_only"),
+      placeholder: "any",
+      hint: "names with commas between them",
+    }),
     html`<div class="row">${input({ label: "Budget path", name: "budget_path", value: value("budget_path"), placeholder: "$args.amount" })}${input({ label: "Budget", name: "budget_max", value: value("budget_max"), placeholder: "500" })}</div>`,
     hasRole(ctx.principal, "admin")
       ? checkbox("irreversible", "Also calls that nothing can take back", ctx.form.checked("irreversible"))
@@ -128,14 +138,12 @@ function termsOf(ctx: Ctx): z.input<typeof previewInput> {
       tenant: form.optional("tenant"),
       environment: form.optional("environment"),
     },
-    rules: form
-      .text("rules")
-      .split(",")
-      .flatMap((rule) => rule.trim() || []),
+    rules: namesIn(form.text("rules")),
     when: form
       .text("when")
       .split("\n")
       .flatMap((line) => (line.trim() === "" ? [] : [readCondition(line)])),
+    args_only: form.optional("args_only") === undefined ? undefined : namesIn(form.text("args_only")),
     max_uses: readUses(form),
     budget: readBudget(form),
     irreversible: form.checked("irreversible"),

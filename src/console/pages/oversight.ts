@@ -8,6 +8,7 @@ import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html, type Part } from "../html.ts";
 import { card, factList, pageHead, table } from "../parts/blocks.ts";
 import { select } from "../parts/forms.ts";
+import { approvalTabs } from "./approval-tabs.ts";
 
 export const oversightRoutes = [get("/oversight", oversight)];
 
@@ -18,7 +19,7 @@ async function oversight(ctx: Ctx): Promise<Answer> {
   const anonymous = ctx.query["anonymous"] === "1";
   const { body: text } = await ctx.call(oversightReport, { since, anonymous, format: "json" });
   const report = JSON.parse(String(text)) as OversightReport;
-  const body = html`${pageHead("Oversight", "Whether people really look at what they decide.")}
+  const body = html`${pageHead("Oversight", "Whether people really look at what they decide.")}${await approvalTabs(ctx, "oversight")}
 <form method="get" action="/console/oversight" class="form"><div class="row">${select({
     label: "Since",
     name: "since",

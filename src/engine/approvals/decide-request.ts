@@ -31,6 +31,8 @@ interface DecideInput {
   note: string | null;
   /** The card that was decided by, where the decider says so. */
   card_hash?: string | undefined;
+  /** How many were decided together, in a table and not each by its card. */
+  group_of?: number | undefined;
   /** Other arguments that the decider, in denying, approves ahead. */
   offer?: OfferInput | undefined;
 }
@@ -87,7 +89,7 @@ export function decideUnit(
         internal: withVoter(approval, input.decision, voterOf(principal, authority, core.today)),
       };
       const linked = input.offer === undefined ? voted : withOffer(voted, input.offer.id);
-      const settled = settle(core, tx, run, linked, { vote, four_eyes, card_hash: input.card_hash });
+      const settled = settle(core, tx, run, linked, { vote, four_eyes, shown: shownWords(input) });
       if (input.offer === undefined) return settled;
       const made = makeOffer(core, tx, run, approval, { principal, facts, input: input.offer });
       tx.put("runs", run.run_id, run);
@@ -141,17 +143,22 @@ function withVoter(approval: ApprovalDoc, decision: Vote["decision"], voter: Vot
   return decision === "deny" ? internal : { ...internal, voters: [...internal.voters, voter] };
 }
 
+/** How the call was shown to the decider, as its record ends: in a group, and by which card. */
+function shownWords({ group_of, card_hash }: DecideInput): string {
+  const group = group_of === undefined ? "" : `; in a group of ${group_of}`;
+  return `${group}${card_hash === undefined ? "" : `; card ${card_hash}`}`;
+}
+
 function settle(
   core: Core,
   tx: Tx,
   run: RunDoc,
   voted: ApprovalDoc,
-  { vote, four_eyes, card_hash }: { vote: Vote; four_eyes: boolean; card_hash: string | undefined },
+  { vote, four_eyes, shown }: { vote: Vote; four_eyes: boolean; shown: string },
 ): DecideResult {
   const { needs } = voted.internal;
   const voters = countingVoters(voted, four_eyes, core.today);
-  const card = card_hash === undefined ? "" : `; card ${card_hash}`;
-  const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
+  const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${shown}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
     const record = appendApprovalRecord(tx, run, voted, {

@@ -3,7 +3,7 @@
  * giver could have decided alone now, and lifts nothing but the need that the rules which it names have raised.
  */
 import { globMatches } from "../../kernel/glob.ts";
-import { amountOf, conditionsHold, type GrantDoc, isLive } from "../../model/grant.ts";
+import { amountOf, conditionsHold, type GrantDoc, hasOnlyArgs, isLive } from "../../model/grant.ts";
 import { type ApprovalNeed, mergeTerms, needsMet } from "../../model/policy/approvals.ts";
 import { combine } from "../../model/policy/combine.ts";
 import type { Policy, PolicyCall } from "../../model/policy/compile.ts";
@@ -59,7 +59,7 @@ function useOf(
   if (!isLive(doc, now) || !matches(doc, call) || isOwn(doc, asked)) return null;
   // Of a tool that nothing is known of it is not known either whether it can be taken back.
   if (call.effect === null || (call.effect === "irreversible" && !(doc.irreversible && admin))) return null;
-  if (!conditionsHold(doc.when, call.args)) return null;
+  if (!hasOnlyArgs(doc, call.args) || !conditionsHold(doc.when, call.args)) return null;
   const amount = amountOf(doc, call.args);
   if (amount === null) return null;
   const spent = addUp(doc.spent, amount);

@@ -76,14 +76,14 @@ export function giveUnit(core: Core, giver: Giver, input: GiveInput): Unit<Grant
   };
 }
 
-function termsOf({ match, rules, when, max_uses, budget, irreversible }: GrantTerms): GrantTerms {
-  return { match, rules, when, max_uses, budget, irreversible };
+function termsOf({ match, rules, when, args_only, max_uses, budget, irreversible }: GrantTerms): GrantTerms {
+  return { match, rules, when, ...(args_only && { args_only }), max_uses, budget, irreversible };
 }
 
-/** For the ledger: what it covers, without the values of its conditions. */
-function described({ id, match, rules, max_uses, when, budget, irreversible }: GrantDoc): string {
+/** For the ledger: what it covers, without the values of its conditions and of its budget, which come from calls. */
+function described({ id, match, rules, max_uses, when, args_only, budget, irreversible }: GrantDoc): string {
   const where = (["tenant", "environment"] as const).flatMap((field) =>
-    match[field] === null ? [] : [`${field} ${match[field]}`],
+    match[field] === null ? [] : [match[field] === "" ? `no ${field}` : `${field} ${match[field]}`],
   );
   return [
     `${id}: ${match.tool} by ${match.actor}`,
@@ -91,7 +91,8 @@ function described({ id, match, rules, max_uses, when, budget, irreversible }: G
     `rules ${rules.join(", ")}`,
     `at most ${max_uses}`,
     ...(when.length === 0 ? [] : [`where ${when.map(({ path, op }) => `${path} ${op}`).join(", ")}`]),
-    ...(budget === null ? [] : [`${budget.path} up to ${budget.max} in all`]),
+    ...(args_only === undefined ? [] : ["no other arguments"]),
+    ...(budget === null ? [] : [`${budget.path} within a budget`]),
     ...(irreversible ? ["irreversible calls too"] : []),
   ].join("; ");
 }

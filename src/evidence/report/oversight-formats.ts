@@ -16,7 +16,7 @@ const NOT_A_VERDICT =
   "Each figure is material for the duty beside it. It does not say that a duty is met or a law complied with.";
 
 const COUNTED =
-  "Whether a card was opened is told by the decision alone: it was sent with the card's hash or it was not. The console and the command line always send it, other programs may; a hash does not say that the card was read. A vote on a plan counts for each of its calls that needs approval.";
+  "Whether a card was opened is told by the decision alone: it was sent with the card's hash or it was not. The console and the command line always send it, other programs may; a hash does not say that the card was read. A decision in a group counts as one without opening the card. A vote on a plan counts for each of its calls that needs approval.";
 
 const WRITERS: Readonly<Record<PeriodFormat, (report: OversightReport) => string>> = {
   md: (report) =>
@@ -42,7 +42,11 @@ export function oversightHeadline(report: OversightReport): [label: string, valu
     ["median time to decide", wait(time_to_decide.median_ms)],
     ["90th percentile", wait(time_to_decide.p90_ms)],
     ["decisions under five seconds", String(decisions.under_5s)],
-    ["decided without opening the card (sent without its hash)", String(decisions.without_card)],
+    [
+      "decided without opening the card (sent without its hash), those in a group included",
+      String(decisions.without_card),
+    ],
+    ["decided in a group", String(decisions.in_group)],
     ["break-glass", String(break_glass.count)],
     ["passed under grants", String(grants.uses)],
   ];
@@ -71,7 +75,8 @@ const FIGURES = [
   "median",
   "90th percentile",
   "under 5 s",
-  "without card hash",
+  "card not opened",
+  "in a group",
 ];
 
 function figures(one: DecisionFigures): Cell[] {
@@ -83,6 +88,7 @@ function figures(one: DecisionFigures): Cell[] {
     t(wait(one.p90_ms)),
     n(one.under_5s),
     n(one.without_card),
+    n(one.in_group),
   ];
 }
 

@@ -28,8 +28,10 @@ export interface DecisionFigures {
   median_ms: number | null;
   p90_ms: number | null;
   under_5s: number;
-  /** Sent without the card's hash. That is all it says: a hash shows that the card was fetched, not that it was read. */
+  /** Sent without the card's hash, or in a group. A hash shows that the card was fetched, not that it was read. */
   without_card: number;
+  /** Decided together with others, in a table: counted as not opened, too. */
+  in_group: number;
 }
 
 interface RuleFigures extends DecisionFigures {
@@ -48,7 +50,7 @@ export interface OversightReport {
   approve_rate: number | null;
   time_to_decide: { median_ms: number | null; p90_ms: number | null };
   /** Single votes: a request with a quorum has several, and one on a plan counts for each call that needs approval. */
-  decisions: { total: number; under_5s: number; without_card: number };
+  decisions: { total: number; under_5s: number; without_card: number; in_group: number };
   by_approver: DecisionFigures[];
   by_rule: RuleFigures[];
   break_glass: { count: number; latest: { ts_ms: number; by: string; tool: string; run_id: string }[] };
@@ -75,7 +77,8 @@ const DUTIES: OversightReport["supports"] = [
     duty: "human oversight: showing that calls are put before people and how they decide (EU AI Act, Article 14; use under oversight, Article 26(2))",
   },
   {
-    figure: "decisions under five seconds, decided without opening the card (sent without its hash)",
+    figure:
+      "decisions under five seconds, decided without opening the card (sent without its hash), decided in a group",
     duty: "human oversight: awareness of automation bias (EU AI Act, Article 14(4)(b))",
   },
   {
@@ -96,30 +99,47 @@ const DUTIES: OversightReport["supports"] = [
   },
 ];
 
+/** How a decision says that its call was shown. */
+interface ShownBy {
+  hasCard: boolean;
+  inGroup: boolean;
+}
+
+const CARD = /; card sha256:[0-9a-f]{64}$/;
+const GROUP = /; in a group of \d+(?:; card sha256:[0-9a-f]{64})?$/;
+
+/** The hash of a card that was only a row of a table does not say that it was opened. */
+function shownBy(detail: string): ShownBy {
+  const inGroup = GROUP.test(detail);
+  return { inGroup, hasCard: !inGroup && CARD.test(detail) };
+}
+
 class Figures {
   approved = 0;
   denied = 0;
   under_5s = 0;
   without_card = 0;
+  in_group = 0;
   requests = 0;
   expired = 0;
   readonly waits: number[] = [];
 
-  decided(event: string, wait: number | null, hasCard: boolean): void {
+  decided(event: string, wait: number | null, { hasCard, inGroup }: ShownBy): void {
     if (event === "denied") this.denied++;
     else this.approved++;
     if (!hasCard) this.without_card++;
+    if (inGroup) this.in_group++;
     if (wait === null) return;
     this.waits.push(wait);
     if (wait < QUICK_MS) this.under_5s++;
   }
 
   shown(name: string): DecisionFigures {
-    const { approved, denied, under_5s, without_card, waits } = this;
+    const { approved, denied, under_5s, without_card, in_group, waits } = this;
     const approve_rate = share(approved, approved + denied);
     return {
       ...{ name, approved, denied, approve_rate },
-      ...{ median_ms: median(waits), p90_ms: percentile90(waits), under_5s, without_card },
+      ...{ median_ms: median(waits), p90_ms: percentile90(waits), under_5s, without_card, in_group },
     };
   }
 }
@@ -149,7 +169,7 @@ export async function collectOversight(store: Store, context: OversightContext):
   const expired = counts.approvals.expired - pass.of_probe.approval_expired;
   const escalated = counts.approvals.escalated - pass.of_probe.approval_escalated;
   const all = [...pass.approvers.values()];
-  const sum = (field: "approved" | "denied" | "under_5s" | "without_card") =>
+  const sum = (field: "approved" | "denied" | "under_5s" | "without_card" | "in_group") =>
     all.reduce((total, one) => total + one[field], 0);
   return {
     format: "svc-oversight-report",
@@ -162,6 +182,7 @@ export async function collectOversight(store: Store, context: OversightContext):
       total: sum("approved") + sum("denied"),
       under_5s: sum("under_5s"),
       without_card: sum("without_card"),
+      in_group: sum("in_group"),
     },
     by_approver: pass.approvers
       .list(context.anonymous ? "approver" : null)
@@ -202,14 +223,13 @@ const AGED = ["approval_expired", "approval_escalated"] as const;
 const EVENTS = ["approved", "denied", ...AGED, "plan_approved", "plan_denied"];
 const REQUEST = /^request (apr_[0-9a-f-]{36})(?: of plan (pln_[0-9a-f-]{36}))?/;
 const PLAN = /^plan (pln_[0-9a-f-]{36})/;
-const CARD = /; card sha256:[0-9a-f]{64}$/;
 const USED_GRANT = /^used grant (grt_[0-9a-f-]{36})/;
 
 class DecisionPass {
   readonly approvers = new Groups();
   readonly broken: OversightReport["break_glass"]["latest"] = [];
   /** Whether the last vote on a plan, which makes its requests, was sent with the hash of its cards. */
-  readonly plans = new Map<string, boolean>();
+  readonly plans = new Map<string, ShownBy>();
   /** What became of the probe's requests, which no person was asked. */
   readonly of_probe: Record<(typeof AGED)[number], number> = { approval_expired: 0, approval_escalated: 0 };
   private readonly used = new Map<string, number>();
@@ -259,12 +279,12 @@ function takePlanVote(
   id: string,
   plan: PlanDoc | undefined,
 ): void {
-  const hasCard = CARD.test(detail);
-  pass.plans.set(id, hasCard);
+  const shown = shownBy(detail);
+  pass.plans.set(id, shown);
   const wait = plan === undefined ? null : ts_ms - plan.requested_ms;
   const calls = plan?.calls.filter(({ approval_id }) => approval_id !== null).length ?? 1;
   const verdict = event === "plan_denied" ? "denied" : "approved";
-  for (let i = 0; i < calls; i++) pass.approvers.of(actor).decided(verdict, wait, hasCard);
+  for (let i = 0; i < calls; i++) pass.approvers.of(actor).decided(verdict, wait, shown);
 }
 
 function take(
@@ -294,10 +314,10 @@ function take(
   if (event === "approval_expired") rule.expired++;
   if ((event !== "approved" && event !== "denied") || actor === ENGINE) return;
   const wait = doc === undefined ? null : ts_ms - doc.requested_ms;
-  const hasCard = plan === undefined ? CARD.test(detail) : pass.plans.get(plan) === true;
-  if (plan === undefined) pass.approvers.of(actor).decided(event, wait, hasCard);
+  const shown = plan === undefined ? shownBy(detail) : (pass.plans.get(plan) ?? shownBy(""));
+  if (plan === undefined) pass.approvers.of(actor).decided(event, wait, shown);
   // One vote of several does not decide the request.
-  if (!/^request \S+ \(\d+ of \d+\)/.test(detail)) rule.decided(event, wait, hasCard);
+  if (!/^request \S+ \(\d+ of \d+\)/.test(detail)) rule.decided(event, wait, shown);
 }
 
 function judgeRules(policy: Policy, rules: Groups, reasons: ReadonlySet<string>): OversightReport["rules"] {

@@ -25,7 +25,8 @@ function namesSome(source: string): boolean {
 
 const narrow = (what: string) =>
   glob.refine(namesSome, `must say which ${what}: a pattern such as * would cover all of them`);
-const anywhere = nullable(glob).optional();
+/** An empty name is that of the runs which have none. */
+const anywhere = nullable(z.union([z.literal(""), glob])).optional();
 
 const condition = z
   .strictObject({ path: argsPath, op: z.enum(OP_NAMES), value: z.unknown().optional() })
@@ -51,6 +52,15 @@ const terms = {
     .array(condition)
     .max(LIMITS.grant_conditions, `at most ${LIMITS.grant_conditions} conditions`)
     .optional(),
+  args_only: nullable(
+    z
+      .array(z.string().min(1).max(LIMITS.grant_arg_chars))
+      .max(LIMITS.grant_args, `at most ${LIMITS.grant_args} arguments`),
+  )
+    .optional()
+    .meta({
+      description: "the arguments that a covered call may have; a call with any other is not covered",
+    }),
   max_uses: z.int().min(1).max(LIMITS.grant_uses, `at most ${LIMITS.grant_uses} uses`).optional(),
   budget: nullable(budget).optional(),
   irreversible: z.boolean().optional(),
@@ -69,7 +79,7 @@ export const previewInput = z.strictObject({
 });
 
 export function termsOf(input: z.output<typeof previewInput>): GrantTerms {
-  const { match, rules, when, max_uses, budget, irreversible } = input;
+  const { match, rules, when, args_only, max_uses, budget, irreversible } = input;
   return {
     match: {
       tool: match.tool,
@@ -79,6 +89,7 @@ export function termsOf(input: z.output<typeof previewInput>): GrantTerms {
     },
     rules: [...new Set(rules)],
     when: (when ?? []) as GrantCondition[],
+    ...(args_only && { args_only }),
     max_uses: max_uses ?? LIMITS.grant_uses,
     budget: budget ?? null,
     irreversible: irreversible ?? false,

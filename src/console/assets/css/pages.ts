@@ -66,6 +66,11 @@ export const PAGES = `
 .bulk { padding: 6px 10px; }
 .group { display: grid; gap: 8px; padding: 10px; border-bottom: 1px solid var(--line); }
 .group-what { font-weight: 600; }
+.group-table td { max-width: 260px; overflow-wrap: anywhere; vertical-align: top; }
+.unusual { background: var(--warn-wash); color: var(--warn); font-weight: 640; border-radius: 4px; padding: 0 3px; }
+.folded > summary { cursor: pointer; }
+.allows { padding: 10px 14px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); overflow-wrap: anywhere; }
+.arguments { display: grid; gap: 8px; min-width: 0; padding: 0; border: 0; }
 #containment { display: grid; gap: 18px; }
 .group > .decide { grid-template-columns: 1fr 1fr; gap: 8px; }
 .group > .decide .field { grid-column: 1 / -1; }
