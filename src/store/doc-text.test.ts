@@ -49,6 +49,7 @@ const STEP: Required<StepDoc> = {
   idempotency: "i",
   repeat_of: { run_id: "r", step: 0 },
   undo_request: "u",
+  undo_covers: [2],
   unverified: true,
   plan: "p",
   before_by: "agent",
