@@ -278,6 +278,7 @@ function newStep(facts: Facts, gathered: Gathered, verdict: Verdict, parts: Step
     idempotency: gathered.idempotency,
     repeat_of: facts.repeat_of ?? undefined,
     undo_request: undefined,
+    undo_covers: undefined,
     unverified: undefined,
     ...(gathered.planned === null ? {} : { plan: gathered.planned.plan.id }),
     before_by: undefined,

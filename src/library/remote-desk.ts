@@ -50,8 +50,13 @@ export class RemoteDesk implements Desk {
     const over = this.overwrite?.step === step ? { ...this.overwrite, overwrite: true } : {};
     try {
       const begun = await patiently(() => this.client.perform(beginUndo, { run_id, current, ...over, step }));
-      if ("status" in begun) return { state: "settled", outcome: { as: "compensated" } };
-      return { state: "begun", task: this.taskOf(begun as CompensationTask, visit, look, current) };
+      const shared_by = [begun.step, ...(begun.covers ?? [])].filter((other) => other !== step);
+      if ("status" in begun) return { state: "settled", outcome: { as: "compensated" }, shared_by };
+      return {
+        state: "begun",
+        task: this.taskOf(begun as CompensationTask, visit, look, current),
+        shared_by,
+      };
     } catch (error) {
       return { state: "settled", outcome: refused(error) };
     }
@@ -79,7 +84,7 @@ export class RemoteDesk implements Desk {
   }
 
   private taskOf(
-    { verification, ...call }: CompensationTask,
+    { verification, covers: _, ...call }: CompensationTask,
     visit: Visit,
     look: Look,
     current: Json | undefined,

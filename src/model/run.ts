@@ -140,6 +140,8 @@ export interface StepDoc {
   repeat_of?: { run_id: string; step: number } | undefined;
   /** The latest request for approval of this step's undo. */
   undo_request?: string | undefined;
+  /** Newer steps on the same resource that the undo under way undoes with this one. */
+  undo_covers?: readonly number[] | undefined;
   /** The step is undone, and its declared read-back could not be run. */
   unverified?: boolean | undefined;
   /** The plan that it is a call of. */
@@ -202,6 +204,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     idempotency: step.idempotency,
     repeat_of: step.repeat_of,
     undo_request: step.undo_request,
+    undo_covers: step.undo_covers,
     unverified: step.unverified,
     plan: step.plan,
     before_by: step.before_by,

@@ -34,6 +34,10 @@ export interface LeaseDoc {
   expires_ms: number;
 }
 
+/** The state that an overwrite restores: the one before the named call, or the one before the run changed anything there. */
+export const OVERWRITE_TARGETS = ["before_call", "before_run"] as const;
+export type OverwriteTarget = (typeof OVERWRITE_TARGETS)[number];
+
 export interface JobDoc {
   run_id: string;
   state: "running" | "done" | "failed";
@@ -51,7 +55,7 @@ export interface JobDoc {
     retries: number;
     approve_compensations: boolean;
     /** A person's word to undo one step over a conflict. */
-    overwrite?: { step: number; reason: string; current_hash: string };
+    overwrite?: { step: number; reason: string; current_hash: string; to?: OverwriteTarget | undefined };
   };
   /** Where the ledger stood when the job began: what was undone from there on is the job's own work. */
   since_seq: number;

@@ -5,8 +5,6 @@
 import type { Core } from "../engine/core.ts";
 import { runToolKey, stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
-import { changeStanding } from "../engine/outcome.ts";
-import { appendRunRecord, stepFacts } from "../engine/records.ts";
 import { conflict } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
@@ -14,12 +12,13 @@ import type { ApprovalDoc } from "../model/approval.ts";
 import { type RunDoc, STANDING, type StepDoc } from "../model/run.ts";
 import type { Key, Tx, Unit } from "../port/store.ts";
 import { classify, closedText, needsUndo, type Standing, type UndoCall } from "./classify.ts";
-import { markUndone } from "./complete.ts";
 import { type Beside, besideOf, type Conflict, stateNow } from "./conflict.ts";
-import { dropConsent, type StepAtHand, settleConsent } from "./consent.ts";
+import { type StepAtHand, settleConsent } from "./consent.ts";
+import { coveredText, undoCovered } from "./covered.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { assertOwnMayGoOn, isOwn, ownDenial, ownDetail, ownOverwrite } from "./own.ts";
 import type { Overwrite, ReadRequest } from "./ports.ts";
+import { markBegun, recordUndone } from "./record-undone.ts";
 
 interface BeginInput {
   run_id: string;
@@ -40,6 +39,8 @@ interface BeginInput {
   /** What the manifest's `before` shows now, as the caller read it just before. */
   current?: Json | undefined;
   overwrite?: Overwrite | undefined;
+  /** Newer steps on the same resource that are undone with this one, on a person's word. */
+  covers?: readonly number[] | undefined;
 }
 
 /** `stale`: steps that may depend on this one came meanwhile, and the caller must look again. */
@@ -50,7 +51,7 @@ export type BeginResult =
   | { state: "denied"; error: string; records: LedgerRecord[] }
   | { state: "unread"; read: ReadRequest; records: LedgerRecord[] }
   | { state: "conflict"; conflict: Conflict; records: LedgerRecord[] }
-  | { state: "as_before"; records: LedgerRecord[] }
+  | { state: "as_before"; covers: readonly number[]; records: LedgerRecord[] }
   | { state: "awaiting"; request: ApprovalDoc; opened: ApprovalDoc | null; records: LedgerRecord[] };
 
 /** For the holder of the run's lease, which lasts anew from here. `also` joins in where the undo begins. */
@@ -100,7 +101,7 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
   const seen = stateNow(run, undo, input, standingBeside(tx, step, input));
   if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };
   // That there is nothing to undo is the run's own principal's word, and spares it no question.
-  if (seen.is === "as_before" && !own) return nothingToDo(at, input.actor);
+  if (seen.is === "as_before" && !own) return nothingToDo(at, input);
 
   const consent = settleConsent(at, undo, { ...input, ...seen });
   if (consent.waits_for !== null) {
@@ -114,13 +115,15 @@ export function beginStep(core: Core, tx: Tx, input: BeginInput): BeginResult {
     };
   }
   if (seen.is === "as_before") {
-    const done = nothingToDo(at, input.actor, own);
+    const done = nothingToDo(at, input, own);
     return { ...done, records: [...consent.records, ...done.records] };
   }
   const again = step.status === "compensating";
   const over =
     seen.over === undefined ? "" : `, overwriting what was written since: ${core.redact(seen.over)}`;
-  const how = again ? `by ${undo.tool}, after an interruption${over}` : `by ${undo.tool}${over}`;
+  const interrupted = again ? ", after an interruption" : "";
+  const how = `by ${undo.tool}${interrupted}${coveredText(input.covers)}${over}`;
+  step.undo_covers = input.covers;
   const record = markBegun(at, input.actor, ownDetail(own, how));
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
@@ -132,44 +135,12 @@ function standingBeside(tx: Tx, step: StepDoc, { run_id, beside }: BeginInput): 
   return others.filter(({ status }) => STANDING.has(status)).map((other) => besideOf(step, other));
 }
 
-function markBegun(
-  { core, tx, run, step }: StepAtHand,
-  actor: string,
-  detail: string | undefined,
-): LedgerRecord {
-  if (step.status === "compensation_failed") run.compensation_failed--;
-  // From here on nothing new can build on the step by requiring its tool.
-  if (step.status !== "compensating") changeStanding(tx, step, -1);
-  step.status = "compensating";
-  step.error = null;
-  return appendRunRecord(tx, run, {
-    ...stepFacts(step),
-    event: "compensating",
-    actor,
-    ts_ms: core.env.now(),
-    reason: step.reason,
-    detail,
-  });
-}
-
 /** What is there now is what was there before the call: recorded as undone, and nothing is called. */
-function nothingToDo(at: StepAtHand, actor: string, own = false): BeginResult {
-  const { core, tx, run, step } = at;
+function nothingToDo(at: StepAtHand, input: BeginInput, own = false): BeginResult {
+  const covers = input.covers ?? at.step.undo_covers ?? [];
   const detail = ownDetail(own, "nothing to do: all is already as before the call");
-  const dropped = dropConsent(at);
-  const begun = markBegun(at, actor, detail);
-  const done = appendRunRecord(tx, run, {
-    ...stepFacts(step),
-    event: "compensated",
-    actor,
-    ts_ms: core.env.now(),
-    reason: step.reason,
-    detail,
-  });
-  markUndone(tx, step, done.seq, false);
-  tx.put("steps", stepKey(run.run_id, step.step), step);
-  tx.put("runs", run.run_id, run);
-  return { state: "as_before", records: [...dropped, begun, done] };
+  const records = recordUndone(at, input.actor, detail);
+  return { state: "as_before", covers, records: [...records, ...undoCovered(at, covers, input.actor)] };
 }
 
 function undoOrRefuse(step: StepDoc, standing: Standing | null): UndoCall {

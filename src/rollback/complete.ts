@@ -1,22 +1,22 @@
 /** Completing an undo: what the read-back showed, then how it ended, recorded with the step in one unit. */
 import { withoutValues } from "../engine/clean-text.ts";
-import { unlistClosing } from "../engine/closing.ts";
 import type { Core } from "../engine/core.ts";
 import { stepKey } from "../engine/keys.ts";
 import { loadSealedRun, loadStep } from "../engine/load-run.ts";
-import { changeStanding, releaseLogicalCall } from "../engine/outcome.ts";
+import { changeStanding } from "../engine/outcome.ts";
 import { appendRunRecord, type RunRecord, stepFacts } from "../engine/records.ts";
 import { refundUndone } from "../engine/refunds.ts";
 import { cutText } from "../kernel/cut.ts";
 import { conflict } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { StepDoc } from "../model/run.ts";
 import type { Tx, Unit } from "../port/store.ts";
 import type { UndoCall } from "./classify.ts";
+import { undoCovered } from "./covered.ts";
 import { type Lease, leaseNeed, renewLease } from "./lease.ts";
 import { isOwn, ownDetail, ownReadBack } from "./own.ts";
 import type { ReadBack } from "./readback.ts";
+import { markUndone } from "./record-undone.ts";
 
 /**
  * How an undo ended; one that was objected to had no attempts. `read_back` is null where none is declared, or where
@@ -48,6 +48,8 @@ export interface Completed {
   status: "compensated" | "compensation_failed";
   error: string | null;
   unverified: boolean;
+  /** Newer steps that are undone with it, where it is. */
+  covers: readonly number[];
   /** Whether it is the word of the run's own principal. */
   self_reported: boolean;
   records: LedgerRecord[];
@@ -94,13 +96,18 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
     });
   }
   const error = errorOf(end);
+  const covers = step.undo_covers ?? [];
+  const unverified = read_back?.as === "unverified";
   if (error === null) {
     const { seq } = write({ event: "compensated", detail: attemptsText(end.attempts) });
-    if (read_back?.as === "verified" && input.own_reader) refundUndone(tx, step, ts_ms);
-    markUndone(tx, step, seq, read_back?.as === "unverified");
+    const verified = read_back?.as === "verified" && input.own_reader;
+    if (verified) refundUndone(tx, step, ts_ms);
+    markUndone(tx, step, seq, unverified);
+    records.push(...undoCovered({ core, tx, run, step }, covers, actor, { unverified, verified }));
   } else {
     write({ event: "compensation_failed", detail: error });
     step.status = "compensation_failed";
+    step.undo_covers = undefined;
     run.compensation_failed++;
     changeStanding(tx, step, +1);
   }
@@ -108,19 +115,7 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
   tx.put("steps", stepKey(run_id, n), step);
   tx.put("runs", run_id, run);
   const status = error === null ? "compensated" : "compensation_failed";
-  return { step: n, status, error, unverified: read_back?.as === "unverified", self_reported: own, records };
-}
-
-/** Changes `step` in place; the caller stores it. */
-export function markUndone(tx: Tx, step: StepDoc, seq: number, unverified: boolean): void {
-  step.status = "compensated";
-  step.compensated_seq = seq;
-  if (unverified) step.unverified = true;
-  releaseLogicalCall(tx, step);
-  unlistClosing(tx, step);
-  if (step.before_hash !== undefined) tx.delete("touches", stepKey(step.run_id, step.step));
-  // Kept for this undo alone.
-  tx.delete("payloads", stepKey(step.run_id, step.step));
+  return { step: n, status, error, unverified, covers, self_reported: own, records };
 }
 
 function errorOf(end: UndoEnd): string | null {

@@ -51,10 +51,13 @@ export type Again =
   | { state: "conflict"; conflict: Conflict }
   | { state: "settled"; outcome: StepOutcome };
 
-/** `settled`: nothing was begun, and this is why. `stale`: steps came meanwhile, and one must look again. */
+/**
+ * `settled`: nothing was begun, and this is why. `stale`: steps came meanwhile, and one must look again. `shared_by`: other
+ * steps that have the same outcome, where what was there before the run is restored.
+ */
 export type Begun =
-  | { state: "begun"; task: UndoTask }
-  | { state: "settled"; outcome: StepOutcome }
+  | { state: "begun"; task: UndoTask; shared_by?: readonly number[] }
+  | { state: "settled"; outcome: StepOutcome; shared_by?: readonly number[] }
   | { state: "stale" };
 
 export interface Desk {

@@ -203,11 +203,21 @@ class Rollback {
     if (begun.state === "stale") return "stale";
     if (begun.state === "begun") {
       this.asked.add(visit.step);
-      return this.tell(visit, await this.carryOut(visit, begun.task));
+      const outcome = await this.carryOut(visit, begun.task);
+      this.share(begun.shared_by, outcome);
+      return this.tell(visit, outcome);
     }
     // What held it back may be gone at the next look; anything else is asked once.
     if (begun.outcome.as !== "deferred") this.asked.add(visit.step);
+    this.share(begun.shared_by, begun.outcome);
     return this.tell(visit, begun.outcome);
+  }
+
+  private share(steps: readonly number[] = [], outcome: StepOutcome): void {
+    for (const step of steps) {
+      this.asked.add(step);
+      this.outcomes.set(step, outcome);
+    }
   }
 
   private async carryOut({ step, tool, closes_ms }: Visit, task: UndoTask): Promise<StepOutcome> {
@@ -233,7 +243,7 @@ class Rollback {
       this.mayGoOn();
       throw error;
     });
-    return "outcome" in end ? end.outcome : desk.complete(step, end);
+    return "outcome" in end ? end.outcome : desk.complete(task.call.step, end);
   }
 
   /** What is there now. Why a read failed is not told: it may repeat what was read. */

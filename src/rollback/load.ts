@@ -8,9 +8,12 @@ import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from ".
 import { allRows, rowPages } from "../port/pages.ts";
 import type { Store } from "../port/store.ts";
 import { touchOwner } from "../port/tables.ts";
-import { classify, type StateCheck } from "./classify.ts";
-import { type Lookout, readStates } from "./look.ts";
-import { planRollback, type RollbackPlan } from "./plan.ts";
+import { classify, needsUndo, type StateCheck } from "./classify.ts";
+import { Dependents } from "./dependents.ts";
+import { type Lookout, listStateful, readStates } from "./look.ts";
+import { addStatesBeforeRun, planRollback, type RollbackPlan } from "./plan.ts";
+import type { Overwrite } from "./ports.ts";
+import { isCountedAlike } from "./things.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
 const PAGE = 20_000;
@@ -35,6 +38,7 @@ export async function loadPlan(
   const states = lookout ? await readStates([loaded], lookout, now_ms) : null;
   const { run, steps, manifests, payloads } = loaded;
   const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, states });
+  if (states !== null) addStatesBeforeRun(plan, listStateful(loaded, now_ms), { mask });
   await addProofs(store, plan, steps);
   return plan;
 }
@@ -77,8 +81,59 @@ export async function loadRunDoc(store: Store, run_id: string): Promise<RunDoc> 
 }
 
 /** The steps behind `after` that stand or may stand, oldest first. */
-export function listStanding(store: Store, run_id: string, after: number): Promise<StepDoc[]> {
+function listStanding(store: Store, run_id: string, after: number): Promise<StepDoc[]> {
   return listSteps(store, run_id, after + 1, [...STANDING, ...UNKNOWN]);
+}
+
+/** The steps on the same resource that are not undone, whichever way, oldest first; their reads count the same. */
+async function loadOnResource(store: Store, { salt }: RunDoc, step: StepDoc): Promise<StepDoc[]> {
+  const state = step.before_hash === undefined ? null : await stateOf(store, step);
+  if (state === null) return [step];
+  const found: StepDoc[] = [];
+  const owner = touchOwner(step.run_id, thingHash(salt, state.read));
+  for await (const { key } of allRows(store, "touches", { owner })) {
+    const other = await store.get("steps", key);
+    const read = other === undefined ? null : await stateOf(store, other);
+    if (read !== null && isCountedAlike(read, state)) found.push(other!);
+  }
+  return found.sort((a, b) => a.step - b.step);
+}
+
+/** Steps that are undone as one, oldest first, and the steps that have to be undone before them. */
+export interface UndoGroup {
+  steps: readonly [StepDoc, ...StepDoc[]];
+  blocked_by: readonly number[];
+}
+
+/** The step alone; or, to restore what was there before the run, with the older ones on its resource. */
+export async function loadGroup(
+  store: Store,
+  run: RunDoc,
+  step: StepDoc,
+  overwrite: Overwrite | undefined,
+): Promise<UndoGroup> {
+  if (overwrite?.to !== "before_run")
+    return { steps: [step], blocked_by: await loadBlockers(store, run.run_id, [step]) };
+  const all = await loadOnResource(store, run, step);
+  const [first = step, ...rest] = all.filter((other) => other.step <= step.step);
+  const steps = [first, ...rest] as const;
+  const newer = all.filter((other) => other.step > step.step).map((other) => other.step);
+  return { steps, blocked_by: newer.length > 0 ? newer : await loadBlockers(store, run.run_id, steps) };
+}
+
+/** Dependents outside the group that are not undone, for a group of steps that is undone as one. */
+async function loadBlockers(
+  store: Store,
+  run_id: string,
+  group: readonly StepDoc[],
+): Promise<readonly number[]> {
+  const own = new Map(group.map((doc) => [doc.step, doc]));
+  const dependents = new Dependents();
+  for (const later of (await listStanding(store, run_id, Math.min(...own.keys()))).toReversed())
+    if (!own.has(later.step))
+      dependents.hold(later, needsUndo(later) ? [later.step] : dependents.blockersOf(later));
+  const found = new Set(group.flatMap((doc) => dependents.blockersOf(doc)));
+  return [...found].sort((a, b) => a - b);
 }
 
 /** The steps on the same thing that stand and may have taken effect after this one: no other is looked at. */

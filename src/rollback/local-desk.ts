@@ -10,7 +10,7 @@ import { cleanError, completeUnit, type UndoEnd } from "./complete.ts";
 import { conflictOf, conflictOutcome, notChecked, stateNow } from "./conflict.ts";
 import type { Begun, Desk, Look, Recheck, UndoTask, Visit } from "./desk.ts";
 import type { Lease } from "./lease.ts";
-import { loadForRollback, loadRunDoc } from "./load.ts";
+import { loadForRollback, loadGroup, loadRunDoc, type UndoGroup } from "./load.ts";
 import type { Overwrite } from "./ports.ts";
 import type { StepOutcome } from "./report.ts";
 import { type Stated, Things } from "./things.ts";
@@ -77,8 +77,13 @@ export class LocalDesk implements Desk {
     return (await loadRunDoc(this.core.store, this.run_id)).next_step > known_steps;
   }
 
-  async begin({ step, tool, doc }: Visit, { known_steps }: Look, current?: Json): Promise<Begun> {
+  async begin(visit: Visit, { known_steps }: Look, current?: Json): Promise<Begun> {
     const { core, options } = this;
+    const overwrite = options.overwrite?.step === visit.step ? options.overwrite : undefined;
+    const group = await this.groupOf(visit, overwrite);
+    const [{ step, tool }, ...newer] = group.steps;
+    const covers = newer.map((covered) => covered.step);
+    const shared_by = [step, ...covers].filter((other) => other !== visit.step);
     if ((await options.authorised?.()) === false)
       throw forbidden(
         `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,
@@ -91,11 +96,12 @@ export class LocalDesk implements Desk {
       approve: options.approve_compensations ?? false,
       fresh_approval_id: `apr_${core.env.uuid()}`,
       known_steps,
-      blocked_by: [],
-      beside: doc === undefined ? [] : this.things.beside(doc).map((other) => other.step),
-      hints: doc,
+      blocked_by: group.blocked_by,
+      beside: this.besideOf(group.steps),
+      hints: group.steps[0],
       current,
-      overwrite: options.overwrite?.step === step ? options.overwrite : undefined,
+      overwrite,
+      covers: covers.length === 0 ? undefined : covers,
     };
     const also = options.onBegin && ((tx: Tx) => options.onBegin?.(tx, step));
     const begun = await core.store
@@ -110,8 +116,12 @@ export class LocalDesk implements Desk {
     // It closed while newer steps were undone: older ones still can be.
     if (begun.state === "closed") return { state: "settled", outcome: { as: "unrecoverable" } };
     if (begun.state === "as_before") {
-      this.things.undone(step);
-      return { state: "settled", outcome: { as: "compensated" } };
+      for (const undone of [step, ...begun.covers]) this.things.undone(undone);
+      return {
+        state: "settled",
+        outcome: { as: "compensated" },
+        shared_by: [step, ...begun.covers].filter((other) => other !== visit.step),
+      };
     }
     if (begun.state === "denied") return { state: "settled", outcome: { as: "failed", error: begun.error } };
     if (begun.state === "unread") return { state: "settled", outcome: notChecked() };
@@ -120,13 +130,26 @@ export class LocalDesk implements Desk {
       return { state: "settled", outcome: { as: "deferred", blocked_by: begun.blocked_by } };
     if (begun.state === "awaiting") {
       if (begun.opened !== null) core.listeners.approvalRequested(begun.opened);
-      return { state: "settled", outcome: { as: "awaiting_approval" } };
+      return { state: "settled", outcome: { as: "awaiting_approval" }, shared_by };
     }
     const { undo } = begun;
     return {
       state: "begun",
+      shared_by,
       task: { ...taskOf(this.run_id, step, tool, undo), recheck: recheckOf(begun, input.overwrite) },
     };
+  }
+
+  /** The executor keeps the order of single steps; a group is held back by what depends on any of its steps. */
+  private async groupOf({ doc }: Visit, overwrite: Overwrite | undefined): Promise<UndoGroup> {
+    if (overwrite?.to !== "before_run") return { steps: [doc!], blocked_by: [] };
+    const { store } = this.core;
+    return loadGroup(store, await loadRunDoc(store, this.run_id), doc!, overwrite);
+  }
+
+  private besideOf([first, ...covered]: UndoGroup["steps"]): number[] {
+    const beside = this.things.beside(first).map(({ step }) => step);
+    return beside.filter((step) => !covered.some((other) => other.step === step));
   }
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
@@ -137,7 +160,7 @@ export class LocalDesk implements Desk {
     core.listeners.recorded(done.records);
     if (done.status === "compensation_failed")
       return { as: "failed", error: done.error ?? "", ...conflictOf(end) };
-    this.things.undone(step);
+    for (const undone of [step, ...done.covers]) this.things.undone(undone);
     return { as: done.unverified ? "unverified" : "compensated" };
   }
 

@@ -11,7 +11,7 @@ import { classify, type StateCheck, type UndoCall } from "./classify.ts";
 import { besideOf, compareState } from "./conflict.ts";
 import type { Reader, ReadRequest, UndoObjection } from "./ports.ts";
 import { readEach } from "./read-each.ts";
-import { Things } from "./things.ts";
+import { type StatefulStep, Things } from "./things.ts";
 
 /** Who can look; `objection` says which tools are not to be called. */
 export interface Lookout {
@@ -101,7 +101,7 @@ export async function readStates(
   const shown = new Map<string, Shown>();
   const things = new Map<string, Things>();
   const queue = runs.flatMap((run) => {
-    const stated = statedIn(run, now_ms);
+    const stated = listStateful(run, now_ms);
     things.set(run.run.run_id, new Things(stated));
     return [...readsOf(run, stated)].map(([key, state]) => ({ run, key, state }));
   });
@@ -126,7 +126,7 @@ export async function readStates(
 }
 
 /** The steps whose undo looks first, oldest first. */
-function statedIn({ steps, manifests, payloads }: Surroundings, now_ms: number) {
+export function listStateful({ steps, manifests, payloads }: Surroundings, now_ms: number): StatefulStep[] {
   return steps.flatMap((doc) => {
     const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
     const standing = classify(doc, manifest, payloads[doc.step], now_ms);

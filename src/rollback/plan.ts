@@ -9,6 +9,7 @@ import { Dependents } from "./dependents.ts";
 import { inTurn } from "./in-order.ts";
 import type { StateNow, States, Surroundings } from "./look.ts";
 import type { ReadRequest } from "./ports.ts";
+import { groupByResource, type StatefulStep } from "./things.ts";
 
 const PLAN_KINDS = ["compensate", "skip", "unrecoverable", "unresolved", "unmanifested", "defer"] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
@@ -37,6 +38,8 @@ export interface CompensateAction {
   was?: Json;
   is?: Json;
   would_be?: Json;
+  /** Where the run changed the resource several times: the steps, newest first, and the state before the oldest of them. */
+  before_run?: { steps: readonly number[]; would_be: Json };
   /** Of what is there now, where it could be read. */
   current_hash?: string;
   /** Whether what is there now is neither what the call left nor what was there before; absent where there was no look. */
@@ -238,13 +241,37 @@ function compensateAction(
 /** Longer values are shown by their size: a plan is read by people, and a run may have thousands of steps. */
 const LONGEST_SHOWN = 65_536;
 
+const shownState = (value: Json, mask: boolean | undefined): Json =>
+  mask || byteSize(value) > LONGEST_SHOWN ? sizeOf(value) : value;
+
+/**
+ * Adds to the newest conflict of each resource what was there before the run changed it, where it changed it more than
+ * once. `stated`: the steps whose undo reads first, oldest first.
+ */
+export function addStatesBeforeRun(
+  { actions }: RollbackPlan,
+  stated: readonly StatefulStep[],
+  { mask }: Pick<RollbackPlanView, "mask">,
+): void {
+  const groups = groupByResource(stated);
+  for (const action of actions.filter(hasConflict)) {
+    const group = groups.get(action.step);
+    if (group === undefined) continue;
+    const steps = group.flatMap(({ doc }) => (doc.step <= action.step ? [doc.step] : []));
+    // The older conflicts of the group are undone with this one.
+    for (const step of steps) groups.delete(step);
+    if (steps.length > 1)
+      action.before_run = { steps: steps.reverse(), would_be: shownState(group[0]!.state.was, mask) };
+  }
+}
+
 function stateFields(
   { before_by }: StepDoc,
   state: StateCheck,
   { mask }: RollbackPlanView,
   now: StateNow | undefined,
 ) {
-  const shown = (value: Json) => (mask || byteSize(value) > LONGEST_SHOWN ? sizeOf(value) : value);
+  const shown = (value: Json) => shownState(value, mask);
   return {
     before: state.read,
     ...(before_by === undefined ? {} : { before_by }),

@@ -1,5 +1,6 @@
 /** What a rollback needs from outside: one function that undoes, one that reads back, one that checks. */
 import type { Json } from "../kernel/json.ts";
+import type { OverwriteTarget } from "../port/docs.ts";
 
 /** The undo of one step, as every compensator gets it. The key is the same on every try, for ever. */
 export interface CompensationCall {
@@ -28,6 +29,8 @@ export interface Overwrite {
   reason: string;
   /** What the plan showed: the word is good for that state alone. */
   current_hash: string;
+  /** `before_run` also undoes the run's older steps on the same resource; `before_call` unless given. */
+  to?: OverwriteTarget | undefined;
 }
 
 /** Resolves when the undo took effect, rejects when it did not. What it resolves to is not looked at. */

@@ -7,13 +7,13 @@ import { stepKey } from "../engine/keys.ts";
 import { loadStep } from "../engine/load-run.ts";
 import { conflict, notFound } from "../kernel/errors.ts";
 import type { Json } from "../kernel/json.ts";
+import type { StepDoc } from "../model/run.ts";
 import type { Tx } from "../port/store.ts";
 import { type BeginResult, beginNeeds, beginStep } from "./begin.ts";
-import { classify, needsUndo, type UndoCall } from "./classify.ts";
+import { classify, type UndoCall } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
-import { Dependents } from "./dependents.ts";
 import { dropLease, leaseNeed, leaseOfHolder, takeLease, WORKER_LEASE_MS } from "./lease.ts";
-import { listStanding, loadBeside, loadRunDoc } from "./load.ts";
+import { loadBeside, loadGroup, loadRunDoc } from "./load.ts";
 import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
 
@@ -22,6 +22,8 @@ const MAX_LOOKS = 20;
 const MOST_NAMED = 500;
 
 export interface CompensationTask extends CompensationCall {
+  /** Newer steps that are undone with it, where what was there before the run is restored. */
+  covers?: readonly number[];
   /** The read-back to make after the undo, or null where none is declared or its arguments are lost. */
   verification: (ReadRequest & { expect: Json }) | null;
 }
@@ -45,6 +47,7 @@ export interface Undone {
   run_id: string;
   step: number;
   status: "compensated";
+  covers?: readonly number[];
 }
 
 /** Whoever carries out the undo somewhere else; the run's own principal reports on itself. */
@@ -61,10 +64,12 @@ export async function beginCompensation(
   seen: WorkerView = {},
 ): Promise<CompensationTask | Undone> {
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
-    const { begun, tool } = await tryBegin(core, asking, run_id, n, seen);
+    const { begun, first, covers } = await tryBegin(core, asking, run_id, n, seen);
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
-    if (begun.state === "begun") return taskOf(run_id, n, tool, begun.undo);
-    if (begun.state === "as_before") return { run_id, step: n, status: "compensated" };
+    if (begun.state === "begun")
+      return { ...taskOf(run_id, first.step, first.tool, begun.undo), ...coversField(covers) };
+    if (begun.state === "as_before")
+      return { run_id, step: first.step, status: "compensated", ...coversField(begun.covers) };
     if (begun.state === "denied") throw conflict(`step ${n}: ${begun.error}`, { denied: true });
     if (begun.state === "unread")
       throw conflict(
@@ -98,39 +103,41 @@ async function tryBegin(
   run_id: string,
   n: number,
   { current, overwrite }: WorkerView,
-): Promise<{ begun: BeginResult; tool: string }> {
+): Promise<{ begun: BeginResult; first: StepDoc; covers: readonly number[] }> {
   const run = await loadRunDoc(core.store, run_id);
   const step = await core.store.get("steps", stepKey(run_id, n));
   if (step === undefined) throw notFound(`run ${run_id} has no step ${n}`);
-  const dependents = new Dependents();
-  for (const later of (await listStanding(core.store, run_id, n)).toReversed()) {
-    dependents.hold(later, needsUndo(later) ? [later.step] : dependents.blockersOf(later));
-  }
+  const group = await loadGroup(core.store, run, step, overwrite);
+  const [first, ...newer] = group.steps;
+  const covers = newer.map((covered) => covered.step);
   const input = {
     run_id,
-    step: n,
+    step: first.step,
     actor: asking.name,
     principal: asking.self_reports ? asking.id : undefined,
     approve: false,
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
-    blocked_by: dependents.blockersOf(step),
-    beside: await loadBeside(core.store, run, step),
-    hints: step,
+    blocked_by: group.blocked_by,
+    beside: (await loadBeside(core.store, run, first)).filter((other) => !covers.includes(other)),
+    hints: first,
     current,
     overwrite,
+    covers: covers.length === 0 ? undefined : covers,
   };
   const begun = await core.store.transact({
     needs: beginNeeds(input),
     run(tx: Tx): BeginResult {
-      const lease = takeLease(core, tx, run_id, workerHolder(asking, n), WORKER_LEASE_MS);
+      const lease = takeLease(core, tx, run_id, workerHolder(asking, first.step), WORKER_LEASE_MS);
       const result = beginStep(core, tx, input);
       if (result.state !== "begun") dropLease(tx, lease);
       return result;
     },
   });
-  return { begun, tool: step.tool };
+  return { begun, first, covers };
 }
+
+const coversField = (covers: readonly number[]) => (covers.length === 0 ? {} : { covers });
 
 function taskOf(run_id: string, step: number, original_tool: string, undo: UndoCall): CompensationTask {
   const { read_back } = undo;

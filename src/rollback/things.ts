@@ -14,6 +14,31 @@ export interface Stated {
 
 const thingOf = ({ read }: Stated["state"]): string => canonical([read.tool, read.arguments]);
 
+/** A step whose undo reads first, with the whole of its check. */
+export interface StatefulStep {
+  doc: StepDoc;
+  state: StateCheck;
+}
+
+/** By step, the steps that changed the same resource and are compared by the same parts, oldest first. */
+export function groupByResource(steps: readonly StatefulStep[]): Map<number, readonly StatefulStep[]> {
+  const groups = new Map<string, StatefulStep[]>();
+  const byStep = new Map<number, readonly StatefulStep[]>();
+  for (const one of steps) {
+    const { read, declared } = one.state;
+    const resource = canonical([read.tool, read.arguments, declared.ignore ?? []]);
+    const group = groups.get(resource) ?? [];
+    group.push(one);
+    groups.set(resource, group);
+    byStep.set(one.doc.step, group);
+  }
+  return byStep;
+}
+
+/** Whether two reads of one resource are compared by the same parts of the answer, and so by one hash. */
+export const isCountedAlike = (a: Pick<StateCheck, "declared">, b: Pick<StateCheck, "declared">): boolean =>
+  canonical(a.declared.ignore ?? []) === canonical(b.declared.ignore ?? []);
+
 /** Whether the other one may have taken effect after this one: it ended when this one had been accepted. */
 function mayBeOver(doc: StepDoc, other: StepDoc): boolean {
   return other.step !== doc.step && endOf(other) > doc.intended_seq;

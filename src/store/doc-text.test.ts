@@ -49,6 +49,7 @@ const STEP: Required<StepDoc> = {
   idempotency: "i",
   repeat_of: { run_id: "r", step: 0 },
   undo_request: "u",
+  undo_covers: [2],
   unverified: true,
   plan: "p",
   before_by: "agent",
@@ -59,7 +60,13 @@ const STEP: Required<StepDoc> = {
 const RUN_TOOL: Required<RunToolDoc> = { run_id: "r", tool: "t", calls: 1, standing: 0 };
 const NULLABLE = ["tenant", "effect", "error", "finished_ms", "succeeded_seq", "idempotency", "handle"];
 const PLAIN_STEP = { depends_on: [], requires: [], repeat_of: undefined, undo_request: undefined };
-const PLAIN_MORE = { unverified: undefined, plan: undefined, before_by: undefined, closes_ms: undefined };
+const PLAIN_MORE = {
+  undo_covers: undefined,
+  unverified: undefined,
+  plan: undefined,
+  before_by: undefined,
+  closes_ms: undefined,
+};
 const PLAIN_HASHES = { before_hash: undefined, after_hash: undefined };
 const ODD = ['quo"te', "back\\slash", "two\nlines", "\u0000", "ü €", "\u2028", "\ud800", "😀", ""];
 const ODD_NUMBERS = [-1, 0.5, 1e21, Number.NaN, Number.POSITIVE_INFINITY, -0, 2 ** 53 - 1];

@@ -163,6 +163,7 @@ function isPlainStep(step: StepDoc): boolean {
     Number.isFinite(sum) &&
     step.repeat_of === undefined &&
     step.undo_request === undefined &&
+    step.undo_covers === undefined &&
     step.unverified === undefined &&
     step.plan === undefined &&
     step.before_by === undefined &&

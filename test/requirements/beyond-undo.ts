@@ -38,6 +38,8 @@ export const beyondConflict = section("beyond", "Conflict", {
   "beyond.conflict.overwrite": [17, "`overwrite` with a reason and the plan's `current_hash` undoes the step, recorded with who and why"],
   "beyond.conflict.overwrite-stale": [17, "an overwrite whose `current_hash` is no longer current is a 409, and one without reason or hash a 400"],
   "beyond.conflict.worker": [17, "a remote worker sends `current` when it begins, else 409"],
+  "beyond.conflict.before-run": [33, "an overwrite with `to: before_run` restores what was there before the run's first change and records all the run's steps on it as undone, with who and why; the plan shows it"],
+  "beyond.conflict.before-run-surfaces": [33, "HTTP, a remote worker, the library, the command line, the console and the gateway take `before_run`"],
   "beyond.conflict.console": [17, "the console shows was, is and would be, and overwrites on a reason"],
   "beyond.card.undo": [17, "the card of an undo says what it takes back and leaves, what is there now and would be, that it overwrites what was written since and on whose word, whether it is proven and when it closes"],
   "beyond.card.undo-changed": [17, "an approval of an undo is not used where what is there is not what its card showed: it ends, and a new request opens"],

@@ -171,6 +171,23 @@ describe("the gateway", () => {
     expect(structuredContent.actions[0]).toMatchObject({ kind: "unrecoverable" });
   });
 
+  it("restores what was there before the run, on an operator's word", async () => {
+    verifies("beyond.conflict.before-run-surfaces");
+    shelf.write("twice", "old");
+    const agent = await g.connect("agent", { headers: { "svc-run-id": "before-run" } });
+    for (const text of ["one", "two"]) await call(agent, "doc.put", { id: "twice", text });
+    shelf.write("twice", "foreign");
+    const admin = await operator();
+    const run_id = "before-run";
+    const { structuredContent: plan } = await call(admin, "svc.plan_rollback", { run_id });
+    const { step, current_hash, before_run } = plan.actions[0];
+    expect(before_run).toMatchObject({ steps: [1, 0], would_be: { text: "old" } });
+    const word = { overwrite: step, to: "before_run", current_hash, reason: "agreed" };
+    const done = await call(admin, "svc.execute_rollback", { run_id, confirm: true, ...word });
+    expect(done.structuredContent).toMatchObject({ compensated: [1, 0], complete: true });
+    expect(shelf.text("twice")).toBe("old");
+  });
+
   it("goes over a conflict on an operator's word alone", async () => {
     verifies("beyond.conflict.gateway");
     shelf.write("h", "old");

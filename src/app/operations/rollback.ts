@@ -5,6 +5,7 @@ import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { hasRole, keptOf, type Principal } from "../../model/roles.ts";
 import { STEP_STATUSES } from "../../model/run.ts";
+import { OVERWRITE_TARGETS } from "../../port/docs.ts";
 import { executeRollback } from "../../rollback/execute.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import { ownOverwrite } from "../../rollback/own.ts";
@@ -63,6 +64,10 @@ const currentHash = z
   .string()
   .regex(/^sha256:[0-9a-f]{64}$/, "must be the current_hash that the plan shows for the step")
   .meta({ description: "what the plan showed for the step that is overwritten" });
+const overwriteTarget = z.enum(OVERWRITE_TARGETS).meta({
+  description:
+    "what is restored: the state before the step's call (the default), or before_run, the state before this run changed the resource; that undoes the run's older steps on it too",
+});
 /** The word that lets one step be undone over a conflict. */
 export const overwriteFields = {
   overwrite: z
@@ -72,15 +77,16 @@ export const overwriteFields = {
     .meta({ description: "a step to undo although it conflicts" }),
   reason: why.optional(),
   current_hash: currentHash.optional(),
+  to: overwriteTarget.optional(),
 };
 
 /** Undefined where no step is named; throws where the word is not whole. */
 export function overwriteOf(
   step: number | undefined,
-  { reason, current_hash }: { reason?: string | undefined; current_hash?: string | undefined },
+  { reason, current_hash, to }: { [K in keyof Omit<Overwrite, "step">]?: Overwrite[K] | undefined },
 ): Overwrite | undefined {
   if (step === undefined) {
-    if (reason === undefined && current_hash === undefined) return undefined;
+    if (reason === undefined && current_hash === undefined && to === undefined) return undefined;
     throw invalid("overwrite: which step? reason and current_hash are for the one that is overwritten");
   }
   if (reason === undefined || reason.trim() === "")
@@ -89,7 +95,7 @@ export function overwriteOf(
     throw invalid(
       "current_hash: is required to overwrite: look at the plan and send what it shows for the step",
     );
-  return { step, reason, current_hash };
+  return { step, reason, current_hash, ...(to === undefined ? {} : { to }) };
 }
 
 const rollbackFields = {
@@ -117,10 +123,10 @@ export const startRollback = operation({
   output: z.union([rollbackPlanned, rollbackStarted]),
   errors: { not_found: "unknown run, or no compensator on this server", conflict: stale },
   run_of: ({ run_id }) => run_id,
-  async run(caller, { run_id, confirm, overwrite: step, reason, current_hash, ...body }) {
+  async run(caller, { run_id, confirm, overwrite: step, reason, current_hash, to, ...body }) {
     const { app, principal } = caller;
     await readRun(app, run_id);
-    const overwrite = overwriteOf(step, { reason, current_hash });
+    const overwrite = overwriteOf(step, { reason, current_hash, to });
     const own = !hasRole(principal, "operator");
     if (own && overwrite !== undefined) throw ownOverwrite();
     if (own && body.approve_compensations === true)
@@ -154,10 +160,10 @@ export const rollbackHere = operation({
   run_of: ({ run_id }) => run_id,
   waits: true,
   feature: (_, caller) => (caller?.undo === undefined ? "this surface has nothing to undo with" : null),
-  async run(caller, { run_id, overwrite: step, reason, current_hash, ...body }) {
+  async run(caller, { run_id, overwrite: step, reason, current_hash, to, ...body }) {
     const { app, principal, undo } = caller;
     await readRun(app, run_id);
-    const overwrite = overwriteOf(step, { reason, current_hash });
+    const overwrite = overwriteOf(step, { reason, current_hash, to });
     if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, throughSurface(undo));
     return executeRollback(app.core, run_id, {
       stop: app.background.signal,
@@ -196,6 +202,9 @@ export const getRollback = operation({
 /** Without the role it is the run's own agent, whose word counts as such. */
 const workerOf = (principal: Principal) => ({ ...principal, self_reports: !hasRole(principal, "operator") });
 
+const coveredSteps = z.array(z.int()).optional().meta({
+  description: "newer steps that are undone with it, where what was there before the run is restored",
+});
 const undoTask = z.strictObject({
   run_id: z.string(),
   step: z.int(),
@@ -203,6 +212,7 @@ const undoTask = z.strictObject({
   original_tool: z.string(),
   args: z.unknown(),
   idempotency_key: z.string(),
+  covers: coveredSteps,
   verification: nullable(z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() })),
 });
 /** All is already as before the call: recorded as undone, and nothing is to be called. */
@@ -210,6 +220,7 @@ const alreadyUndone = z.strictObject({
   run_id: z.string(),
   step: z.int(),
   status: z.literal("compensated"),
+  covers: coveredSteps,
 });
 
 export const beginUndo = operation({
@@ -223,6 +234,7 @@ export const beginUndo = operation({
     overwrite: z.boolean().optional(),
     reason: why.optional(),
     current_hash: currentHash.optional(),
+    to: overwriteTarget.optional(),
   }),
   run_of: ({ run_id }) => run_id,
   output: z.union([undoTask, alreadyUndone]),

@@ -63,6 +63,12 @@ function describeConflict(run: string, action: CompensateAction): string[] {
     `    is        ${value(action.is)}`,
     `    would be  ${value(action.would_be)}`,
     `    to overwrite: svc rollback ${run} --overwrite ${action.step} --current ${action.current_hash} --reason <text>`,
+    ...(action.before_run === undefined
+      ? []
+      : [
+          `    before this run (steps ${action.before_run.steps.join(", ")}): ${value(action.before_run.would_be)}`,
+          `    to restore that: svc rollback ${run} --overwrite ${action.step} --to before_run --current ${action.current_hash} --reason <text>`,
+        ]),
   ];
 }
 

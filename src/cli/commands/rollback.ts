@@ -6,6 +6,7 @@ import type { App } from "../../app/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../app/operations/rollback.ts";
 import { conflict, invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import { OVERWRITE_TARGETS } from "../../port/docs.ts";
 import { compensatorCommand, readerCommand, verifyCommand } from "../../process/rollback-commands.ts";
 import type { RollbackProgress, UndoMeans } from "../../rollback/execute.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
@@ -31,6 +32,10 @@ export const registerRollback: Register = (program, context) => {
     .option("--retries <n>", `attempts in all for each compensation, ${min} to ${max}`)
     .option("--approve-compensations", "approve every compensation that needs approval")
     .option("--overwrite <step>", "undo this step although what is there was changed since the call")
+    .option(
+      "--to <state>",
+      `what the overwrite restores: ${OVERWRITE_TARGETS.join(" (default) or ")}, the state before this run changed it`,
+    )
     .option("--current <hash>", "the current_hash that svc plan shows for it")
     .option("--reason <text>", "why it is overwritten")
     .option("--actor <name>", "who rolls back (default: cli)")
@@ -119,8 +124,9 @@ function watched({ io }: Context, flags: Flags): Omit<UndoMeans, "compensator"> 
 }
 
 function readOverwrite(flags: Record<string, string | undefined>) {
-  const { overwrite: step, current, reason } = flags;
+  const { overwrite: step, current, reason, to } = flags;
   if (step === undefined) {
+    if (to !== undefined) throw invalid("--to: is for an overwrite; name the step with --overwrite <step>");
     if (current !== undefined || reason !== undefined)
       throw invalid("--overwrite: which step? --current and --reason are for the one that is overwritten");
     return {};
@@ -133,7 +139,10 @@ function readOverwrite(flags: Record<string, string | undefined>) {
     throw invalid(
       "--current: is required to overwrite: give the current_hash that svc plan shows for the step",
     );
-  return { overwrite: Number(step), reason, current_hash: current };
+  const target = OVERWRITE_TARGETS.find((one) => one === to);
+  if (to !== undefined && target === undefined)
+    throw invalid(`--to: ${printable(to)} is neither ${OVERWRITE_TARGETS.join(" nor ")}`);
+  return { overwrite: Number(step), reason, current_hash: current, ...(target && { to: target }) };
 }
 
 function readRetries(text: string | undefined): number | undefined {

@@ -118,21 +118,60 @@ function actionItem(ctx: Ctx, run_id: string, action: PlanAction): Html {
   }</li>`;
 }
 
+function stateColumn(name: string, value: Json | undefined): Html {
+  return html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
+    value === undefined ? "(not read)" : asText(plainText(value))
+  }</pre></div>`;
+}
+
 /** What was there before the call, what is there now, and what would be there; where they clash, what would be lost. */
 function stateBlock(ctx: Ctx, run_id: string, action: CompensateAction): Html {
   if (action.was === undefined) return nothing;
-  const column = (name: string, value: Json | undefined) =>
-    html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
-      value === undefined ? "(not read)" : asText(plainText(value))
-    }</pre></div>`;
-  const sides = html`<div class="states">${column("was", action.was)}${column("is", action.is)}${column("would be", action.would_be)}</div>`;
+  const sides = html`<div class="states">${stateColumn("was", action.was)}${stateColumn("is", action.is)}${stateColumn("would be", action.would_be)}</div>`;
   const three = html`<details class="plan-call"><summary>Was, is, would be</summary>${sides}</details>`;
   if (!hasConflict(action)) return three;
   if (action.is === undefined || action.would_be === undefined)
     return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
   const lost = diffOf(plainText(action.is), plainText(action.would_be));
-  if (lost === null) return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
-  return html`<div class="conflict"><p class="soft">Overwriting would change</p>${diffBlock("What overwriting would change", lost.lines)}${three}${overwriteForm(ctx, run_id, action)}</div>`;
+  const changes =
+    lost === null
+      ? sides
+      : html`<p class="soft">Overwriting would change</p>${diffBlock("What overwriting would change", lost.lines)}${three}`;
+  return html`<div class="conflict">${changes}${overwriteForm(ctx, run_id, action)}${beforeRunBlock(ctx, run_id, action)}</div>`;
+}
+
+/** Where the run changed the resource several times: the state before all of it, and the form that restores that. */
+function beforeRunBlock(ctx: Ctx, run_id: string, action: CompensateAction): Html {
+  const { before_run, is } = action;
+  if (before_run === undefined || is === undefined) return nothing;
+  const { steps: covered, would_be } = before_run;
+  const drawn = diffOf(plainText(is), plainText(would_be));
+  const change =
+    drawn === null
+      ? nothing
+      : diffBlock("What restoring the state before this run would change", drawn.lines);
+  return html`<div class="before-run"><p class="soft">This run changed it in steps ${covered.join(", ")}. Restoring what was there before this run would change</p>${change}<details class="plan-call"><summary>Was before this run, is now, would be</summary><div class="states">${stateColumn("was before this run", would_be)}${stateColumn("is now", is)}${stateColumn("would be", would_be)}</div></details>${restoreForm(ctx, run_id, action, covered)}</div>`;
+}
+
+function restoreForm(
+  ctx: Ctx,
+  run_id: string,
+  { step, current_hash }: CompensateAction,
+  covered: readonly number[],
+): Html {
+  if (current_hash === undefined || ctx.app.jobTools === null || !ctx.may(startRollback)) return nothing;
+  return form(
+    ctx,
+    {
+      action: `/console/runs/${encodeURIComponent(run_id)}/rollback`,
+      class: "form overwrite-form",
+      confirm: `Roll back and restore what was there before this run, for steps ${covered.join(", ")}. What was written since is lost.`,
+      verb: "Restore",
+    },
+    html`<input type="hidden" name="overwrite" value="${String(step)}"><input type="hidden" name="current_hash" value="${current_hash}"><input type="hidden" name="to" value="before_run">`,
+    input({ label: "Why it is restored", name: "reason", required: true }),
+    button("Restore what was there before this run", "danger"),
+  );
 }
 
 function overwriteForm(ctx: Ctx, run_id: string, { step, current_hash }: CompensateAction): Html {

@@ -188,6 +188,7 @@ async function rollback(ctx: Ctx): Promise<Answer> {
           overwrite: Number(overwrite),
           reason: ctx.form.optional("reason"),
           current_hash: ctx.form.optional("current_hash"),
+          ...(ctx.form.optional("to") === "before_run" ? { to: "before_run" as const } : {}),
         };
   await ctx.call(startRollback, {
     run_id: id,
