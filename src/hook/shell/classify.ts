@@ -4,6 +4,7 @@
  */
 import { basename } from "node:path";
 import type { Guard } from "../guard.ts";
+import { POWERSHELL } from "../powershell.ts";
 import { Findings, type Place } from "./findings.ts";
 import { readOptions } from "./options.ts";
 import { listsFiles, type Producer } from "./pipelines.ts";
@@ -46,17 +47,20 @@ export interface Judged {
   class: ShellClass;
   /** Why it is refused whatever the class; empty where nothing protected was found. */
   touches: string[];
+  /** Something of it still runs when the command ends. */
+  background: boolean;
 }
 
 export function judgeCommand(command: string, place: Place, guard: Guard): Judged {
   const findings = new Findings(place, guard);
-  new Judge(findings).script(command, 0);
+  const judge = new Judge(findings);
+  judge.script(command, 0);
   const { classes, touches } = findings;
   // A person looks at a change of what something runs by itself.
   if (findings.names_unasked && worst(classes) !== "read") classes.push("unknown");
   // Text that only running would explain.
   if (classes.includes("unknown")) findings.note(guard.text(command));
-  return { class: worst(classes), touches: [...touches] };
+  return { class: worst(classes), touches: [...touches], background: judge.background };
 }
 
 /** What a program is fed with, and whether another gets what it prints. */
@@ -83,6 +87,8 @@ class Judge {
   private outside: { shell: number; folders: readonly string[] }[] = [];
   /** The folders before a `cd` that is only known to have worked while its chain of `&&` lasts. */
   private left: readonly string[] | null = null;
+  /** Whether a part was left running, with nothing that waits for it. */
+  background = false;
   /** The part that is being judged. */
   private part_now: CommandPart | null = null;
 
@@ -104,6 +110,8 @@ class Judge {
   private part(part: CommandPart, depth: number): void {
     const { words, redirects, fed, piped } = part;
     this.enter(part);
+    if (part.after === "&") this.background = true;
+    if (words[0]?.text === "wait") this.background = false;
     if (!part.reads_pipe) this.producers = [];
     let at = 0;
     while (at < words.length && KEYWORDS.test(words[at]!.text) && !words[at]!.expanded) at++;
@@ -226,6 +234,7 @@ class Judge {
     if (name === "xargs") return this.manyTimes(rest, fed, depth);
     if (name === "find") this.found(rest, depth);
     if (name === "git" && texts[0] === "-C" && rest.length > 2) return this.elsewhere(rest, fed, depth);
+    if (POWERSHELL.test(name)) return this.powershell(texts);
     if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
       return this.unknown();
@@ -261,6 +270,11 @@ class Judge {
     if (!/^(?:command|builtin)$/.test(name) && OF_THE_SHELL.test(program[0]?.text ?? "")) this.unknown();
     else this.call(program, fed, depth);
     return true;
+  }
+
+  private powershell(texts: readonly string[]): true {
+    this.findings.spelledForWindows(texts.join(" "));
+    return this.unknown();
   }
 
   private unknown(): true {

@@ -6,6 +6,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Guard, namesSecrets } from "../guard.ts";
 import { withHome } from "../homes.ts";
+import { powershellTouches } from "../powershell.ts";
 import {
   GIT_REWRITES,
   GIT_UNINDEXED,
@@ -124,6 +125,11 @@ export class Findings {
   isFed(text: string): void {
     this.decides(text);
     for (const piece of pathPieces(text)) if (/^[.~]|\//.test(piece)) this.judged(piece);
+  }
+
+  spelledForWindows(text: string): void {
+    for (const cwd of this.folders)
+      for (const why of powershellTouches(text, { cwd, home: this.home }, this.guard)) this.note(why);
   }
 
   /** Code in another language. */
