@@ -12,8 +12,8 @@
  */
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import { isCommonWords } from "./common-words.ts";
 import { ANYWHERE, EchoIndex, type Range } from "./echo-index.ts";
+import { isCommonWords } from "./message-words.ts";
 import { fold } from "./text-readings.ts";
 
 const MASK = "[argument]";

@@ -5,11 +5,10 @@ import { type HookClient, type HookEvent, isRecord, textOrNull } from "./clients
 import { isStartedOnly, unknownFields } from "./fields.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
 import { hexHash } from "./hash.ts";
-import { withHome } from "./homes.ts";
+import { type Place, withHome } from "./homes.ts";
 import { powershellTouches } from "./powershell.ts";
+import { worst } from "./shell/classes.ts";
 import { type Judged, judgeCommand } from "./shell/classify.ts";
-import type { Place } from "./shell/findings.ts";
-import { worst } from "./shell/programs.ts";
 
 interface PackCall {
   tool: string;

@@ -3,7 +3,7 @@
  * found by their own spelling, with backslashes, other escapes and their variables for the home folder.
  */
 import type { Guard } from "./guard.ts";
-import type { Place } from "./shell/findings.ts";
+import type { Place } from "./homes.ts";
 import { namesDecision } from "./shell/svc-command.ts";
 
 const HOME_VARIABLE = /\$(?:env:)?(?:userprofile|home)\b|\$\{(?:env:)?(?:userprofile|home)\}|%userprofile%/gi;

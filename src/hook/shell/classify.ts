@@ -4,15 +4,16 @@
  */
 import { basename } from "node:path";
 import type { Guard } from "../guard.ts";
+import type { Place } from "../homes.ts";
 import { POWERSHELL } from "../powershell.ts";
-import { Findings, type Place } from "./findings.ts";
+import { type ShellClass, worst } from "./classes.ts";
+import { Findings } from "./findings.ts";
 import { readOptions } from "./options.ts";
+import type { CommandPart, Word } from "./parts.ts";
 import { listsFiles, type Producer } from "./pipelines.ts";
 import {
   classesOf,
   DEVICES,
-  GIT_RUNS,
-  GIT_RUNS_OPTION,
   INTERPRETERS,
   interpreted,
   isObeyed,
@@ -20,11 +21,9 @@ import {
   PRINT_VARIABLES,
   RUNNERS,
   SHELLS,
-  type ShellClass,
   SOCKETS,
   turnedInto,
   WRAPPER_WORDS,
-  worst,
 } from "./programs.ts";
 import { rolesOf, type WordRole } from "./roles.ts";
 import { isDecidingCommand } from "./svc-command.ts";
@@ -32,16 +31,18 @@ import { knownProgram, knownWrapper } from "./tables.ts";
 import { ASSIGNMENT } from "./variables.ts";
 import {
   FIND_RUNS,
+  hasOpenText,
   isInstalled,
-  isOpen,
   isSedSafe,
   mayBeOption,
   OF_THE_SHELL,
   oldTarClasses,
   replaceMark,
+  runByGit,
+  runnerWords,
   withoutRunPrograms,
 } from "./word-rules.ts";
-import { type CommandPart, ENDS, KEYWORDS, parseScript, type Word } from "./words.ts";
+import { ENDS, KEYWORDS, parseScript } from "./words.ts";
 
 export interface Judged {
   class: ShellClass;
@@ -150,7 +151,7 @@ class Judge {
   }
 
   private redirected(write: boolean, target: Word): void {
-    if (isOpen(target, "")) this.findings.classes.push("unknown");
+    if (hasOpenText(target, "")) this.findings.classes.push("unknown");
     if (write && !DEVICES.test(target.text)) this.findings.classes.push("write");
     if (SOCKETS.test(target.text)) this.findings.classes.push("network");
     this.findings.touched(target.text, false, target.glob);
@@ -167,7 +168,7 @@ class Judge {
   private program(first: Word, rest: readonly Word[], fed: Fed, depth: number): void {
     const name = basename(first.text);
     const plain = !first.expanded && (!first.glob || /^\[\[?$/.test(first.text));
-    if (!plain || rest.some((word) => isOpen(word, name))) this.findings.classes.push("unknown");
+    if (!plain || rest.some((word) => hasOpenText(word, name))) this.findings.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
     if (isDecidingCommand(name, texts)) this.findings.note("it is a deciding svc command");
     if (first.text.includes("/")) this.findings.touched(first.text);
@@ -340,7 +341,7 @@ class Judge {
       this.findings.touched(text, false, glob);
   }
 
-  /** Without the words that files are put in for; one that is a part of a word makes names that nobody has seen. */
+  /** Without the words that files are put in for; one that is a part of a word makes names that were not looked at. */
   private filledIn(words: readonly Word[], mark: string): readonly Word[] {
     if (words.some(({ text }) => text !== mark && text.includes(mark))) this.unknown();
     return words.filter(({ text }) => text !== mark);
@@ -373,41 +374,29 @@ class Judge {
 
   /** `npx` and its kin fetch and run a package; a known tool is what it is. */
   private runner(name: string, rest: readonly Word[], depth: number): boolean {
-    const words = RUNNERS[name];
-    if (words === undefined) return false;
-    const from = words.length === 0 ? 0 : words.includes(rest[0]?.text ?? "") ? 1 : -1;
+    const own = RUNNERS[name];
+    if (own === undefined) return false;
+    const from = own.length === 0 ? 0 : own.includes(rest[0]?.text ?? "") ? 1 : -1;
     if (from < 0) return false;
     const called = rest.findIndex(({ text }) => /^(?:-c|--call)$/.test(text));
     if (called >= 0) this.unread(rest.slice(called), depth);
-    let at = from;
-    while (at < rest.length && rest[at]!.text.startsWith("-"))
-      at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
     const before = this.findings.classes.length;
-    const program = rest[at];
-    if (program !== undefined) {
-      const unversioned = program.text.replace(/(?<=.)@[^/]*$/, "");
-      this.call([{ ...program, text: unversioned }, ...rest.slice(at + 1)], NOTHING, depth);
-    }
+    const words = runnerWords(rest.slice(from));
+    if (words.length > 0) this.call(words, NOTHING, depth);
     const found = worst(this.findings.classes.splice(before));
     this.findings.classes.push(found === "build" || found === "destructive" ? found : "packages");
     return true;
   }
 
   private loop(words: readonly Word[]): void {
-    const open = words.some((word) => isOpen(word, "")) || isObeyed(words[0]?.text ?? "");
+    const open = words.some((word) => hasOpenText(word, "")) || isObeyed(words[0]?.text ?? "");
     this.findings.classes.push(open ? "unknown" : "read");
     for (const { text, glob } of words) this.findings.touched(text, false, glob);
   }
 
-  /** Git runs a command for each commit, submodule or match. */
   private gitRuns(rest: readonly Word[], depth: number): void {
-    rest.forEach(({ text, dynamic }, at) => {
-      const [option, sticky] = GIT_RUNS_OPTION.exec(text) ?? [];
-      const given = sticky === "" ? rest[at + 1] : { text: sticky ?? "", dynamic };
-      if (option !== undefined && rest.some((word) => word.text === "rebase"))
-        this.unread(given === undefined ? [] : [{ ...plainWord(given.text), dynamic: given.dynamic }], depth);
-      if (at > 0 && GIT_RUNS.test(text) && /^(?:bisect|submodule)$/.test(rest[at - 1]!.text))
-        this.call(rest.slice(at + 1), NOTHING, depth);
-    });
+    const { scripts, programs } = runByGit(rest);
+    for (const script of scripts) this.unread([script], depth);
+    for (const words of programs) this.call(words, NOTHING, depth);
   }
 }

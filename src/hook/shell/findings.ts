@@ -5,8 +5,10 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Guard, namesSecrets } from "../guard.ts";
-import { withHome } from "../homes.ts";
+import { type Place, withHome } from "../homes.ts";
 import { powershellTouches } from "../powershell.ts";
+import type { ShellClass } from "./classes.ts";
+import type { Word } from "./parts.ts";
 import {
   GIT_REWRITES,
   GIT_UNINDEXED,
@@ -16,19 +18,12 @@ import {
   REWRITES,
   SEARCHES_ALL,
   SEARCHES_TREES,
-  type ShellClass,
   SOCKETS,
   TREES,
 } from "./programs.ts";
 import { filesIn, pathPieces, type WordRole } from "./roles.ts";
 import { namesDecision } from "./svc-command.ts";
 import type { Known } from "./variables.ts";
-import type { Word } from "./words.ts";
-
-export interface Place {
-  cwd: string;
-  home: string;
-}
 
 export class Findings {
   readonly classes: ShellClass[] = [];

@@ -1,5 +1,5 @@
 /**
- * Words of which error messages are made. A value that holds no other tells nothing about anybody. Words that answer a
+ * Words of which error messages are made. A value that holds no other says nothing. Words that answer a
  * question (`no`, `off`, `denied`) are not among them: as a value they do.
  */
 
