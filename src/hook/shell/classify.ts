@@ -198,7 +198,8 @@ class Judge {
     if (name === "sed" && !texts.every((text, at) => isSedSafe(text, rolesOf(name, texts, false)[at]!)))
       classes.push("unknown");
     if (name === "tar" && /^[a-zA-Z]/.test(texts[0] ?? "")) classes.push(...oldTarClasses(texts[0]!));
-    if (rest.some((word) => mayBeOption(word))) classes.push("unknown");
+    const elsewhere = classes.includes("build") && this.findings.runsElsewhere(texts);
+    if (elsewhere || rest.some(mayBeOption)) classes.push("unknown");
     return classes;
   }
 
@@ -235,7 +236,7 @@ class Judge {
     if (name === "xargs") return this.manyTimes(rest, fed, depth);
     if (name === "find") this.found(rest, depth);
     if (name === "git" && texts[0] === "-C" && rest.length > 2) return this.elsewhere(rest, fed, depth);
-    if (POWERSHELL.test(name)) return this.powershell(texts);
+    if (POWERSHELL.test(name)) return this.findings.spelledForWindows(texts.join(" "));
     if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
       return this.unknown();
@@ -271,11 +272,6 @@ class Judge {
     if (!/^(?:command|builtin)$/.test(name) && OF_THE_SHELL.test(program[0]?.text ?? "")) this.unknown();
     else this.call(program, fed, depth);
     return true;
-  }
-
-  private powershell(texts: readonly string[]): true {
-    this.findings.spelledForWindows(texts.join(" "));
-    return this.unknown();
   }
 
   private unknown(): true {
@@ -381,8 +377,9 @@ class Judge {
     const called = rest.findIndex(({ text }) => /^(?:-c|--call)$/.test(text));
     if (called >= 0) this.unread(rest.slice(called), depth);
     const before = this.findings.classes.length;
-    const words = runnerWords(rest.slice(from));
+    const { words, installed } = runnerWords(rest.slice(from));
     if (words.length > 0) this.call(words, NOTHING, depth);
+    if (!installed) this.findings.classes.push("packages");
     const found = worst(this.findings.classes.splice(before));
     this.findings.classes.push(found === "build" || found === "destructive" ? found : "packages");
     return true;

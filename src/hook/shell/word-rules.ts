@@ -80,12 +80,19 @@ export function runByGit(rest: readonly Word[]): { scripts: Word[]; programs: Wo
   return { scripts, programs };
 }
 
-/** The program that `npx` and its kin are to run, without its version, and its words. */
-export function runnerWords(rest: readonly Word[]): Word[] {
+/**
+ * The program that `npx` and its kin are to run, and its words. `installed`: nothing says that another version or
+ * package is fetched for it, or that Node starts in another way.
+ */
+export function runnerWords(rest: readonly Word[]): { words: Word[]; installed: boolean } {
   let at = 0;
   while (at < rest.length && rest[at]!.text.startsWith("-"))
     at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
   const [program, ...words] = rest.slice(at);
-  if (program === undefined) return [];
-  return [{ ...program, text: program.text.replace(/(?<=.)@[^/]*$/, "") }, ...words];
+  if (program === undefined) return { words: [], installed: false };
+  const text = program.text.replace(/(?<=.)@[^/]*$/, "");
+  const usual = rest
+    .slice(0, at)
+    .every((option) => /^(?:--|--no|--no-install|--yes|-y|--silent|--quiet|-q)$/.test(option.text));
+  return { words: [{ ...program, text }, ...words], installed: usual && text === program.text };
 }
