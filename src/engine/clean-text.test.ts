@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { verifies } from "../../test/support/verifies.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { WITHHELD, withoutValues } from "./clean-text.ts";
 
@@ -44,6 +45,23 @@ describe("values that an error echoes", () => {
   ] as const)("are taken out %s", (_how, error, args, clean) => {
     expect(withoutValues(error, args as never)).toBe(clean);
   });
+
+  it.each([
+    ["These tools read UTF-8", [{ name: "Read", input: { mode: "read" } }]],
+    ["the client reported no outcome", ["the"]],
+    ["cannot write the file", ["write", "the file", "Edit"]],
+  ])("are left where they are common words: %s", (error, args) => {
+    verifies("beyond.errors.common-words");
+    expect(withoutValues(error, args as never)).toBe(error);
+  });
+
+  it.each(["no", "off", "denied", "Jane", "read Jane", "reader"])(
+    "are taken out where they say something: %s",
+    (value) => {
+      verifies("beyond.errors.common-words");
+      expect(withoutValues(`it is ${value} there`, [value])).toBe("it is [argument] there");
+    },
+  );
 
   it.each([
     [`cannot read ${TEXT.slice(0, 30)}...`, "cannot read [argument]..."],

@@ -6,12 +6,14 @@
  *   number it is no echo, and taking it out there would leave nothing readable;
  * - of a text of sixteen or more that is repeated in part, its beginning and its end from twelve characters on.
  *
- * Left alone are `true`, `false`, `null` and short texts of ASCII punctuation, which say nothing about a person.
+ * Left alone are `true`, `false`, `null`, short texts of ASCII punctuation, and values made of nothing but common words
+ * (`read`, `the file`), which say nothing about a person: without them an error's own sentence could not be read.
  * Of an error beside more values than can be looked for, nothing is kept.
  */
 import type { Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { ANYWHERE, EchoIndex, type Range } from "./echo-index.ts";
+import { isCommonWords } from "./message-words.ts";
 import { fold } from "./text-readings.ts";
 
 const MASK = "[argument]";
@@ -42,6 +44,7 @@ function collect(value: Json, into: Set<string>): void {
 const NUMBER = /^[+-]?\d+(?:\.\d+)?$/;
 
 function* echoesOf(value: string, index: EchoIndex): Generator<Range> {
+  if (isCommonWords(value)) return;
   if (NUMBER.test(value)) yield* index.numberAt(value);
   for (const spelling of spellings(value)) {
     const echo = fold(spelling);

@@ -2,11 +2,14 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { cutText } from "../kernel/cut.ts";
 import { type HookClient, type HookEvent, isRecord, textOrNull } from "./clients.ts";
+import { isStartedOnly, unknownFields } from "./fields.ts";
 import { foldersToMake } from "./files.ts";
 import { DECIDING_TOOL, type Guard, namesSecrets } from "./guard.ts";
 import { hexHash } from "./hash.ts";
-import { withHome } from "./homes.ts";
-import { judgeCommand } from "./shell/classify.ts";
+import { type Place, withHome } from "./homes.ts";
+import { powershellTouches } from "./powershell.ts";
+import { worst } from "./shell/classes.ts";
+import { type Judged, judgeCommand } from "./shell/classify.ts";
 
 interface PackCall {
   tool: string;
@@ -16,6 +19,8 @@ interface PackCall {
   files: string[];
   touches: string[];
   command: { cwd: string; began_ms: number } | null;
+  /** It is only started: the event after it does not mean its end. */
+  started_only: boolean;
 }
 
 type Kind = "shell" | "edit" | "patch" | "read" | "web" | "client";
@@ -58,11 +63,16 @@ const REASON_CHARS = 1_000;
 export function packCall(client: HookClient, event: HookEvent, guard: Guard, home: string): PackCall {
   const { tool, input } = event;
   const said = textOrNull(input["description"]) ?? textOrNull(input["explanation"]);
-  const { ran_in, ...call } = read(event, guard, home);
+  const {
+    ran_in,
+    started_only = false,
+    ...call
+  } = understood(client, event, read(event, guard, home), guard);
   const touches = [...new Set(call.touches)];
   return {
     ...call,
     touches,
+    started_only,
     command: ran_in === undefined ? null : { cwd: ran_in, began_ms: Date.now() },
     args: {
       client,
@@ -73,7 +83,26 @@ export function packCall(client: HookClient, event: HookEvent, guard: Guard, hom
   };
 }
 
-type Read = Omit<PackCall, "reason" | "command"> & { ran_in?: string };
+type Read = Omit<PackCall, "reason" | "command" | "started_only"> & {
+  ran_in?: string;
+  started_only?: boolean;
+};
+
+/** With a field that the tool does not have, what the client does is not known: a person looks at the whole input. */
+function understood(client: HookClient, { tool, input, cwd }: HookEvent, call: Read, guard: Guard): Read {
+  const unknown = unknownFields(client, tool, input);
+  if (unknown.length === 0) return call;
+  const strange = Object.fromEntries(unknown.map((name) => [name, input[name]]));
+  return {
+    ...call,
+    tool: call.tool.startsWith("code.shell_") ? shellUnknown(call.tool) : "code.other",
+    args: { name: tool, ...call.args, input: shown(input) },
+    touches: [...call.touches, ...named(strange, guard, cwd)],
+  };
+}
+
+const shellUnknown = (tool: string): string =>
+  tool === "code.shell_destructive" ? tool : "code.shell_unknown";
 
 function read(event: HookEvent, guard: Guard, home: string): Read {
   const { tool, input } = event;
@@ -86,7 +115,7 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
     case "patch":
       return fileCall(
         "code.edit",
-        patchedPaths(textOrNull(input["command"]) ?? textOrNull(input["input"]) ?? ""),
+        ["command", "input"].flatMap((name) => patchedPaths(textOrNull(input[name]) ?? "")),
         event,
         guard,
       );
@@ -116,11 +145,13 @@ function read(event: HookEvent, guard: Guard, home: string): Read {
   }
 }
 
+const PATTERN_FIELDS = ["glob", "glob_pattern", "include", "include_pattern", "paths"];
+
 function lookCall({ tool, input, cwd }: HookEvent, guard: Guard, home: string): Read {
   const absolute = (path: string, from: string) => resolve(from, withHome(path, home, cwd) ?? path);
   const given = pathsOf(input).map((path) => absolute(path, cwd));
   const folders = given.length === 0 ? [cwd] : given;
-  const patterns = ["glob", "include", "include_pattern", "paths", ...(LISTS.test(tool) ? ["pattern"] : [])]
+  const patterns = [...PATTERN_FIELDS, ...(LISTS.test(tool) ? ["pattern"] : [])]
     .flatMap((name) => textsIn(input[name]))
     .flatMap((pattern) => pattern.split(/[\s,]+(?![^{]*\})/).filter((one) => /^[^!]/.test(one)));
   const found = patterns.flatMap((pattern) => folders.map((folder) => absolute(pattern, folder)));
@@ -132,32 +163,56 @@ function lookCall({ tool, input, cwd }: HookEvent, guard: Guard, home: string): 
   if (folders.some((path) => home === path || home.startsWith(join(path, "/"))))
     touches.push("it searches all of your home folder");
   // A pattern for everything also finds what git ignores.
-  const all = patterns.some((pattern) => /(?:^|\/)\*+$/.test(pattern));
+  const all = input["no_ignore"] === true || patterns.some((pattern) => /(?:^|\/)\*+$/.test(pattern));
   const looked = [...folders, ...found.map((path) => path.replace(/\/[^/]*[*?[{].*$/, "/"))];
   const covers = looked.some((folder) => guard.holds(folder, cwd, all));
   return { tool: covers ? "code.other" : "code.read", args, files: [], touches };
 }
 
-function shellCall({ input, cwd }: HookEvent, guard: Guard, home: string): Read {
-  const given = input["command"];
-  const command = Array.isArray(given) ? given.map(String).map(quoted).join(" ") : textOrNull(given);
-  if (command === null)
-    return { tool: "code.shell_unknown", args: { input: shown(input) }, files: [], touches: [] };
-  const folder =
-    textOrNull(input["working_directory"]) ??
-    textOrNull(input["cwd"]) ??
-    textOrNull(input["workdir"]) ??
-    textOrNull(input["dir_path"]) ??
-    textOrNull(input["directory"]);
-  const where = folder === null ? cwd : resolve(cwd, folder);
-  const judged = judgeCommand(command, { cwd: where, home }, guard);
+/** Every field that a client may take the command or its folder from. */
+const COMMANDS = ["command", "cmd"];
+const FOLDERS = ["working_directory", "cwd", "workdir", "dir_path", "directory"];
+
+function shellCall({ tool, input, cwd }: HookEvent, guard: Guard, home: string): Read {
+  const commands = COMMANDS.flatMap((name) => commandText(input[name]) ?? []);
+  if (commands.length === 0)
+    return {
+      tool: "code.shell_unknown",
+      args: { input: shown(input) },
+      files: [],
+      touches: named(input, guard, cwd),
+    };
+  const folders = FOLDERS.flatMap((name) => textOrNull(input[name]) ?? []).map((name) => resolve(cwd, name));
+  const places = [...new Set(folders.length === 0 ? [cwd] : folders)];
+  const judged = commands.flatMap((command) =>
+    places.map((place) => judgeIn(tool, command, { cwd: place, home }, guard)),
+  );
+  // Which of several a client takes is not known.
+  const kinds = judged.map((one) => one.class);
+  const kind = worst(judged.length > 1 ? [...kinds, "unknown"] : kinds);
+  const [where] = places;
   return {
-    tool: `code.shell_${judged.class}`,
-    args: { command, cwd: where },
+    tool: `code.shell_${kind}`,
+    args: { command: commands[0]!, cwd: where!, ...(judged.length > 1 ? { input: shown(input) } : {}) },
     files: [],
-    touches: judged.touches,
-    ...(judged.class === "read" ? {} : { ran_in: where }),
+    touches: [
+      ...judged.flatMap((one) => one.touches),
+      ...folders.flatMap((one) => guard.path(one, cwd) ?? []),
+    ],
+    ...(kind === "read" ? {} : { ran_in: where! }),
+    started_only: isStartedOnly(input) || judged.some((one) => one.background),
   };
+}
+
+function commandText(given: unknown): string | null {
+  return Array.isArray(given) ? given.map(String).map(quoted).join(" ") : textOrNull(given);
+}
+
+function judgeIn(tool: string, command: string, place: Place, guard: Guard): Judged {
+  // On Windows the clients' other shells are PowerShell.
+  if (tool === "PowerShell" || (process.platform === "win32" && tool !== "Bash"))
+    return { class: "unknown", touches: powershellTouches(command, place, guard), background: false };
+  return judgeCommand(command, place, guard);
 }
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
@@ -174,14 +229,30 @@ function fileCall(
   const args = { name, paths: files, input: shown(input) };
   // An edit that names no file cannot be put back, so a person looks at it.
   if (files.length === 0) return { tool: "code.other", args, files, touches: named(input, guard) };
-  return { tool, args, files, touches: edited.flatMap((path) => guard.path(path, cwd) ?? []) };
+  const unasked = edited.some((path) => guard.runsUnasked(path, cwd));
+  return {
+    tool: unasked ? "code.edit_unasked" : tool,
+    args,
+    files,
+    touches: edited.flatMap((path) => guard.path(path, cwd) ?? []),
+  };
 }
 
 function pathsOf(input: Record<string, unknown>): string[] {
-  return ["file_path", "path", "notebook_path", "target_file", "absolute_path", "dir_path"].flatMap(
-    (name) => textOrNull(input[name]) ?? [],
-  );
+  return PATH_FIELDS.flatMap((name) => textsIn(input[name])).filter((path) => path !== "");
 }
+
+const PATH_FIELDS = [
+  "file_path",
+  "path",
+  "notebook_path",
+  "target_file",
+  "absolute_path",
+  "dir_path",
+  "filePath",
+  "target_directory",
+  "target_directories",
+];
 
 const PATCH_HEADER = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/s;
 /** The client takes U+0085 for blank and U+FEFF for part of a name; `trim` has it the other way round. */
@@ -220,7 +291,7 @@ function textsIn(value: unknown): string[] {
 }
 
 /** Fields that change between two tries of one call would make an approval of the first worthless for the second. */
-const PASSING = new Set(["description", "explanation", "timeout", "run_in_background"]);
+const PASSING = new Set(["description", "explanation", "timeout"]);
 
 function shown(input: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(

@@ -26,6 +26,8 @@ export interface HookEvent {
   error: string | null;
   /** The call was cut short: what it did until then is not known. */
   interrupted: boolean;
+  /** What the client reports of the call's result, as it comes. */
+  response: unknown;
   /** The client tells that its user, or another hook, did not let the call happen. */
   declined: boolean;
 }
@@ -87,7 +89,7 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
   if (tool === null && moment !== "ended") return "the hook's input names no tool";
   const input = inputOf(given["tool_input"]);
   if (input === null && moment !== "ended") return "the tool's input is not an object";
-  const response = given["tool_response"];
+  const response = given["tool_response"] ?? given["tool_output"];
   const error = errorOf(given, response);
   return {
     moment: moment === "after" && error !== null ? "failed" : moment,
@@ -99,6 +101,7 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
     agent: textOrNull(given["agent_id"]),
     session_over: /^sessionEnd$/i.test(name),
     error,
+    response,
     interrupted: given["is_interrupt"] === true || given["failure_type"] === "timeout",
     declined: given["failure_type"] === "permission_denied",
   };

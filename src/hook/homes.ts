@@ -2,6 +2,12 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
+/** Where a command runs, and whose home it knows. */
+export interface Place {
+  cwd: string;
+  home: string;
+}
+
 /** The path with the home folder in it; null where it cannot be told whose that is. Any other text stays as it is. */
 export function withHome(text: string, home: string, cwd: string): string | null {
   const [all, name] = /^~([+-]|[A-Za-z_][\w.-]*)?(?=\/|$)/.exec(text) ?? [];

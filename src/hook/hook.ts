@@ -3,6 +3,7 @@
  * hook refuses whatever it cannot get an answer for, and never says more than "no objection".
  */
 import { cutText } from "../kernel/cut.ts";
+import { backgroundId, type EndedTask, endedTask } from "./background.ts";
 import { packCall } from "./calls.ts";
 import {
   denyAnswer,
@@ -88,8 +89,8 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
   // What cannot be kept may be changed all the same; its step then says that it cannot be undone.
   const before = decided.before === undefined ? null : seen(call.files, true);
   try {
-    const { tool, files, command } = call;
-    const note = { run: run_id, step, tool, files, command, before, agent: event.agent };
+    const { tool, files, command, started_only } = call;
+    const note = { run: run_id, step, tool, files, command, before, agent: event.agent, started_only };
     new Notes(settings.notes, event.session).keep(event.call, note);
   } catch (error) {
     await report(settings, run_id, step, { status: "failed", error: "the hook could not note the call" });
@@ -124,14 +125,21 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   const notes = new Notes(settings.notes, event.session);
   if (event.moment === "ended") {
     for (const { note, forget } of notes.left()) {
-      if (note.agent !== null && !event.session_over) continue;
+      const runs_on = note.agent !== null || note.background !== undefined;
+      if (runs_on && !event.session_over) continue;
       await report(settings, note.run, note.step, unreported(note));
       forget();
     }
     return null;
   }
+  await settleBackground(event, settings, notes);
   const kept = notes.find(event.call);
   if (kept === null) return null;
+  const running = event.moment === "after" ? backgroundId(kept.note, event.response) : null;
+  if (running !== null) {
+    kept.keepRunning(running);
+    return null;
+  }
   const { note, kept_ms, forget } = kept;
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
   const { command } = note;
@@ -149,6 +157,26 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   forget();
   if (changed !== null) return beyondUndo("command", changed);
   return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
+}
+
+/** A call by which the client reports that a command in the background has ended. */
+async function settleBackground(event: HookEvent, settings: HookSettings, notes: Notes): Promise<void> {
+  const ended = event.moment === "after" ? endedTask(event) : null;
+  if (ended === null) return;
+  for (const { note, forget } of notes.left()) {
+    if (note.background !== ended.id) continue;
+    await report(settings, note.run, note.step, taskOutcome(note, ended));
+    forget();
+  }
+}
+
+function taskOutcome(note: Note, { how }: EndedTask): object {
+  if (how === "completed") return { status: "succeeded" };
+  const known = how === "failed" && HARMLESS.test(note.tool);
+  return {
+    status: known ? "failed" : "uncertain",
+    error: `the client reports the background command as ${how}`,
+  };
 }
 
 function beyondUndo(by: "command" | "edit", files: readonly string[]): string | null {
@@ -184,6 +212,8 @@ function failure(note: Note, { error, interrupted, declined }: HookEvent): objec
 
 /** No event came after it: refused by the client's user, interrupted, or failed in a client that does not tell. */
 function unreported(note: Note): object {
+  if (note.background !== undefined)
+    return { status: "uncertain", error: "the session ended before the background command did" };
   const said = "the client reported no outcome";
   if (note.before !== null) return settled(note, said);
   return { status: HARMLESS.test(note.tool) ? "failed" : "uncertain", error: said };

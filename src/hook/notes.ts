@@ -14,6 +14,10 @@ export interface Note {
   /** The files whose bytes are in `before`. */
   files: string[];
   before: FileLook | null;
+  /** Only started so far: the client's id of it, or "" where it gave none. Left out for a call that ends with its event. */
+  background?: string;
+  /** The event after it means that it was started. */
+  started_only?: boolean;
 }
 
 interface KeptNote {
@@ -21,6 +25,8 @@ interface KeptNote {
   /** When it was kept by the clock that stamps files, which lags behind the one that programs read. */
   kept_ms: number;
   forget(): void;
+  /** Keeps it as one that runs in the background. */
+  keepRunning(id: string): void;
 }
 
 const MOST_TWINS = 99;
@@ -49,7 +55,7 @@ export class Notes {
   find(call: string): KeptNote | null {
     for (let twin = 0; twin <= MOST_TWINS; twin++) {
       const found = this.read(this.path(call, twin));
-      if (found !== null) return found;
+      if (found !== null && found.note.background === undefined) return found;
     }
     return null;
   }
@@ -85,7 +91,13 @@ export class Notes {
   private read(path: string): KeptNote | null {
     try {
       const note = JSON.parse(readFileSync(path, "utf8")) as Note;
-      return { note, kept_ms: statSync(path).mtimeMs, forget: () => rmSync(path, { force: true }) };
+      return {
+        note,
+        kept_ms: statSync(path).mtimeMs,
+        forget: () => rmSync(path, { force: true }),
+        keepRunning: (id) =>
+          writeFileSync(path, JSON.stringify({ ...note, background: id }), { mode: 0o600 }),
+      };
     } catch {
       return null;
     }

@@ -31,4 +31,5 @@ export const beyondHooks = section("beyond", "Coding agents", {
   "beyond.hooks.known-fields": [33, "a tool's input with a field that the client does not have asks, and every field is judged"],
   "beyond.hooks.powershell": [33, "PowerShell and cmd are not read as POSIX: they ask, and what is protected is refused in their own spelling"],
   "beyond.hooks.background": [33, "a background command stays `intended` until the client reports its end, and is `uncertain` when the session ends first"],
+  "beyond.errors.common-words": [33, "an error keeps its own words where a value of the call is nothing but common words; every other value is taken out"],
 });

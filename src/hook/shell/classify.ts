@@ -4,14 +4,16 @@
  */
 import { basename } from "node:path";
 import type { Guard } from "../guard.ts";
-import { Findings, type Place } from "./findings.ts";
+import type { Place } from "../homes.ts";
+import { POWERSHELL } from "../powershell.ts";
+import { type ShellClass, worst } from "./classes.ts";
+import { Findings } from "./findings.ts";
 import { readOptions } from "./options.ts";
+import type { CommandPart, Word } from "./parts.ts";
 import { listsFiles, type Producer } from "./pipelines.ts";
 import {
   classesOf,
   DEVICES,
-  GIT_RUNS,
-  GIT_RUNS_OPTION,
   INTERPRETERS,
   interpreted,
   isObeyed,
@@ -19,11 +21,9 @@ import {
   PRINT_VARIABLES,
   RUNNERS,
   SHELLS,
-  type ShellClass,
   SOCKETS,
   turnedInto,
   WRAPPER_WORDS,
-  worst,
 } from "./programs.ts";
 import { rolesOf, type WordRole } from "./roles.ts";
 import { isDecidingCommand } from "./svc-command.ts";
@@ -31,32 +31,37 @@ import { knownProgram, knownWrapper } from "./tables.ts";
 import { ASSIGNMENT } from "./variables.ts";
 import {
   FIND_RUNS,
+  hasOpenText,
   isInstalled,
-  isOpen,
   isSedSafe,
   mayBeOption,
   OF_THE_SHELL,
   oldTarClasses,
   replaceMark,
+  runByGit,
+  runnerWords,
   withoutRunPrograms,
 } from "./word-rules.ts";
-import { type CommandPart, ENDS, KEYWORDS, parseScript, type Word } from "./words.ts";
+import { ENDS, KEYWORDS, parseScript } from "./words.ts";
 
 export interface Judged {
   class: ShellClass;
   /** Why it is refused whatever the class; empty where nothing protected was found. */
   touches: string[];
+  /** Something of it still runs when the command ends. */
+  background: boolean;
 }
 
 export function judgeCommand(command: string, place: Place, guard: Guard): Judged {
   const findings = new Findings(place, guard);
-  new Judge(findings).script(command, 0);
+  const judge = new Judge(findings);
+  judge.script(command, 0);
   const { classes, touches } = findings;
   // A person looks at a change of what something runs by itself.
   if (findings.names_unasked && worst(classes) !== "read") classes.push("unknown");
   // Text that only running would explain.
   if (classes.includes("unknown")) findings.note(guard.text(command));
-  return { class: worst(classes), touches: [...touches] };
+  return { class: worst(classes), touches: [...touches], background: judge.background };
 }
 
 /** What a program is fed with, and whether another gets what it prints. */
@@ -83,6 +88,8 @@ class Judge {
   private outside: { shell: number; folders: readonly string[] }[] = [];
   /** The folders before a `cd` that is only known to have worked while its chain of `&&` lasts. */
   private left: readonly string[] | null = null;
+  /** Whether a part was left running, with nothing that waits for it. */
+  background = false;
   /** The part that is being judged. */
   private part_now: CommandPart | null = null;
 
@@ -104,6 +111,8 @@ class Judge {
   private part(part: CommandPart, depth: number): void {
     const { words, redirects, fed, piped } = part;
     this.enter(part);
+    if (part.after === "&") this.background = true;
+    if (words[0]?.text === "wait") this.background = false;
     if (!part.reads_pipe) this.producers = [];
     let at = 0;
     while (at < words.length && KEYWORDS.test(words[at]!.text) && !words[at]!.expanded) at++;
@@ -142,7 +151,7 @@ class Judge {
   }
 
   private redirected(write: boolean, target: Word): void {
-    if (isOpen(target, "")) this.findings.classes.push("unknown");
+    if (hasOpenText(target, "")) this.findings.classes.push("unknown");
     if (write && !DEVICES.test(target.text)) this.findings.classes.push("write");
     if (SOCKETS.test(target.text)) this.findings.classes.push("network");
     this.findings.touched(target.text, false, target.glob);
@@ -159,7 +168,7 @@ class Judge {
   private program(first: Word, rest: readonly Word[], fed: Fed, depth: number): void {
     const name = basename(first.text);
     const plain = !first.expanded && (!first.glob || /^\[\[?$/.test(first.text));
-    if (!plain || rest.some((word) => isOpen(word, name))) this.findings.classes.push("unknown");
+    if (!plain || rest.some((word) => hasOpenText(word, name))) this.findings.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
     if (isDecidingCommand(name, texts)) this.findings.note("it is a deciding svc command");
     if (first.text.includes("/")) this.findings.touched(first.text);
@@ -189,7 +198,8 @@ class Judge {
     if (name === "sed" && !texts.every((text, at) => isSedSafe(text, rolesOf(name, texts, false)[at]!)))
       classes.push("unknown");
     if (name === "tar" && /^[a-zA-Z]/.test(texts[0] ?? "")) classes.push(...oldTarClasses(texts[0]!));
-    if (rest.some((word) => mayBeOption(word))) classes.push("unknown");
+    const elsewhere = classes.includes("build") && this.findings.runsElsewhere(texts);
+    if (elsewhere || rest.some(mayBeOption)) classes.push("unknown");
     return classes;
   }
 
@@ -226,6 +236,7 @@ class Judge {
     if (name === "xargs") return this.manyTimes(rest, fed, depth);
     if (name === "find") this.found(rest, depth);
     if (name === "git" && texts[0] === "-C" && rest.length > 2) return this.elsewhere(rest, fed, depth);
+    if (POWERSHELL.test(name)) return this.findings.spelledForWindows(texts.join(" "));
     if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
       return this.unknown();
@@ -326,7 +337,7 @@ class Judge {
       this.findings.touched(text, false, glob);
   }
 
-  /** Without the words that files are put in for; one that is a part of a word makes names that nobody has seen. */
+  /** Without the words that files are put in for; one that is a part of a word makes names that were not looked at. */
   private filledIn(words: readonly Word[], mark: string): readonly Word[] {
     if (words.some(({ text }) => text !== mark && text.includes(mark))) this.unknown();
     return words.filter(({ text }) => text !== mark);
@@ -359,41 +370,30 @@ class Judge {
 
   /** `npx` and its kin fetch and run a package; a known tool is what it is. */
   private runner(name: string, rest: readonly Word[], depth: number): boolean {
-    const words = RUNNERS[name];
-    if (words === undefined) return false;
-    const from = words.length === 0 ? 0 : words.includes(rest[0]?.text ?? "") ? 1 : -1;
+    const own = RUNNERS[name];
+    if (own === undefined) return false;
+    const from = own.length === 0 ? 0 : own.includes(rest[0]?.text ?? "") ? 1 : -1;
     if (from < 0) return false;
     const called = rest.findIndex(({ text }) => /^(?:-c|--call)$/.test(text));
     if (called >= 0) this.unread(rest.slice(called), depth);
-    let at = from;
-    while (at < rest.length && rest[at]!.text.startsWith("-"))
-      at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
     const before = this.findings.classes.length;
-    const program = rest[at];
-    if (program !== undefined) {
-      const unversioned = program.text.replace(/(?<=.)@[^/]*$/, "");
-      this.call([{ ...program, text: unversioned }, ...rest.slice(at + 1)], NOTHING, depth);
-    }
+    const { words, installed } = runnerWords(rest.slice(from));
+    if (words.length > 0) this.call(words, NOTHING, depth);
+    if (!installed) this.findings.classes.push("packages");
     const found = worst(this.findings.classes.splice(before));
     this.findings.classes.push(found === "build" || found === "destructive" ? found : "packages");
     return true;
   }
 
   private loop(words: readonly Word[]): void {
-    const open = words.some((word) => isOpen(word, "")) || isObeyed(words[0]?.text ?? "");
+    const open = words.some((word) => hasOpenText(word, "")) || isObeyed(words[0]?.text ?? "");
     this.findings.classes.push(open ? "unknown" : "read");
     for (const { text, glob } of words) this.findings.touched(text, false, glob);
   }
 
-  /** Git runs a command for each commit, submodule or match. */
   private gitRuns(rest: readonly Word[], depth: number): void {
-    rest.forEach(({ text, dynamic }, at) => {
-      const [option, sticky] = GIT_RUNS_OPTION.exec(text) ?? [];
-      const given = sticky === "" ? rest[at + 1] : { text: sticky ?? "", dynamic };
-      if (option !== undefined && rest.some((word) => word.text === "rebase"))
-        this.unread(given === undefined ? [] : [{ ...plainWord(given.text), dynamic: given.dynamic }], depth);
-      if (at > 0 && GIT_RUNS.test(text) && /^(?:bisect|submodule)$/.test(rest[at - 1]!.text))
-        this.call(rest.slice(at + 1), NOTHING, depth);
-    });
+    const { scripts, programs } = runByGit(rest);
+    for (const script of scripts) this.unread([script], depth);
+    for (const words of programs) this.call(words, NOTHING, depth);
   }
 }

@@ -23,7 +23,7 @@ describe("a harmful command, plainly written", () => {
   const commands = commandsOf("harmful");
 
   it("is one of many", () => {
-    expect(commands.length).toBeGreaterThanOrEqual(389);
+    expect(commands.length).toBeGreaterThanOrEqual(400);
   });
 
   it.each(commands)("is refused or asks: %s", (command) => {
@@ -47,6 +47,6 @@ describe("an everyday command", () => {
     ]),
   )("passes as %s: %s", (kind, command) => {
     verifies("beyond.hooks.everyday");
-    expect(judge(command!)).toEqual({ class: kind, touches: [] });
+    expect(judge(command!)).toMatchObject({ class: kind, touches: [] });
   });
 });

@@ -2,10 +2,13 @@
  * What was found of a shell command so far: what it does, and what its words touch that they may not, seen from the
  * folder that the script has gone to.
  */
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { type Guard, namesSecrets } from "../guard.ts";
-import { withHome } from "../homes.ts";
+import { type Place, withHome } from "../homes.ts";
+import { powershellTouches } from "../powershell.ts";
+import type { ShellClass } from "./classes.ts";
+import type { Word } from "./parts.ts";
 import {
   GIT_REWRITES,
   GIT_UNINDEXED,
@@ -15,19 +18,12 @@ import {
   REWRITES,
   SEARCHES_ALL,
   SEARCHES_TREES,
-  type ShellClass,
   SOCKETS,
   TREES,
 } from "./programs.ts";
 import { filesIn, pathPieces, type WordRole } from "./roles.ts";
 import { namesDecision } from "./svc-command.ts";
 import type { Known } from "./variables.ts";
-import type { Word } from "./words.ts";
-
-export interface Place {
-  cwd: string;
-  home: string;
-}
 
 export class Findings {
   readonly classes: ShellClass[] = [];
@@ -39,11 +35,13 @@ export class Findings {
   folders: readonly string[];
   /** It names files that something runs by itself. */
   names_unasked = false;
+  private readonly workspace: string;
   private readonly home: string;
   private readonly guard: Guard;
 
   constructor({ cwd, home }: Place, guard: Guard) {
     this.folders = [cwd];
+    this.workspace = workspaceOf(cwd);
     this.home = home;
     this.guard = guard;
     this.known = new Map([
@@ -126,6 +124,14 @@ export class Findings {
     for (const piece of pathPieces(text)) if (/^[.~]|\//.test(piece)) this.judged(piece);
   }
 
+  /** A command for PowerShell or `cmd`. */
+  spelledForWindows(text: string): true {
+    this.classes.push("unknown");
+    for (const cwd of this.folders)
+      for (const why of powershellTouches(text, { cwd, home: this.home }, this.guard)) this.note(why);
+    return true;
+  }
+
   /** Code in another language. */
   reads(text: string): void {
     this.note(this.guard.text(text));
@@ -142,6 +148,18 @@ export class Findings {
     if (to.dynamic || to.glob || more.length > 0 || /^[-+]/.test(to.text) || to.text === "") return null;
     const path = withHome(to.text, this.home, this.cwd);
     return path === null ? null : resolve(this.cwd, path);
+  }
+
+  /** Whether a tool that runs the project's code would run another's: it is there, or is given a path that leads there. */
+  runsElsewhere(texts: readonly string[]): boolean {
+    const named = texts.filter((text) => /^[/~]|(?:^|[/=])\.\.(?:\/|$)|=[/~]/.test(text));
+    const paths = named.map((text) => text.slice(text.indexOf("=") + 1));
+    return ["", ...paths].some((path) =>
+      this.folders.some((folder) => {
+        const full = resolve(folder, withHome(path, this.home, folder) ?? "/");
+        return !`${full}/`.startsWith(`${this.workspace}/`);
+      }),
+    );
   }
 
   isFolder(path: string): boolean {
@@ -178,4 +196,10 @@ export class Findings {
     const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
     return (files.length === 0 ? ["."] : files).some((one) => this.anyHolds(one, hidden));
   }
+}
+
+/** The work tree around a folder, or the folder itself where there is none. */
+function workspaceOf(cwd: string): string {
+  for (let at = cwd; dirname(at) !== at; at = dirname(at)) if (existsSync(join(at, ".git"))) return at;
+  return cwd;
 }

@@ -2,7 +2,7 @@
  * Reading a program's words by its row of the tables: every option must be listed, with its value where it takes one.
  * A row says what is known to be harmless, so an option that it does not list makes the command unknown.
  */
-import type { ShellClass } from "./programs.ts";
+import type { ShellClass } from "./classes.ts";
 
 /** How an option takes its value: not at all, in this word or the next, or in this word alone if at all. */
 type Arity = "none" | "value" | "attached";

@@ -1,13 +1,7 @@
 /** What well-known programs do, by name. A program that is named nowhere is unknown, which asks a person. */
+import type { ShellClass } from "./classes.ts";
 import { type ProgramRow, programRow, readOptions } from "./options.ts";
 import { knownProgram } from "./tables.ts";
-
-/** From the harmless to what a person should look at; a command is as bad as its worst part. */
-const CLASSES = ["read", "build", "write", "vcs", "network", "packages", "unknown", "destructive"] as const;
-export type ShellClass = (typeof CLASSES)[number];
-
-export const worst = (classes: readonly ShellClass[]): ShellClass =>
-  CLASSES[Math.max(0, ...classes.map((one) => CLASSES.indexOf(one)))]!;
 
 const named = (names: string): readonly string[] => names.trim().split(/\s+/);
 
@@ -158,9 +152,6 @@ export const WRAPPER_WORDS: Readonly<Record<string, number>> = {
   caffeinate: 0,
   timeout: 1,
 };
-
-/** `{}` stands for what `find` and `xargs` put there. */
-export const isWritten = ({ text }: { text: string }): boolean => text !== "{}";
 
 export const SHELLS = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/;
 export const INTERPRETERS =

@@ -132,7 +132,7 @@ go build: build ${GO_OPTIONS}
 go test: build ${GO_OPTIONS}
 go vet: build one-dash --v --n --x --json --tags=% --mod=%
 go fmt: build one-dash --n --x
-go run: build ${GO_OPTIONS}
+go run: build ${GO_OPTIONS} [^@]*
 go generate: build one-dash --v --n --x --run=% --skip=%
 go version: read one-dash --m --v
 go list: read one-dash --m --json? --f= --deps --test --e --u --versions --find --tags=% --mod=%

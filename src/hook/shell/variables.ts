@@ -2,7 +2,7 @@
  * Which variables of a script have a known text. One has it where it is assigned once, unconditionally and before it is
  * used, or is the name of a loop over fixed words. Any other assignment makes its text known at run time alone.
  */
-import type { CommandPart, Word } from "./words.ts";
+import type { CommandPart, Word } from "./parts.ts";
 
 interface KnownText {
   text: string;

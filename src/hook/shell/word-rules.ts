@@ -1,12 +1,13 @@
 /** Rules for single words of programs that read theirs in a way of their own. */
 import { dirname, resolve } from "node:path";
 import { braces } from "../globs.ts";
+import type { ShellClass } from "./classes.ts";
 import { readOptions } from "./options.ts";
-import type { ShellClass } from "./programs.ts";
+import type { Word } from "./parts.ts";
+import { GIT_RUNS, GIT_RUNS_OPTION } from "./programs.ts";
 import type { WordRole } from "./roles.ts";
 import { isPlainSed } from "./sed-script.ts";
 import { knownProgram } from "./tables.ts";
-import type { Word } from "./words.ts";
 
 export const FIND_RUNS = /^-(?:exec|execdir|ok|okdir)$/;
 
@@ -25,7 +26,7 @@ export function isInstalled(path: string, kind: ShellClass): boolean {
 }
 
 /** Its text is known at run time alone; what only prints it may get any of a loop's values. */
-export const isOpen = ({ dynamic, several }: Word, program: string): boolean =>
+export const hasOpenText = ({ dynamic, several }: Word, program: string): boolean =>
   dynamic || (several && program !== "echo");
 
 export function isSedSafe(text: string, role: WordRole): boolean {
@@ -61,4 +62,37 @@ export function replaceMark(options: readonly string[]): string {
   const at = options.findIndex((text) => /^(?:-I|--replace)/.test(text));
   if (at < 0) return "{}";
   return /^(?:-I|--replace=)(.+)$/.exec(options[at]!)?.[1] ?? options[at + 1] ?? "{}";
+}
+
+/** What git runs for each commit, submodule or match: scripts, and programs with their words. */
+export function runByGit(rest: readonly Word[]): { scripts: Word[]; programs: Word[][] } {
+  const rebases = rest.some(({ text }) => text === "rebase");
+  const scripts = rest.flatMap((word, at) => {
+    const [option, sticky = ""] = GIT_RUNS_OPTION.exec(word.text) ?? [];
+    if (!rebases || option === undefined) return [];
+    return sticky === "" ? rest.slice(at + 1, at + 2) : [{ ...word, text: sticky }];
+  });
+  const programs = rest.flatMap(({ text }, at) =>
+    at > 0 && GIT_RUNS.test(text) && /^(?:bisect|submodule)$/.test(rest[at - 1]!.text)
+      ? [rest.slice(at + 1)]
+      : [],
+  );
+  return { scripts, programs };
+}
+
+/**
+ * The program that `npx` and its kin are to run, and its words. `installed`: nothing says that another version or
+ * package is fetched for it, or that Node starts in another way.
+ */
+export function runnerWords(rest: readonly Word[]): { words: Word[]; installed: boolean } {
+  let at = 0;
+  while (at < rest.length && rest[at]!.text.startsWith("-"))
+    at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
+  const [program, ...words] = rest.slice(at);
+  if (program === undefined) return { words: [], installed: false };
+  const text = program.text.replace(/(?<=.)@[^/]*$/, "");
+  const usual = rest
+    .slice(0, at)
+    .every((option) => /^(?:--|--no|--no-install|--yes|-y|--silent|--quiet|-q)$/.test(option.text));
+  return { words: [{ ...program, text }, ...words], installed: usual && text === program.text };
 }

@@ -1,0 +1,41 @@
+/** Commands that go to the background: which ones were only started, and by which call a client reports their end. */
+import { type HookEvent, isRecord, textOrNull } from "./clients.ts";
+import type { Note } from "./notes.ts";
+
+export interface EndedTask {
+  id: string;
+  how: "completed" | "failed" | "stopped";
+}
+
+const ID_FIELDS = ["backgroundTaskId", "background_task_id", "task_id", "shell_id", "bash_id"];
+
+/** The client's id of a command that still runs after its event, "" where it gave none; null where the call has ended. */
+export function backgroundId(note: Note, response: unknown): string | null {
+  // Also one that the client, or its user, moved there.
+  const moved = isRecord(response) ? (textOrNull(response["backgroundTaskId"]) ?? null) : null;
+  if (moved !== null) return moved;
+  return note.started_only === true ? (idIn(response) ?? "") : null;
+}
+
+const READS_TASK = /^(?:TaskOutput|BashOutput|AgentOutput)$/;
+const STOPS_TASK = /^(?:TaskStop|KillShell|KillBash)$/;
+
+/** Null where the call reports no end. */
+export function endedTask({ tool, input, response }: HookEvent): EndedTask | null {
+  const id = idIn(input);
+  if (id === null) return null;
+  if (STOPS_TASK.test(tool)) return { id, how: "stopped" };
+  if (!READS_TASK.test(tool) || !isRecord(response)) return null;
+  const task = isRecord(response["task"]) ? response["task"] : response;
+  const code = task["exitCode"] ?? task["exit_code"];
+  const status = textOrNull(task["status"]) ?? "";
+  if (/^(?:killed|stopped|cancelled)$/.test(status)) return { id, how: "stopped" };
+  if (status === "failed" || (status === "completed" && typeof code === "number" && code !== 0))
+    return { id, how: "failed" };
+  return status === "completed" ? { id, how: "completed" } : null;
+}
+
+function idIn(value: unknown): string | null {
+  if (!isRecord(value)) return null;
+  return ID_FIELDS.map((name) => textOrNull(value[name])).find((id) => id !== null) ?? null;
+}

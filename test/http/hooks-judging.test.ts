@@ -1,0 +1,245 @@
+/** What the hook makes of files that run by themselves, of strange input fields, of PowerShell and of background commands. */
+import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { HookClient } from "../../src/hook/clients.ts";
+import { handleEvent } from "../../src/hook/hook.ts";
+import type { HookSettings } from "../../src/hook/settings.ts";
+import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const text = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
+
+const home = tempDir("hook-home");
+let s: ConsoleServer;
+let n = 0;
+beforeAll(async () => {
+  s = await consoleServer({
+    manifests: text("packs/coding-agents/manifests.yaml"),
+    policy: text("packs/coding-agents/policy.yaml"),
+    config: "console: off\n",
+  });
+  return () => s.close();
+});
+
+const EVENTS = {
+  "claude-code": ["PreToolUse", "PostToolUse", "SessionEnd", "Stop"],
+  codex: ["PreToolUse", "PostToolUse", "SessionEnd", "Stop"],
+  cursor: ["preToolUse", "postToolUse", "sessionEnd", "stop"],
+  gemini: ["BeforeTool", "AfterTool", "SessionEnd", "AfterAgent"],
+} as const;
+
+function session(client: HookClient, cwd = tempDir("hook-cwd")) {
+  const id = `j${n++}`;
+  const settings = {
+    server: s.url,
+    key: "agent",
+    mode: "enforce",
+    notes: tempDir("hook-notes"),
+    protect: [s.folder],
+    home,
+    config_option: "",
+  };
+  const ids = { session_id: id, conversation_id: id };
+  const send = (moment: 0 | 1 | 2 | 3, more: object) =>
+    handleEvent(
+      client,
+      JSON.stringify({ ...ids, cwd, hook_event_name: EVENTS[client][moment], ...more }),
+      () => settings as unknown as HookSettings,
+    );
+  /** "passes", "asks" or "refused", with the words for it. */
+  const asked = async (tool_name: string, tool_input: object) => {
+    const { out, code } = await send(0, { tool_name, tool_input, tool_use_id: `t${n++}` });
+    if (/it touches what decides|is protected/.test(out) || code === 2) return "refused";
+    return /approval required/.test(out) ? "asks" : out === "" || out === "{}" ? "passes" : out;
+  };
+  const steps = async () => (await s.api("agent", "GET", `/v1/runs/${client}-${id}`)).body.steps as Answer[];
+  return { cwd, send, asked, steps };
+}
+
+describe("a file that something runs by itself", () => {
+  const cwd = tempDir("hook-cwd");
+  const asked = (tool: string, input: object) => session("claude-code", cwd).asked(tool, input);
+  const write = (file_path: string) => asked("Write", { file_path, content: "x" });
+
+  it.each([
+    ".mcp.json",
+    "sub/.mcp.json",
+    ".cursor/mcp.json",
+    ".vscode/mcp.json",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/hooks/pre-commit",
+    ".git/modules/a/hooks/post-checkout",
+    ".MCP.JSON",
+    ".Cursor/MCP.json",
+    "src/../.mcp.json",
+    "././/.mcp.json",
+    ".mcp\u200b.json",
+    "\uff0emcp.json",
+    ".GIT/config",
+  ])("is refused where it decides what the gateway or git runs: %s", async (path) => {
+    verifies("beyond.hooks.unasked-files");
+    expect(await write(join(cwd, path))).toBe("refused");
+    expect(await asked("Bash", { command: `echo x > '${path}'` })).toBe("refused");
+  });
+
+  it.each([".gitconfig", ".config/git/config", ".cursor/mcp.json", ".claude.json", ".codex/config.toml"])(
+    "is refused in the home folder: ~/%s",
+    async (path) => {
+      verifies("beyond.hooks.unasked-files");
+      expect(await write(join(home, path))).toBe("refused");
+      expect(await asked("Bash", { command: `cp a.txt ~/${path}` })).toBe("refused");
+    },
+  );
+
+  it("is refused through links, hard ones too, and as a .git file", async () => {
+    verifies("beyond.hooks.unasked-files");
+    mkdirSync(join(cwd, ".cursor"), { recursive: true });
+    writeFileSync(join(cwd, ".cursor/mcp.json"), "{}");
+    symlinkSync(".cursor", join(cwd, "plain"));
+    linkSync(join(cwd, ".cursor/mcp.json"), join(cwd, "notes.txt"));
+    mkdirSync(join(cwd, "linked"));
+    for (const path of ["plain/mcp.json", "notes.txt", "linked/.git"])
+      expect([path, await write(join(cwd, path))]).toEqual([path, "refused"]);
+    mkdirSync(join(cwd, "repo/.git"), { recursive: true });
+    expect(await asked("Bash", { command: "ls repo/.git" })).toBe("passes");
+  });
+
+  it.each([
+    ".envrc",
+    ".vscode/tasks.json",
+    ".husky/pre-commit",
+    ".claude/skills/x/SKILL.md",
+    ".claude/agents/x.md",
+    ".bashrc",
+    ".Zshrc",
+  ])("asks where it decides something else: %s", async (path) => {
+    verifies("beyond.hooks.unasked-files");
+    expect(await write(join(cwd, path))).toBe("asks");
+    expect(await asked("Bash", { command: `cp a.txt ${path}` })).toBe("asks");
+    expect(await asked("Bash", { command: `cat ${path}` })).toBe("passes");
+  });
+
+  it("is not every file", async () => {
+    for (const path of ["CLAUDE.md", "AGENTS.md", "src/mcp.json", "git/a.txt", ".gitignore", ".github/x.yml"])
+      expect([path, await write(join(cwd, path))]).toEqual([path, "passes"]);
+  });
+});
+
+describe("a field that the tool does not have", () => {
+  it.each([
+    ["claude-code", "Bash", { cmd: "cat ~/.ssh/id_rsa", command: "ls" }, "refused"],
+    ["claude-code", "Bash", { cmd: "cat a.txt", command: "ls" }, "asks"],
+    ["claude-code", "Bash", { command: "ls", script: "rm -rf src" }, "asks"],
+    ["claude-code", "Bash", { command: "ls", cwd: "/tmp" }, "asks"],
+    ["gemini", "run_shell_command", { command: "cat svc/keys.json", dir_path: "~/.config" }, "refused"],
+    ["gemini", "run_shell_command", { command: "ls", dir_path: "a", working_directory: "b" }, "asks"],
+    [
+      "gemini",
+      "run_shell_command",
+      { command: "cat id_rsa", dir_path: "~/.ssh", working_directory: "." },
+      "refused",
+    ],
+    ["codex", "Bash", { command: "ls", workdir: "/" }, "asks"],
+    ["claude-code", "Write", { file_path: "a.txt", path: ".env", content: "x" }, "refused"],
+    ["claude-code", "Write", { file_path: "a.txt", target: "b.txt", content: "x" }, "asks"],
+    ["claude-code", "Read", { file_path: "a.txt", path: "b.txt" }, "asks"],
+    ["claude-code", "Grep", { pattern: "x", pre: "./x" }, "asks"],
+    ["claude-code", "WebFetch", { url: "https://example.com", headers: "x" }, "asks"],
+  ] as const)("is not passed over: %s %s %j", async (client, tool, input, how) => {
+    verifies("beyond.hooks.known-fields");
+    const { asked } = session(client);
+    const here = JSON.parse(JSON.stringify(input).replaceAll("~", home));
+    expect(await asked(tool, here)).toBe(how);
+  });
+
+  it("leaves the fields of each client's own tools alone", async () => {
+    verifies("beyond.hooks.known-fields");
+    for (const [client, tool, input] of [
+      ["claude-code", "Bash", { command: "ls", timeout: 1, description: "x", run_in_background: false }],
+      ["claude-code", "Grep", { pattern: "x", "-n": true, output_mode: "content", head_limit: 5 }],
+      ["cursor", "Shell", { command: "ls", cwd: "", timeout: 1 }],
+      ["codex", "Bash", { command: "ls" }],
+      ["gemini", "run_shell_command", { command: "ls", description: "x", dir_path: "src" }],
+    ] as const)
+      expect(await session(client).asked(tool, input)).toBe("passes");
+  });
+});
+
+describe("PowerShell", () => {
+  it.each([
+    ["PowerShell", "cat .\\.env", "refused"],
+    ["PowerShell", "Get-Content $env:USERPROFILE\\.ssh\\id_rsa", "refused"],
+    ["PowerShell", "gc `.e`nv", "refused"],
+    ["PowerShell", "SVC approvals approve apr_1", "refused"],
+    ["PowerShell", "& 'svc' halt lift --all", "refused"],
+    ["PowerShell", "Get-ChildItem", "asks"],
+    ["PowerShell", "ls", "asks"],
+    ["Bash", "pwsh -c 'cat .\\.env'", "refused"],
+    ["Bash", "cmd /c 'type .\\.env'", "refused"],
+    ["Bash", "powershell.exe -Command Get-ChildItem", "asks"],
+  ])("is not read as POSIX: %s %s", async (tool, command, how) => {
+    verifies("beyond.hooks.powershell");
+    expect(await session("claude-code").asked(tool, { command })).toBe(how);
+  });
+});
+
+describe("a command in the background", () => {
+  const start = async (client: HookClient, input: object, response: unknown) => {
+    const made = session(client);
+    const tool_name = { "claude-code": "Bash", codex: "Bash", cursor: "Shell", gemini: "run_shell_command" }[
+      client
+    ];
+    const call = { tool_name, tool_input: input, tool_use_id: "bg" };
+    await made.send(0, call);
+    await made.send(1, { ...call, tool_response: response });
+    const status = async () => (await made.steps())[0]!["status"];
+    return { ...made, status };
+  };
+
+  it.each([
+    ["claude-code", { command: "npm test", run_in_background: true }, { backgroundTaskId: "b1" }],
+    ["claude-code", { command: "npm test" }, { backgroundTaskId: "b1", backgroundedByUser: true }],
+    ["claude-code", { command: "npm test &" }, { stdout: "" }],
+    ["cursor", { command: "npm test", is_background: true }, { exitCode: 0 }],
+    ["gemini", { command: "npm test", is_background: true }, { llmContent: "moved to background" }],
+  ] as const)(
+    "stays intended, and is uncertain when the session ends: %s %j",
+    async (client, input, response) => {
+      verifies("beyond.hooks.background");
+      const { send, status } = await start(client, input, response);
+      expect(await status()).toBe("intended");
+      await send(3, {});
+      expect(await status()).toBe("intended");
+      await send(2, {});
+      expect(await status()).toBe("uncertain");
+    },
+  );
+
+  it.each([
+    ["TaskOutput", { task: { task_id: "b1", status: "completed", exitCode: 0 } }, "succeeded"],
+    ["TaskOutput", { task: { task_id: "b1", status: "running" } }, "intended"],
+    ["TaskOutput", { task: { task_id: "b1", status: "completed", exitCode: 1 } }, "failed"],
+    ["TaskStop", { message: "stopped" }, "uncertain"],
+  ] as const)("ends as the client reports it: %s %j", async (tool_name, tool_response, how) => {
+    verifies("beyond.hooks.background");
+    const { send, status } = await start(
+      "claude-code",
+      { command: "npm test", run_in_background: true },
+      { backgroundTaskId: "b1" },
+    );
+    const call = { tool_name, tool_input: { task_id: "b1" }, tool_use_id: "read" };
+    await send(0, call);
+    await send(1, { ...call, tool_response });
+    expect(await status()).toBe(how);
+  });
+
+  it("that the client waits for is done when its event comes", async () => {
+    verifies("beyond.hooks.background");
+    const { status } = await start("claude-code", { command: "npm test & wait" }, { stdout: "" });
+    expect(await status()).toBe("succeeded");
+  });
+});
