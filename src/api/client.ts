@@ -2,11 +2,12 @@
 import type { z } from "zod";
 import type { Operation } from "../app/door/operation.ts";
 import { createEgress } from "../egress/egress.ts";
+import { isCauseCode } from "../kernel/error-codes.ts";
 import { ERRORS, type ErrorCode, invalid, SvcError, TooMany } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { largestAnswer, readAnswer } from "./read-answer.ts";
-import { FACTS_HEADER, REPLAYED_HEADER } from "./row.ts";
+import { ERROR_CODE_HEADER, FACTS_HEADER, REPLAYED_HEADER } from "./row.ts";
 import { rowOf } from "./table.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -76,7 +77,7 @@ function refusal(status: number, headers: Readonly<Record<string, string>>, byte
     if (typeof error === "string") {
       const message = error.slice(0, LIMITS.error_read_chars);
       if (code === "too_many") return new TooMany(message, askAgainIn(headers));
-      return new SvcError(code, message, { extra: { ...listed, ...facts } });
+      return new SvcError(code, message, { cause_code: causeIn(headers), extra: { ...listed, ...facts } });
     }
   } catch {
     // Not one of ours; a proxy's page, perhaps.
@@ -88,4 +89,9 @@ function refusal(status: number, headers: Readonly<Record<string, string>>, byte
 function askAgainIn({ "retry-after": told = "" }: Readonly<Record<string, string>>): number {
   const seconds = Number(told);
   return seconds > 0 ? seconds : 1;
+}
+
+/** Undefined where an older or a newer server names none that is known here. */
+function causeIn({ [ERROR_CODE_HEADER]: named = "" }: Readonly<Record<string, string>>) {
+  return isCauseCode(named) ? named : undefined;
 }

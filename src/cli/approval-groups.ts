@@ -53,7 +53,8 @@ export async function decideGroup(
   { id, verb, note }: { id: string; verb: "approve" | "deny"; note: string | undefined },
 ): Promise<boolean> {
   const one = await door.perform(getApproval, { approval_id: id });
-  if (!OPEN_APPROVAL.has(one.status)) throw conflict(`${id} is ${one.status}; name one that waits`);
+  if (!OPEN_APPROVAL.has(one.status))
+    throw conflict("request_not_open", `${id} is ${one.status}; name one that waits`);
   const alike = (await openRequests(door)).filter((other) => sameGroup(one, other));
   let decided = 0;
   const problems: SvcError[] = [];
@@ -61,7 +62,7 @@ export async function decideGroup(
     try {
       const { irreversible, card_hash } = await door.perform(getCard, { approval_id });
       if (irreversible) throw invalid("an irreversible call is decided by itself, without --group");
-      if (card_hash === null) throw conflict("its card can no longer be shown");
+      if (card_hash === null) throw conflict("card_gone", "its card can no longer be shown");
       const done = await door.perform(verb === "approve" ? approve : deny, { approval_id, note, card_hash });
       io.out(`${approval_id}: ${done.status}`);
       decided++;

@@ -22,7 +22,7 @@ export interface Lease {
 
 export class LostLease extends SvcError {
   constructor({ what }: LeaseSubject) {
-    super("conflict", `the ${what} was taken over by another worker`);
+    super("conflict", `the ${what} was taken over by another worker`, { cause_code: "job_taken_over" });
     this.name = "LostLease";
   }
 }
@@ -53,7 +53,7 @@ export function takeLeaseOf(
   lasts_ms: number,
 ): Lease {
   const lease = tryLease(tx, subject, holder, now, lasts_ms);
-  if (lease === null) throw conflict(`a ${subject.what} is already under way`);
+  if (lease === null) throw conflict("job_running", `a ${subject.what} is already under way`);
   return lease;
 }
 

@@ -33,7 +33,7 @@ export function parseJsonBytes(bytes: Uint8Array, maxDepth: number = LIMITS.json
   try {
     text = UTF8.decode(bytes);
   } catch {
-    throw invalid("body is not valid UTF-8");
+    throw invalid("body is not valid UTF-8", "not_json");
   }
   return parseJson(text, maxDepth);
 }
@@ -51,7 +51,7 @@ class JsonReader {
 
   document(): Json {
     this.space();
-    if (this.at >= this.text.length) throw invalid("invalid JSON: the document is empty");
+    if (this.at >= this.text.length) throw invalid("invalid JSON: the document is empty", "not_json");
     const value = this.value(0);
     this.space();
     if (this.at < this.text.length) this.fail("unexpected text after the value");
@@ -204,7 +204,7 @@ class JsonReader {
   }
 
   private fail(problem: string, at = this.at): never {
-    throw invalid(`invalid JSON: ${problem} at position ${at}`);
+    throw invalid(`invalid JSON: ${problem} at position ${at}`, "not_json");
   }
 }
 

@@ -33,7 +33,7 @@ export async function perform<I extends z.ZodType, O>(
     op.role_or_delegate === true ||
     hasRole(caller.principal, op.role) ||
     (op.role_or_owner === true && (await undoesOwnRun(caller.app, caller.principal, run_id)));
-  if (!allowed) throw forbidden(ROLE_MESSAGES[op.role]);
+  if (!allowed) throw forbidden(ROLE_MESSAGES[op.role], "role_required");
   assertWithinTenant(op, caller.principal);
   const app = appFor(caller.app, caller.principal);
   const confined = withApp(caller, app);
