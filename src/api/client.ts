@@ -1,10 +1,13 @@
 /** Operations performed by a server somewhere else: the same input, the same answer, the same errors. */
 import type { z } from "zod";
-import { Content, JsonText, type Operation } from "../app/door/operation.ts";
+import type { Operation } from "../app/door/operation.ts";
 import { createEgress } from "../egress/egress.ts";
+import { isCauseCode } from "../kernel/error-codes.ts";
 import { ERRORS, type ErrorCode, invalid, SvcError, TooMany } from "../kernel/errors.ts";
 import { parseJsonBytes } from "../kernel/json.ts";
-import { FACTS_HEADER, PROBLEM_HEADER, REPLAYED_HEADER } from "./row.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { largestAnswer, readAnswer } from "./read-answer.ts";
+import { ERROR_CODE_HEADER, FACTS_HEADER, REPLAYED_HEADER } from "./row.ts";
 import { rowOf } from "./table.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -25,8 +28,6 @@ export interface Client {
   close(): Promise<void>;
 }
 
-/** Documents are read whole; a ledger past this is fetched with a tool made for downloads. */
-const LARGEST_ANSWER = 1_073_741_824;
 const TIMEOUT_MS = 30_000;
 
 export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOptions): Client {
@@ -47,7 +48,8 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
       const response = await egress.request(base + path, {
         method,
         timeout_ms,
-        max_bytes: LARGEST_ANSWER,
+        follow_redirects: false,
+        max_bytes: largestAnswer(op),
         headers: {
           authorization: `Bearer ${key}`,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -57,30 +59,12 @@ export function createClient({ url, key, timeout_ms = TIMEOUT_MS }: ClientOption
         ...(signal === undefined ? {} : { signal }),
       });
       if (response.status >= 400) throw refusal(response.status, response.headers, response.body);
+      const answer = readAnswer(op, base, response) as O;
       if (response.headers[REPLAYED_HEADER] === "true") replayed?.();
-      return answerOf(op, response.headers, response.body) as O;
+      return answer;
     },
     close: () => egress.close(),
   };
-}
-
-function answerOf(
-  { output }: Operation,
-  headers: Readonly<Record<string, string>>,
-  bytes: Uint8Array,
-): unknown {
-  if ("content_types" in output) {
-    const name = /filename="([^"]*)"/.exec(headers["content-disposition"] ?? "")?.[1];
-    const problem = headers[PROBLEM_HEADER];
-    return new Content(
-      headers["content-type"] ?? "application/octet-stream",
-      bytes,
-      name,
-      problem === undefined ? undefined : decodeURIComponent(problem),
-    );
-  }
-  if ("text_of" in output) return new JsonText(Buffer.from(bytes).toString("utf8"));
-  return parseJsonBytes(bytes);
 }
 
 /** The server's own words and facts, under the code that its status stands for. */
@@ -90,8 +74,11 @@ function refusal(status: number, headers: Readonly<Record<string, string>>, byte
   try {
     const { error, ...listed } = parseJsonBytes(bytes) as Record<string, unknown>;
     const facts = JSON.parse(decodeURIComponent(headers[FACTS_HEADER] ?? "{}"));
-    if (typeof error === "string" && code === "too_many") return new TooMany(error, askAgainIn(headers));
-    if (typeof error === "string") return new SvcError(code, error, { extra: { ...listed, ...facts } });
+    if (typeof error === "string") {
+      const message = error.slice(0, LIMITS.error_read_chars);
+      if (code === "too_many") return new TooMany(message, askAgainIn(headers));
+      return new SvcError(code, message, { cause_code: causeIn(headers), extra: { ...listed, ...facts } });
+    }
   } catch {
     // Not one of ours; a proxy's page, perhaps.
   }
@@ -102,4 +89,9 @@ function refusal(status: number, headers: Readonly<Record<string, string>>, byte
 function askAgainIn({ "retry-after": told = "" }: Readonly<Record<string, string>>): number {
   const seconds = Number(told);
   return seconds > 0 ? seconds : 1;
+}
+
+/** Undefined where an older or a newer server names none that is known here. */
+function causeIn({ [ERROR_CODE_HEADER]: named = "" }: Readonly<Record<string, string>>) {
+  return isCauseCode(named) ? named : undefined;
 }

@@ -7,6 +7,8 @@ import type { Operation } from "../app/door/operation.ts";
 
 /** Carries what the reader of a document must be told beside it, percent-encoded. */
 export const PROBLEM_HEADER = "svc-problem";
+/** The code of an error's cause, so that a program need not read the message. */
+export const ERROR_CODE_HEADER = "svc-error-code";
 /** What a program needs of a 409, as JSON in percent-encoding: the body of an error has its message alone. */
 export const FACTS_HEADER = "svc-facts";
 

@@ -9,7 +9,7 @@ import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { fileError } from "../config/files.ts";
 import type { Env } from "../kernel/env.ts";
-import { SvcError } from "../kernel/errors.ts";
+import { conflict } from "../kernel/errors.ts";
 import { SilenceWatch } from "../kernel/silence.ts";
 
 const WAIT_MS = 10_000;
@@ -31,7 +31,7 @@ export async function withEditLock<T>(file: string, env: Env, edit: (held: Held)
     return await edit({
       check: async () => {
         if (!(await ours()))
-          throw new SvcError("conflict", "another edit of the key file is under way; try again");
+          throw conflict("key_file_busy", "another edit of the key file is under way; try again");
       },
     });
   } finally {
@@ -52,7 +52,7 @@ async function take(path: string, token: string, env: Env): Promise<void> {
       continue;
     }
     if (env.elapsed() >= until)
-      throw new SvcError("conflict", "another edit of the key file is under way; try again");
+      throw conflict("key_file_busy", "another edit of the key file is under way; try again");
     await env.sleep(RETRY_MS * (1 + env.random()));
   }
 }

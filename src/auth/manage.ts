@@ -157,7 +157,10 @@ export class KeyManager {
     } catch (error) {
       // A person is editing the file by hand right now, or broke it: nothing may be built on top of that.
       if (error instanceof ProblemsError)
-        throw conflict(`the key file does not load, so it cannot be edited: ${error.problems[0]}`);
+        throw conflict(
+          "key_file_unreadable",
+          `the key file does not load, so it cannot be edited: ${error.problems[0]}`,
+        );
       throw error;
     }
   }
@@ -165,7 +168,7 @@ export class KeyManager {
   private keepAnAdmin(before: readonly KeyEntry[], after: readonly KeyEntry[]): void {
     const now = this.options.env.now();
     if (hasAdmin(before, now) && !hasAdmin(after, now)) {
-      throw conflict("this is the last enabled admin key; make another admin first");
+      throw conflict("last_admin", "this is the last enabled admin key; make another admin first");
     }
   }
 }
@@ -205,9 +208,9 @@ function target(entries: readonly KeyEntry[], index: number, fingerprint: string
     wanted !== "*" &&
     (entry === undefined || fingerprintOf(entry.key_sha256) !== wanted)
   ) {
-    throw conflict("another key has this index now; list the keys again");
+    throw conflict("key_moved", "another key has this index now; list the keys again");
   }
-  if (entry === undefined) throw notFound("no key has this index");
+  if (entry === undefined) throw notFound("no key has this index", "unknown_key");
   return entry;
 }
 

@@ -121,7 +121,8 @@ export async function decideGroup(
   { id, verb, note, yes }: GroupDecision,
 ): Promise<boolean> {
   const one = await door.perform(getApproval, { approval_id: id });
-  if (!OPEN_APPROVAL.has(one.status)) throw conflict(`${id} is ${one.status}; name one that waits`);
+  if (!OPEN_APPROVAL.has(one.status))
+    throw conflict("request_not_open", `${id} is ${one.status}; name one that waits`);
   const alike = (await openRequests(door)).filter((other) => sameGroup(one, other));
   const cards = await cardsOf(door, alike);
   // Whoever may see no card is told why by the decision itself.
@@ -148,7 +149,7 @@ async function decideCards(
   const group_of = cards.length;
   for (const { id: approval_id, card_hash } of cards) {
     try {
-      if (card_hash === null) throw conflict("its card can no longer be shown");
+      if (card_hash === null) throw conflict("card_gone", "its card can no longer be shown");
       const input = { approval_id, note, card_hash, group_of };
       const done = await door.perform(verb === "approve" ? approve : deny, input);
       io.out(`${approval_id}: ${done.status}`);

@@ -81,8 +81,8 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
 function withRemedy(error: unknown): never {
   const remedy = error instanceof SvcError ? REMEDIES.get(error.message) : undefined;
   if (remedy === undefined) throw error;
-  const { code, message, extra } = error as SvcError;
-  throw new SvcError(code, `${message}: ${remedy}`, { cause: error, ...(extra && { extra }) });
+  const { code, cause_code, message, extra } = error as SvcError;
+  throw new SvcError(code, `${message}: ${remedy}`, { cause: error, cause_code, ...(extra && { extra }) });
 }
 
 interface Asked {

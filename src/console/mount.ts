@@ -2,10 +2,12 @@
 import cookies from "@fastify/cookie";
 import formBodies from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ERROR_CODE_HEADER } from "../api/row.ts";
 import type { App } from "../app/app.ts";
 import { appFor } from "../app/door/access.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
+import { INTERNAL_CODE } from "../kernel/error-codes.ts";
 import { invalid, messageOf, notFound, SvcError } from "../kernel/errors.ts";
 import { boundTo, type Principal } from "../model/roles.ts";
 import { assetRoutes } from "./assets/index.ts";
@@ -230,6 +232,9 @@ class Console {
 
   private async fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const failure = pageFailureOf(error);
+    const code = error instanceof SvcError ? error.cause_code : (failure?.code ?? INTERNAL_CODE);
+    request.refused = { code, error: failure?.message ?? "internal error" };
+    reply.header(ERROR_CODE_HEADER, code);
     if (failure === null || failure.status >= 500) {
       const route = request.routeOptions.url ?? "";
       this.app.log.warn("console request failed", { error: messageOf(error), route });

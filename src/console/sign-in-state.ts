@@ -72,7 +72,7 @@ export class SignIns {
       needs: [["meta", DOC]],
       run(tx) {
         const spent = (tx.get("meta", DOC) ?? {}) as Record<string, number>;
-        if (Object.hasOwn(spent, name)) throw conflict("this sign-in was used already");
+        if (Object.hasOwn(spent, name)) throw conflict("sign_in_used", "this sign-in was used already");
         const live = Object.entries(spent).filter(([, until]) => until > now);
         tx.put("meta", DOC, { ...Object.fromEntries(live), [name]: expires_ms });
       },

@@ -54,7 +54,8 @@ export async function readBody(body: Readable | null, maxBytes: number, cut: boo
     size += chunk.length;
     if (size <= maxBytes) continue;
     await reader.cancel().catch(() => undefined);
-    if (!cut) throw new SvcError("delivery_failed", `the answer is longer than ${maxBytes} bytes`);
+    if (!cut)
+      throw new SvcError("delivery_failed", `the answer is longer than ${maxBytes} bytes, and is not read`);
     return Buffer.concat(chunks).subarray(0, maxBytes);
   }
   return Buffer.concat(chunks);

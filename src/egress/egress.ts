@@ -22,6 +22,8 @@ export interface EgressRequest {
   readonly timeout_ms?: number;
   /** Never sent on to another host, even where the header's name looks harmless. */
   readonly secret_headers?: readonly string[];
+  /** False where a redirect is an answer like any other, for the caller to judge. */
+  readonly follow_redirects?: boolean;
   readonly max_bytes?: number;
   /** Keep the first `max_bytes` of a longer answer instead of failing. */
   readonly cut?: boolean;
@@ -113,7 +115,7 @@ class GuardedEgress implements Egress {
         init: { signal },
         body,
         secret_headers: options.secret_headers ?? [],
-        follow_redirects: true,
+        follow_redirects: options.follow_redirects ?? true,
       });
       const read = await readBody(
         response.body,

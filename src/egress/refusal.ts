@@ -40,7 +40,7 @@ export class EgressRefused extends SvcError {
   readonly refusal: EgressRefusal;
 
   constructor(refused: EgressRefusal) {
-    super("delivery_failed", refused.message);
+    super("delivery_failed", refused.message, { cause_code: "egress_refused" });
     this.name = "EgressRefused";
     this.refusal = refused;
   }

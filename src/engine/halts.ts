@@ -62,7 +62,7 @@ export function resumeUnit(
       const active = tx.get("halts", HALTS_KEY)?.active ?? [];
       const within = tenant === null ? active : active.filter(({ scope }) => scope.tenant === tenant);
       const lifted = id === null ? within : within.filter((halt) => halt.id === id);
-      if (id !== null && lifted.length === 0) throw notFound(`no halt ${id} is in force`);
+      if (id !== null && lifted.length === 0) throw notFound(`no halt ${id} is in force`, "unknown_halt");
       const kept = active.filter((halt) => !lifted.includes(halt));
       tx.put("halts", HALTS_KEY, { active: kept });
       const records = lifted.map((halt) =>

@@ -34,7 +34,7 @@ export const WORKER_LEASE_MS = LIMITS.compensation_timeout_ms + LIMITS.read_time
 
 export class LostLease extends SvcError {
   constructor({ what }: LeaseSubject) {
-    super("conflict", `the ${what} was taken over by another worker`);
+    super("conflict", `the ${what} was taken over by another worker`, { cause_code: "job_taken_over" });
     this.name = "LostLease";
   }
 }
@@ -50,6 +50,7 @@ export class HeldLease extends SvcError {
     super(
       "conflict",
       `a ${what} is already under way; if its process is gone, try again in ${seconds} s to take it over`,
+      { cause_code: "job_running" },
     );
     this.name = "HeldLease";
     this.mark = mark;

@@ -5,7 +5,7 @@ import type { Tx } from "../port/store.ts";
 import { stepKey } from "./keys.ts";
 
 export function unknownRun(run_id: string): SvcError {
-  return notFound(`unknown run ${run_id}`);
+  return notFound(`unknown run ${run_id}`, "unknown_run");
 }
 
 /** A copy that the unit may change and put back. */
@@ -24,12 +24,15 @@ export function loadSealedRun(tx: Tx, run_id: string): RunDoc {
 
 export function assertSealed(run: RunDoc): void {
   if (!isSealed(run)) {
-    throw conflict("scope seal mismatch: the stored scope of this run was changed, so it is refused");
+    throw conflict(
+      "scope_seal_mismatch",
+      "scope seal mismatch: the stored scope of this run was changed, so it is refused",
+    );
   }
 }
 
 export function loadStep(tx: Tx, run_id: string, step: number): StepDoc {
   const doc = tx.get("steps", stepKey(run_id, step));
-  if (doc === undefined) throw notFound(`run ${run_id} has no step ${step}`);
+  if (doc === undefined) throw notFound(`run ${run_id} has no step ${step}`, "unknown_step");
   return copyOfStep(doc);
 }

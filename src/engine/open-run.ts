@@ -21,13 +21,16 @@ export function newRun(core: Core, principal: Principal, input: OpenRunInput): R
   }
   const mode = input.mode ?? "enforce";
   if (mode !== "enforce" && !principal.allow_observe) {
-    throw forbidden(`mode ${mode} needs a key with allow_observe`);
+    throw forbidden(`mode ${mode} needs a key with allow_observe`, "observe_not_allowed");
   }
   const permissions = [...new Set(input.permissions)];
   const caps = principal.max_permissions ?? core.rules().manifests.permissions;
   const beyond = permissions.filter((permission) => !caps.some((cap) => globMatches(cap, permission)));
   if (beyond.length > 0) {
-    throw forbidden(`permissions exceed what this key may request (max_permissions): ${beyond.join(", ")}`);
+    throw forbidden(
+      `permissions exceed what this key may request (max_permissions): ${beyond.join(", ")}`,
+      "permissions_exceed_cap",
+    );
   }
   const facts = { run_id, actor: principal.name, mode, tenant: principal.tenant };
   return {
@@ -53,7 +56,8 @@ export function openRunUnit(run: RunDoc): Unit<RunDoc> {
     needs: [["runs", run.run_id]],
     share: run.tenant ?? undefined,
     run(tx) {
-      if (tx.get("runs", run.run_id) !== undefined) throw conflict(`run ${run.run_id} already exists`);
+      if (tx.get("runs", run.run_id) !== undefined)
+        throw conflict("run_exists", `run ${run.run_id} already exists`);
       tx.put("runs", run.run_id, run);
       return run;
     },

@@ -39,7 +39,9 @@ export interface OutcomeResult {
 /** The step has an outcome: what was to be recorded, or what another caller recorded, is there. */
 export class AlreadyReported extends SvcError {
   constructor({ step, status }: StepDoc) {
-    super("conflict", `the outcome of step ${step} was already reported (${status})`);
+    super("conflict", `the outcome of step ${step} was already reported (${status})`, {
+      cause_code: "outcome_reported",
+    });
     this.name = "AlreadyReported";
   }
 }
@@ -85,7 +87,10 @@ export function resolveUnit(
       const run = loadSealedRun(tx, run_id);
       const step = loadStep(tx, run_id, n);
       if (step.status !== "intended" && step.status !== "uncertain") {
-        throw conflict(`step ${n} is ${step.status}; only an intended or uncertain step can be resolved`);
+        throw conflict(
+          "step_not_resolvable",
+          `step ${n} is ${step.status}; only an intended or uncertain step can be resolved`,
+        );
       }
       const detail = `resolved by ${actor}: ${core.redact(input.note)}`;
       const { status, result } = input;

@@ -38,7 +38,10 @@ async function create(path: string, text: string, mode: number): Promise<void> {
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") {
-      throw conflict(`${path} exists already, and a key is never overwritten; choose another prefix`);
+      throw conflict(
+        "file_exists",
+        `${path} exists already, and a key is never overwritten; choose another prefix`,
+      );
     }
     throw fileError(path, error);
   }

@@ -65,7 +65,8 @@ export class Runs {
       );
     }
     const known = this.known.get(run_id) ?? (await this.load(principal, run_id));
-    if (known.principal !== principal.id) throw conflict(`run ${run_id} belongs to another principal`);
+    if (known.principal !== principal.id)
+      throw conflict("run_of_another", `run ${run_id} belongs to another principal`);
     return known;
   }
 
@@ -161,7 +162,10 @@ export class Runs {
     const { core } = this.app;
     const { mode, permissions } = this.terms(principal);
     if (mode !== "enforce" && !principal.allow_observe) {
-      throw forbidden(`this gateway runs in ${mode} mode, which needs a key with allow_observe`);
+      throw forbidden(
+        `this gateway runs in ${mode} mode, which needs a key with allow_observe`,
+        "observe_not_allowed",
+      );
     }
     return newRun(core, principal, { run_id, mode, permissions });
   }

@@ -50,3 +50,29 @@ it("refuses a call that was made up to be judged for longer than the client wait
     permissionDecisionReason: "svc: the call could not be judged within 4 s, so it is refused",
   });
 });
+
+it("reads no more of an answer than a decision can be long, and refuses the call", async () => {
+  verifies("beyond.hooks.fails-closed");
+  let sent = 0;
+  const chunk = Buffer.alloc(262_144, " ");
+  const service = createServer((_request, response) => {
+    const more = () => {
+      while (!response.destroyed) {
+        sent += chunk.length;
+        if (!response.write(chunk)) return void response.once("drain", more);
+      }
+    };
+    more();
+  });
+  await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
+  const settings = settingsOf((service.address() as AddressInfo).port);
+  const { out } = await handleEvent("codex", asking("Bash", { command: "ls" }), () => settings);
+  expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
+    permissionDecision: "deny",
+    permissionDecisionReason: expect.stringContaining("its answer is longer than 1048576 bytes"),
+  });
+  // What the connection holds on its way is not read.
+  expect(sent).toBeLessThan(64 * 1_048_576);
+  service.closeAllConnections();
+  service.close();
+});

@@ -22,6 +22,8 @@ interface Reply {
 
 /** For one request; the four that a call may take, and judging it, stay below the time after which clients go on without the hook. */
 const PATIENCE_MS = 6_000;
+/** A decision is a few lines; what is longer comes from another program. */
+const LARGEST_ANSWER = 1_048_576;
 
 export class Unreachable extends Error {}
 
@@ -96,7 +98,14 @@ async function post({ server, key }: ServiceAddress, path: string, body: object)
       },
       (answer) => {
         const parts: Buffer[] = [];
-        answer.on("data", (part: Buffer) => parts.push(part));
+        let size = 0;
+        answer.on("data", (part: Buffer) => {
+          parts.push(part);
+          size += part.length;
+          if (size <= LARGEST_ANSWER) return;
+          fail(`its answer is longer than ${LARGEST_ANSWER} bytes`);
+          call.destroy();
+        });
         answer.on("error", (error) => fail(error.message));
         answer.on("end", () => {
           try {

@@ -13,6 +13,9 @@ export interface Answered {
   principal: string | null;
   /** What the answer's x-request-id says. */
   request_id: string;
+  /** Why it was refused: the cause's code and the message; undefined where it was not. */
+  code?: string | undefined;
+  error?: string | undefined;
 }
 
 /** Turns a credential into a principal, at once where it can, or rejects with `unauthenticated`. */

@@ -3,22 +3,30 @@
  * operations; nothing here decides anything.
  */
 import { randomBytes } from "node:crypto";
-import Fastify, { type FastifyBodyParser, type FastifyInstance, type FastifyReply } from "fastify";
+import type { Socket } from "node:net";
+import Fastify, {
+  type FastifyBodyParser,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
+import { ERROR_CODE_HEADER } from "../api/row.ts";
 import type { App } from "../app/app.ts";
-import { type ERRORS, invalid, SvcError } from "../kernel/errors.ts";
+import { type ERRORS, invalid, notFound, SvcError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Principal } from "../model/roles.ts";
 import { chatRoutes } from "./chat.ts";
+import { CodedResponse } from "./coded-response.ts";
 import { ambiguity } from "./headers.ts";
 import { performInTurn } from "./in-turn.ts";
 import { openRoutes } from "./open-routes.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
 import { readJsonBody } from "./read-body.ts";
-import { refusalOf } from "./refusal.ts";
+import { type RefusalCause, refusalOf } from "./refusal.ts";
 import { answerStraight } from "./straight.ts";
 import { discardUnread } from "./unread-body.ts";
-import { refuseConnect, refuseUnreadable } from "./unreadable.ts";
+import { refuseConnect, refuseUnreadable, type TellUnreadable } from "./unreadable.ts";
 import { WholeBodyRequest } from "./whole-body.ts";
 
 declare module "fastify" {
@@ -26,15 +34,27 @@ declare module "fastify" {
     principal: Principal | null;
     /** When the credential was looked at, by performance.now. */
     admitted_at: number;
+    /** Why it was refused, once it was. */
+    refused: RefusalCause | null;
   }
 }
 
 const UNMEANT_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+/** Of a request that could not be read, none of these is known. */
+const UNREAD = { method: "unknown", path: "unknown", route: "unknown", ms: 0, principal: null };
+const STOPPING = new SvcError("unavailable", "the server is stopping; send the request again", {
+  cause_code: "server_stopping",
+});
 const CONSOLE_OFF = "the console is off on this server: set SVC_CONSOLE to open or login";
 
 export function createHttpServer(parts: HttpParts): FastifyInstance {
   const { app, authenticate, answered } = parts;
   const nextRequestId = requestIds();
+  const tellUnreadable: TellUnreadable = (status, cause) => {
+    const request_id = nextRequestId();
+    answered?.({ ...UNREAD, status, request_id, ...cause });
+    return request_id;
+  };
   let closing = false;
   const server = Fastify({
     bodyLimit: LIMITS.body_bytes,
@@ -47,46 +67,37 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     keepAliveTimeout: 60_000,
     http: {
       IncomingMessage: WholeBodyRequest,
+      ServerResponse: CodedResponse,
       headersTimeout: LIMITS.header_timeout_ms,
       connectionsCheckingInterval: 2_000,
     } as Record<string, unknown>,
-    clientErrorHandler: refuseUnreadable,
-    frameworkErrors: (error, _request, reply) => sendError(app, error, reply as FastifyReply),
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, tellUnreadable),
+    frameworkErrors: (error, request, reply) =>
+      sendError(app, error, request as FastifyRequest, reply as FastifyReply),
   });
   server.decorateRequest("principal", null);
   server.decorateRequest("admitted_at", 0);
+  server.decorateRequest("refused", null);
   readBodiesStrictly(server);
   server.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    done(ambiguity(request.raw));
+    done(closing ? STOPPING : ambiguity(request.raw));
   });
   server.addHook("onSend", (request, _reply, payload, done) => {
     const discarding = discardUnread(request.raw);
     if (discarding === undefined) done(null, payload);
     else void discarding.then(() => done(null, payload));
   });
-  if (answered !== undefined) {
-    server.addHook("onResponse", (request, reply, done) => {
-      answered({
-        method: request.method,
-        path: request.url.split("?", 1)[0]!,
-        route: request.routeOptions.url ?? "unknown",
-        status: reply.statusCode,
-        ms: reply.elapsedTime,
-        principal: request.principal?.name ?? null,
-        request_id: request.id,
-      });
-      done();
-    });
-  }
-  server.setErrorHandler((error, _request, reply) => sendError(app, error, reply));
+  if (answered !== undefined) reportAnswers(server, answered);
+  server.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   server.setNotFoundHandler(async (request) => {
     // A caller without a credential does not learn which routes exist.
     if (request.url.startsWith("/v1/") || request.url === "/v1")
       await authenticate(request.headers.authorization);
     const path = request.url.split("?", 1)[0]!;
     if (/^\/console(?:\/|$)/.test(path)) throw new SvcError("not_enabled", CONSOLE_OFF);
-    throw new SvcError("not_found", `no route ${request.method} ${path}`);
+    throw notFound(`no route ${request.method} ${path}`, "unknown_route");
   });
   openRoutes(server, parts);
   operationRoutes(server, parts);
@@ -98,8 +109,24 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   if (parts.router_only !== true)
     answerStraight(server.server, { ...parts, nextRequestId, isClosing: () => closing });
   performInTurn(server.server);
-  server.server.on("connect", refuseConnect);
+  server.server.on("connect", (_request, socket) => refuseConnect(socket as Socket, tellUnreadable));
   return server;
+}
+
+function reportAnswers(server: FastifyInstance, answered: NonNullable<HttpParts["answered"]>): void {
+  server.addHook("onResponse", (request, reply, done) => {
+    answered({
+      method: request.method,
+      path: request.url.split("?", 1)[0]!,
+      route: request.routeOptions.url ?? "unknown",
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+      principal: request.principal?.name ?? null,
+      request_id: request.id,
+      ...(request.refused ?? codeIn(reply)),
+    });
+    done();
+  });
 }
 
 /** The log names every request by its id; a random prefix keeps two processes apart. */
@@ -139,8 +166,15 @@ const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]
   FST_ERR_MAX_PARAM_LENGTH: ["invalid", "a part of the path is too long"],
 };
 
-function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
-  const { status, headers, body } = refusalOf(app, asSvcError(error) ?? error);
+/** Of an answer that was sent past the router, such as the MCP SDK's, no more is known. */
+function codeIn(reply: FastifyReply): { code: string } | undefined {
+  const code = reply.statusCode >= 400 ? reply.raw.getHeader(ERROR_CODE_HEADER) : undefined;
+  return typeof code === "string" ? { code } : undefined;
+}
+
+function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, headers, body, cause } = refusalOf(app, asSvcError(error) ?? error);
+  request.refused = cause;
   return reply.code(status).headers(headers).send(body);
 }
 

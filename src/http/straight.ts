@@ -19,7 +19,7 @@ import { ambiguity } from "./headers.ts";
 import { routeOf } from "./operation-routes.ts";
 import type { HttpParts } from "./parts.ts";
 import { readJsonBody } from "./read-body.ts";
-import { refusalOf } from "./refusal.ts";
+import { type RefusalCause, refusalOf } from "./refusal.ts";
 import { discardUnread } from "./unread-body.ts";
 import { wholeBody } from "./whole-body.ts";
 
@@ -88,6 +88,7 @@ class Exchange {
   private readonly arrived = performance.now();
   private readonly request_id: string;
   private principal: Principal | null = null;
+  private refused: RefusalCause | undefined;
   /** As the router does after a body that is no JSON: whoever sends one may have lost count of what it sends. */
   private closes = false;
 
@@ -112,7 +113,8 @@ class Exchange {
       if (performance.now() - this.arrived > LIMITS.look_again_ms) this.principal = await this.who();
       this.send(this.plain.place.row.status, (await this.perform(value)) as object);
     } catch (error) {
-      const { status, headers, body } = refusalOf(this.parts.app, error);
+      const { status, headers, body, cause } = refusalOf(this.parts.app, error);
+      this.refused = cause;
       await discardUnread(this.request);
       this.send(status, body, headers);
     }
@@ -176,6 +178,7 @@ class Exchange {
       ms: performance.now() - this.arrived,
       principal: this.principal?.name ?? null,
       request_id: this.request_id,
+      ...this.refused,
     });
   }
 }

@@ -2,6 +2,8 @@
  * Every expected failure of the service is one SvcError with a code of this table.
  * The table alone maps a code to an HTTP status, an exit code and a JSON-RPC code.
  */
+import type { CauseCode, ConflictCause } from "./error-codes.ts";
+
 export const ERRORS = {
   invalid: { http: 400, exit: 1, rpc: -32602 },
   unauthenticated: { http: 401, exit: 1, rpc: -32001 },
@@ -19,20 +21,25 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+interface SvcErrorOptions {
+  cause?: unknown;
+  cause_code?: CauseCode | undefined;
+  extra?: Record<string, unknown>;
+}
+
 /** An expected failure: `code` says which, the message what is wrong and what to do. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
+  /** Which of the causes of `error-codes`; the name of the kind where it has no other. */
+  readonly cause_code: CauseCode;
   /** What a program needs of it beside the words: the sinks of a failed anchor, the request that is waited for. */
   readonly extra: Record<string, unknown> | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options?: { cause?: unknown; extra?: Record<string, unknown> },
-  ) {
+  constructor(code: ErrorCode, message: string, options?: SvcErrorOptions) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "SvcError";
     this.code = code;
+    this.cause_code = options?.cause_code ?? code;
     this.extra = options?.extra;
   }
 }
@@ -52,12 +59,19 @@ export function retryAfter(error: SvcError): number | undefined {
   return error instanceof TooMany ? error.retry_after_s : 1;
 }
 
-export const invalid = (message: string): SvcError => new SvcError("invalid", message);
-export const notFound = (message: string): SvcError => new SvcError("not_found", message);
+/** `cause_code` is the name of the kind where none is given. */
+type MakeError = (message: string, cause_code?: CauseCode) => SvcError;
+export const invalid: MakeError = (message, cause_code) => new SvcError("invalid", message, { cause_code });
+export const notFound: MakeError = (message, cause_code) =>
+  new SvcError("not_found", message, { cause_code });
+export const forbidden: MakeError = (message, cause_code) =>
+  new SvcError("forbidden", message, { cause_code });
 /** `extra` holds the facts that a program needs of it, so that it need not read the words. */
-export const conflict = (message: string, extra?: Record<string, unknown>): SvcError =>
-  new SvcError("conflict", message, extra === undefined ? {} : { extra });
-export const forbidden = (message: string): SvcError => new SvcError("forbidden", message);
+export const conflict = (
+  cause_code: ConflictCause,
+  message: string,
+  extra?: Record<string, unknown>,
+): SvcError => new SvcError("conflict", message, { cause_code, ...(extra === undefined ? {} : { extra }) });
 
 /** Several problems of one document, all told at once; the message is one problem a line. */
 export class ProblemsError extends SvcError {

@@ -47,7 +47,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw invalid("body is not valid UTF-8");
+    throw invalid("body is not valid UTF-8", "not_json");
   }
 }
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -73,7 +73,7 @@ class JsonReader {
     this.text = text;
     this.maxDepth = maxDepth;
     this.space();
-    if (this.at >= this.text.length) throw invalid("invalid JSON: the document is empty");
+    if (this.at >= this.text.length) throw invalid("invalid JSON: the document is empty", "not_json");
   }
 
   get document(): Json {
@@ -272,7 +272,7 @@ class JsonReader {
   }
 
   private fail(problem: string, at = this.at): never {
-    throw invalid(`invalid JSON: ${problem} at position ${at}`);
+    throw invalid(`invalid JSON: ${problem} at position ${at}`, "not_json");
   }
 }
 

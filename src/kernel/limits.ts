@@ -4,6 +4,9 @@ export const LIMITS = {
   /** How much of a refused body is read and thrown away, so that its sender gets to read the answer. */
   discard_bytes: 33_554_432,
   discard_ms: 5_000,
+  /** What a client reads of a server's answer: of a list or a single thing, and of a document such as an export. */
+  answer_bytes: 67_108_864,
+  document_bytes: 1_073_741_824,
   json_depth: 64,
   run_id_chars: 128,
   tool_chars: 256,

@@ -117,6 +117,6 @@ export async function tellingReplays(
 
 export function statusIn({ steps }: { steps: readonly { status: StepStatus }[] }, step: number): StepStatus {
   const found = steps[step];
-  if (found === undefined) throw notFound(`step ${step} does not exist`);
+  if (found === undefined) throw notFound(`step ${step} does not exist`, "unknown_step");
   return found.status;
 }

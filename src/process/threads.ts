@@ -12,6 +12,7 @@ import {
   workerData,
 } from "node:worker_threads";
 import { within } from "../kernel/deadline.ts";
+import type { CauseCode } from "../kernel/error-codes.ts";
 import { type ErrorCode, messageOf, ProblemsError, SvcError } from "../kernel/errors.ts";
 
 export interface ThreadsOptions {
@@ -250,6 +251,7 @@ export function serveThread<S, I>(make: (setting: S) => Duty<I>): void {
 interface Failure {
   message: string;
   expected: ErrorCode | undefined;
+  cause_code: CauseCode | undefined;
   problems: readonly string[] | undefined;
   code: unknown;
   errcode: unknown;
@@ -260,15 +262,16 @@ function failureOf(error: unknown): Failure {
   return {
     message: messageOf(error),
     expected: error instanceof SvcError ? error.code : undefined,
+    cause_code: error instanceof SvcError ? error.cause_code : undefined,
     problems: error instanceof ProblemsError ? error.problems : undefined,
     code,
     errcode,
   };
 }
 
-function errorOf({ message, expected, problems, code, errcode }: Failure): Error {
+function errorOf({ message, expected, cause_code, problems, code, errcode }: Failure): Error {
   if (problems !== undefined) return new ProblemsError(problems);
-  if (expected !== undefined) return new SvcError(expected, message);
+  if (expected !== undefined) return new SvcError(expected, message, { cause_code });
   return Object.assign(new Error(message), { code, errcode });
 }
 

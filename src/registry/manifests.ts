@@ -62,6 +62,7 @@ export class ManifestRegistry {
       );
       if (known !== undefined) {
         throw conflict(
+          "version_exists",
           `${manifest.tool} version ${manifest.version} is already in the registry; publish it under a new version`,
         );
       }
@@ -78,7 +79,7 @@ export class ManifestRegistry {
   ): Promise<RegistryEntry> {
     return this.move(tool, version, "draft", "approved", (entry) => {
       if (four_eyes && metaText(entry.meta, "created_by") === by.name)
-        throw forbidden("you cannot decide your own request");
+        throw forbidden("you cannot decide your own request", "own_request");
       return { ...entry.meta, approved_by: by.name, approved_ms: this.env.now() };
     });
   }
@@ -103,11 +104,17 @@ export class ManifestRegistry {
         (entry) => entry.tool === tool && (version === undefined || entry.version === version),
       );
       if (entries.length === 0)
-        throw notFound(`the registry has no ${tool}${version === undefined ? "" : ` version ${version}`}`);
+        throw notFound(
+          `the registry has no ${tool}${version === undefined ? "" : ` version ${version}`}`,
+          "unknown_version",
+        );
       const candidates = entries.filter((entry) => entry.lifecycle === from);
       const entry = candidates.sort((a, b) => compareVersions(b.version, a.version))[0];
       if (entry === undefined)
-        throw conflict(`${tool} has no ${from} version to make ${to} (it is ${entries[0]!.lifecycle})`);
+        throw conflict(
+          "version_state",
+          `${tool} has no ${from} version to make ${to} (it is ${entries[0]!.lifecycle})`,
+        );
       const meta = change(entry);
       const yaml = await this.reader.withLifecycle(entry.yaml, to);
       return this.write(entry.path, { ...entry, lifecycle: to }, meta, yaml);

@@ -91,7 +91,8 @@ export class PolicyRegistry {
 
   /** What a version says, as it was published. */
   async text(version: string): Promise<string> {
-    if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
+    if (!(await this.versions()).includes(version))
+      throw notFound(`there is no policy version ${version}`, "unknown_version");
     return (await readRegistryFile(this.pathOf(version))).yaml;
   }
 
@@ -125,7 +126,10 @@ export class PolicyRegistry {
       const again = await readRegistryFile(this.pathOf(version));
       const activated = await readActive(this.folder);
       if (digestOf(again.yaml) !== digestOf(yaml) || activated.at(-1) !== before)
-        throw conflict("the registry was changed meanwhile; look at it and activate again");
+        throw conflict(
+          "registry_changed",
+          "the registry was changed meanwhile; look at it and activate again",
+        );
       const change = { version, digest: digestOf(yaml), before: before ?? null };
       const first = looser ? await this.firstOf(change, by, how) : null;
       if (looser && first === null) {
@@ -145,12 +149,13 @@ export class PolicyRegistry {
     by: Principal,
     { four_eyes }: Activating,
   ): Promise<string | undefined> {
-    if (!(await this.versions()).includes(version)) throw notFound(`there is no policy version ${version}`);
+    if (!(await this.versions()).includes(version))
+      throw notFound(`there is no policy version ${version}`, "unknown_version");
     const { meta } = await readRegistryFile(this.pathOf(version));
     if (four_eyes && metaText(meta, "created_by") === by.name)
-      throw forbidden("you cannot decide your own request");
+      throw forbidden("you cannot decide your own request", "own_request");
     const before = (await readActive(this.folder)).at(-1);
-    if (before === version) throw conflict(`policy version ${version} is active already`);
+    if (before === version) throw conflict("policy_active", `policy version ${version} is active already`);
     return before;
   }
 

@@ -65,7 +65,7 @@ export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> 
     run(tx) {
       const hold = tx.get("holds", id);
       if (hold === undefined) throw unknownHold(id);
-      if (hold.released_ms !== null) throw conflict(`legal hold ${id} was already released`);
+      if (hold.released_ms !== null) throw conflict("hold_released", `legal hold ${id} was already released`);
       const released: Hold = { ...hold, released_ms: core.env.now(), released_by: by };
       tx.put("holds", id, released);
       putActive(
@@ -77,7 +77,7 @@ export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> 
   };
 }
 
-export const unknownHold = (id: string): SvcError => notFound(`unknown legal hold ${id}`);
+export const unknownHold = (id: string): SvcError => notFound(`unknown legal hold ${id}`, "unknown_hold");
 
 function putActive(tx: Tx, holds: Hold[]): void {
   tx.put("meta", ACTIVE_HOLDS, holds as unknown as Json);

@@ -150,7 +150,7 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): UndoCall {
       step.status === "compensated"
         ? "is already compensated"
         : `is ${step.status}: there is nothing to undo`;
-    throw conflict(`step ${n} ${why}`, { step_status: step.status });
+    throw conflict("already_compensated", `step ${n} ${why}`, { step_status: step.status });
   }
   if (standing.kind === "compensate") return standing.undo;
   const closed = standing.kind === "unrecoverable" && standing.closed === true;
@@ -162,7 +162,11 @@ function undoOrRefuse(step: StepDoc, standing: Standing | null): UndoCall {
     unresolved: `its outcome is unknown (${step.status}); resolve it first`,
     unmanifested: `${step.tool} had no manifest`,
   };
-  throw conflict(`step ${n} is not compensable: ${why[standing.kind]}`, closed ? { closed } : undefined);
+  throw conflict(
+    "not_compensable",
+    `step ${n} is not compensable: ${why[standing.kind]}`,
+    closed ? { closed } : undefined,
+  );
 }
 
 /** An agent may go on while its run is rolled back; what it added since may lean on what is about to go. */

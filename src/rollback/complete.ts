@@ -73,7 +73,10 @@ export function completeStep(core: Core, tx: Tx, input: CompleteInput): Complete
   const own = isOwn(run, input.principal);
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
-    throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
+    throw conflict(
+      "compensation_not_begun",
+      `step ${n} is ${step.status}: no compensation of it is under way`,
+    );
   const ts_ms = core.env.now();
   const records: LedgerRecord[] = [];
   const write = (part: Pick<RunRecord, "event" | "detail">): LedgerRecord => {

@@ -155,7 +155,10 @@ class Rollback {
       // The agent may have gone on meanwhile; what it added stands too.
       if (finished && !(await this.desk.grew(look))) return assembleReport(this.outcomes);
     }
-    throw conflict(`run ${this.desk.run_id} keeps taking new steps; halt its agent and roll back again`);
+    throw conflict(
+      "run_growing",
+      `run ${this.desk.run_id} keeps taking new steps; halt its agent and roll back again`,
+    );
   }
 
   /** One visit of every step, newest first. False where new steps came that change who depends on whom. */

@@ -57,7 +57,7 @@ export function jobView(job: JobDoc) {
 
 export async function getJob(store: Store, run_id: string): Promise<JobDoc> {
   const job = await store.get("jobs", run_id);
-  if (job === undefined) throw notFound(`run ${run_id} has no rollback job`);
+  if (job === undefined) throw notFound(`run ${run_id} has no rollback job`, "unknown_job");
   return job;
 }
 

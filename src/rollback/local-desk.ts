@@ -87,6 +87,7 @@ export class LocalDesk implements Desk {
     if ((await options.authorised?.()) === false)
       throw forbidden(
         `${options.actor} may no longer roll back; what is left stands, and another operator can go on`,
+        "authority_lost",
       );
     const input = {
       run_id: this.run_id,

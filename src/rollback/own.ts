@@ -30,14 +30,18 @@ export function ownReadBack(own: boolean, read_back: ReadBack | null): ReadBack 
 }
 
 export const ownOverwrite = () =>
-  forbidden("overwrite: whoever opened the run cannot overwrite what was written since; ask an operator");
+  forbidden(
+    "overwrite: whoever opened the run cannot overwrite what was written since; ask an operator",
+    "run_owner_only",
+  );
 
 /** A halted agent calls nothing any more, not even to undo. */
 export function assertOwnMayGoOn(core: Core, tx: Tx, run: RunDoc, tool: string): void {
   const { actor, tenant, environment } = run;
   const halts = haltsCovering(tx.get("halts", HALTS_KEY)?.active ?? [], { tool, actor, tenant, environment });
   const reason = core.killSwitch() ?? halts[0]?.reason;
-  if (reason !== undefined) throw conflict(`kill switch: ${reason}; an operator can roll the run back`);
+  if (reason !== undefined)
+    throw conflict("agent_halted", `kill switch: ${reason}; an operator can roll the run back`);
 }
 
 /** Why the policy would deny the agent this very call, with a flow that its own steps set off among the causes. */

@@ -70,18 +70,21 @@ export async function beginCompensation(
       return { ...taskOf(run_id, first.step, first.tool, begun.undo), ...coversField(covers) };
     if (begun.state === "as_before")
       return { run_id, step: first.step, status: "compensated", ...coversField(begun.covers) };
-    if (begun.state === "denied") throw conflict(`step ${n}: ${begun.error}`, { denied: true });
+    if (begun.state === "denied")
+      throw conflict("compensation_denied", `step ${n}: ${begun.error}`, { denied: true });
     if (begun.state === "unread")
       throw conflict(
+        "read_first",
         `step ${n}: read ${begun.read.tool} first, with the arguments that the plan names, and send what it shows as current, so that no foreign write is lost`,
         { read_first: begun.read.tool },
       );
     if (begun.state === "conflict") {
       const { error, current_hash } = begun.conflict;
-      throw conflict(error, { conflict: true, current_hash });
+      throw conflict("written_since", error, { conflict: true, current_hash });
     }
     if (begun.state === "blocked") {
       throw conflict(
+        "not_its_turn",
         `it is not the turn of step ${n}: step ${begun.blocked_by.join(", ")} depends on it and still stands`,
         { blocked_by: begun.blocked_by.slice(0, MOST_NAMED) },
       );
@@ -89,12 +92,13 @@ export async function beginCompensation(
     if (begun.state === "awaiting") {
       if (begun.opened !== null) core.listeners.approvalRequested(begun.opened);
       throw conflict(
+        "approval_required",
         `approval required: request ${begun.request.id} is pending an operator decision; retry after it is approved`,
         { approval_id: begun.request.id },
       );
     }
   }
-  throw conflict(`run ${run_id} keeps taking new steps; halt its agent and try again`);
+  throw conflict("run_growing", `run ${run_id} keeps taking new steps; halt its agent and try again`);
 }
 
 async function tryBegin(
@@ -106,7 +110,7 @@ async function tryBegin(
 ): Promise<{ begun: BeginResult; first: StepDoc; covers: readonly number[] }> {
   const run = await loadRunDoc(core.store, run_id);
   const step = await core.store.get("steps", stepKey(run_id, n));
-  if (step === undefined) throw notFound(`run ${run_id} has no step ${n}`);
+  if (step === undefined) throw notFound(`run ${run_id} has no step ${n}`, "unknown_step");
   const group = await loadGroup(core.store, run, step, overwrite);
   const [first, ...newer] = group.steps;
   const covers = newer.map((covered) => covered.step);
@@ -171,6 +175,7 @@ export async function completeCompensation(
       const lease = leaseOfHolder(tx, run_id, workerHolder(asking, n));
       if (lease === undefined) {
         throw conflict(
+          "compensation_of_another",
           `the compensation of step ${n} was not begun by you, or was taken over by another worker`,
         );
       }
@@ -197,10 +202,14 @@ const BEGUN_IN_TIME = 0;
 function begunUndo(tx: Tx, run_id: string, n: number): UndoCall {
   const step = loadStep(tx, run_id, n);
   if (step.status !== "compensating")
-    throw conflict(`step ${n} is ${step.status}: no compensation of it is under way`);
+    throw conflict(
+      "compensation_not_begun",
+      `step ${n} is ${step.status}: no compensation of it is under way`,
+    );
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
   const standing = classify(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
-  if (standing?.kind !== "compensate") throw conflict(`the compensation of step ${n} can no longer be told`);
+  if (standing?.kind !== "compensate")
+    throw conflict("compensation_lost", `the compensation of step ${n} can no longer be told`);
   return standing.undo;
 }
 

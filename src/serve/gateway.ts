@@ -113,7 +113,7 @@ function agentParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
   return {
     path: "/mcp",
     admit(principal) {
-      if (!hasRole(principal, "agent")) throw forbidden(ROLE_MESSAGES.agent);
+      if (!hasRole(principal, "agent")) throw forbidden(ROLE_MESSAGES.agent, "role_required");
     },
     named: (principal, run_id) => gateway.runs.named(principal, run_id),
     open(principal, run, era, method) {
@@ -146,7 +146,7 @@ function operatorParts(gateway: Gateway): Omit<EndpointParts, keyof Common> {
   return {
     path: "/operator/mcp",
     admit(principal) {
-      if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required");
+      if (!hasRole(principal, "auditor")) throw forbidden("auditor role or higher required", "role_required");
     },
     open(_principal, _run, _era, method) {
       return { server: createOperatorPeer(gateway, method), close: () => {} };

@@ -104,7 +104,7 @@ function confinedTx(tx: Tx, tenant: string): Tx {
   const hidden = new Set<string>();
   // What seemed not to be there must not be put over what is.
   const assertOwn = (table: TableName, key: string): void => {
-    if (hidden.has(`${table}/${key}`)) throw conflict(`${key} is taken`);
+    if (hidden.has(`${table}/${key}`)) throw conflict("name_taken", `${key} is taken`);
   };
   return {
     get(table, key) {

@@ -6,7 +6,7 @@ export class MayBeFound extends SvcError {
     super(
       "unavailable",
       `ledger unavailable: ${what}; the request may be found there: look at the run or the ledger before asking again, or ask again under the same Idempotency-Key`,
-      options,
+      { ...options, cause_code: "may_be_recorded" },
     );
     this.name = "MayBeFound";
   }

@@ -14,7 +14,7 @@ it("tells of commits and of what the medium refused, not of units that were refu
   await expect(
     seen.transact({
       run: () => {
-        throw conflict("no");
+        throw conflict("name_taken", "no");
       },
     }),
   ).rejects.toThrow("no");

@@ -20,7 +20,7 @@ const LOOKS: Record<string, (store: Store) => Promise<boolean>> = {
     store
       .transact({
         run: (tx) => {
-          if (tx.get("approvals", "a")?.status === "consumed") throw conflict("used");
+          if (tx.get("approvals", "a")?.status === "consumed") throw conflict("name_taken", "used");
           return false;
         },
       })

@@ -126,6 +126,8 @@ describe("the request log", () => {
         ms: expect.any(Number),
         principal: null,
         request_id: expect.stringMatching(/^req_/),
+        code: "unauthenticated",
+        error: "invalid credential",
       },
       {
         time: expect.any(String),

@@ -3,6 +3,9 @@ import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line
 export const beyondReach = section("beyond", "The command line against a server", {
+  "beyond.cli.server-redirect": [33, "with `--server` and in the library a redirect is an error that names where it leads; it is not followed"],
+  "beyond.cli.server-strange": [33, "an answer that has not the operation's form is an error that says to check the address, and nothing of it is printed or acted upon"],
+  "beyond.cli.server-bounded": [33, "an answer is read to a bound: 64 MB, and 1 GB of a document"],
   "beyond.cli.server": [22, "`--server` and `--key-file`, `SVC_SERVER` and `SVC_TOKEN` make a command that is an operation work against a server"],
   "beyond.cli.needs-data": [22, "what needs the data folder says so"],
   "beyond.cli.show": [22, "`svc show <run>` tells what a run did, in order"],

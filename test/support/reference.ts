@@ -2,8 +2,8 @@
 import { type Argument, Command } from "commander";
 import { COMMANDS } from "../../src/cli/commands/index.ts";
 import { globalOptions, type Register } from "../../src/cli/context.ts";
-import { failureWords } from "../../src/console/errors.ts";
 import { openApiDocument } from "../../src/http/openapi.ts";
+import { ERROR_CAUSES, INTERNAL_CODE } from "../../src/kernel/error-codes.ts";
 import { ERRORS, type ErrorCode } from "../../src/kernel/errors.ts";
 import { EVENT_NAMES, EVENTS } from "../../src/ledger/events.ts";
 
@@ -83,24 +83,35 @@ ${row(["Key", "Value", "Default", "Meaning"])}${row(["-", "-", "-", "-"])}${rows
 }
 
 export function errorsPage(): string {
-  const rows = (Object.keys(ERRORS) as ErrorCode[]).map((name) => {
+  const kinds = (Object.keys(ERRORS) as ErrorCode[]).map((name) => {
     const { http, exit, rpc } = ERRORS[name];
-    const { title, hint } = failureWords({ status: http, code: name, message: "", extra: undefined });
-    return row([code(name), String(http), String(exit), String(rpc), `${title}. ${hint}`]);
+    return row([code(name), String(http), String(exit), String(rpc), ERROR_CAUSES[name].when]);
   });
+  const causes = Object.entries(ERROR_CAUSES)
+    .map(([name, cause]) => ({ name, ...cause, http: ERRORS[cause.kind].http }))
+    .sort((a, b) => a.http - b.http || a.name.localeCompare(b.name, "en"))
+    .map(({ name, kind, http, when, to_do }) => row([code(name), String(http), code(kind), when, to_do]));
   return `# Errors
 
-${made("src/kernel/errors.ts and src/console/errors.ts")}
+${made("src/kernel/errors.ts and src/kernel/error-codes.ts")}
 
-Every failure that the service expects is one of these, on every surface. Over HTTP the body is \`{"error": "<what is wrong
-and what to do>"}\` (what a program needs of a 409 is JSON in the header \`svc-facts\`, percent-encoded), on
-the command line it is one line on stderr and the exit code, over MCP a JSON-RPC error. A message never repeats the value
-of an argument. A call that is not allowed is no error: it is a decision, \`block\`, with its reasons.
+Every failure that the service expects is of one of these kinds, on every surface. Over HTTP the body is \`{"error": "<what is
+wrong and what to do>"}\`, on the command line it is one line on stderr and the exit code, over MCP a JSON-RPC error. A
+message never repeats the value of an argument. A call that is not allowed is no error: it is a decision, \`block\`, with its
+reasons.
 
-${row(["Name", "HTTP", "Exit code", "JSON-RPC", "What to do"])}${row(["-", "-", "-", "-", "-"])}${rows.join("")}
+${row(["Kind", "HTTP", "Exit code", "JSON-RPC", "When"])}${row(["-", "-", "-", "-", "-"])}${kinds.join("")}
 A failure that nobody expected is a 500 without details; the server's log has its cause. After a 503 nothing was recorded,
 so nothing was done, unless the message says that it may have been: then look before you send it once more.
-`;
+
+## Codes
+
+Every HTTP answer of 400 and above has the header \`svc-error-code\`: the code of its cause. Programs go by the code, people
+read the message. What a program needs of a 409 besides is JSON in the header \`svc-facts\`, percent-encoded. With
+\`SVC_LOG=json\` the line of a refused request holds the same code as \`code\` and the message as \`error\`, next to the
+\`request_id\` that the answer carries as \`x-request-id\`. A cause that has no closer code has the name of its kind.
+
+${row(["Code", "HTTP", "Kind", "When", "What a program does"])}${row(["-", "-", "-", "-", "-"])}${causes.join("")}${row([code(INTERNAL_CODE), "500", "none", "Nobody expected the failure.", "Report it with its `x-request-id`; the server's log has the cause."])}`;
 }
 
 interface ApiOperation {

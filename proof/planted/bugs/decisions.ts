@@ -141,8 +141,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "people decide their own requests",
     file: "src/engine/approvals/authority.ts",
-    find: "if (four_eyes && run.actor === deciding.name) throw",
-    replace: 'if (four_eyes && run.actor === "") throw',
+    find: "if (four_eyes && run.actor === deciding.name)\n    throw",
+    replace: 'if (four_eyes && run.actor === "")\n    throw',
     tests: [ENGINE],
   },
   {

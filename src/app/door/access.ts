@@ -67,19 +67,25 @@ export async function delegationsTo({ core }: Pick<App, "core">, name: string): 
 }
 
 export function requireRole(principal: Principal, role: Role): void {
-  if (!hasRole(principal, role)) throw forbidden(ROLE_MESSAGES[role]);
+  if (!hasRole(principal, role)) throw forbidden(ROLE_MESSAGES[role], "role_required");
 }
 
 /** What a credential that is bound to a tenant is told of what concerns every tenant. */
 export const wholeService = ({ tenant }: Principal): SvcError =>
-  forbidden(`this credential is bound to the tenant ${tenant}, and this is a matter of the whole service`);
+  forbidden(
+    `this credential is bound to the tenant ${tenant}, and this is a matter of the whole service`,
+    "tenant_bound",
+  );
 
 /** The tenant that something is made for: of a principal that is bound to one, always that one. */
 export function ownTenant(principal: Principal, wanted: string | undefined): string | undefined {
   const tenant = boundTo(principal);
   if (tenant === null) return wanted;
   if (wanted !== undefined && wanted !== tenant)
-    throw forbidden(`this credential is bound to the tenant ${tenant}, and acts for no other`);
+    throw forbidden(
+      `this credential is bound to the tenant ${tenant}, and acts for no other`,
+      "tenant_bound",
+    );
   return tenant;
 }
 
@@ -160,7 +166,7 @@ function assertOwn(facts: RunFacts | undefined, principal: Principal, run_id: st
   if (facts === undefined || !seesTenant(principal, facts.tenant)) throw unknownRun(run_id);
   if (facts.principal !== principal.id) {
     throw hasRole(principal, "auditor")
-      ? forbidden("only the principal that opened this run may journal on it")
+      ? forbidden("only the principal that opened this run may journal on it", "run_owner_only")
       : unknownRun(run_id);
   }
   return facts;

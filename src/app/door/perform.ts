@@ -30,7 +30,8 @@ export async function perform<I extends z.ZodType, O>(
   }
   const allowed = isAllowed(op, caller, run_id);
   // A promise is awaited and a boolean is not: this is on the way of every intent.
-  if (!(typeof allowed === "boolean" ? allowed : await allowed)) throw forbidden(ROLE_MESSAGES[op.role]);
+  if (!(typeof allowed === "boolean" ? allowed : await allowed))
+    throw forbidden(ROLE_MESSAGES[op.role], "role_required");
   assertWithinTenant(op, caller.principal);
   const app = appFor(caller.app, caller.principal);
   const confined = withApp(caller, app);

@@ -40,6 +40,7 @@ export function withReply<T>(
       if (first !== undefined) {
         if (first.request_hash !== request_hash) {
           throw conflict(
+            "idempotency_key_reused",
             "this Idempotency-Key was already used with a different request; repeat that one as it was, or take a new key",
           );
         }

@@ -236,8 +236,8 @@ export const withdraw = operation({
     const own = found?.internal.principal === principal.id;
     const hidden = !own && !hasRole(principal, "auditor");
     if (found === undefined || hidden || !seesTenant(principal, found.tenant))
-      throw notFound(`unknown approval request ${approval_id}`);
-    if (!own) throw forbidden("only the principal that asked may withdraw the request");
+      throw notFound(`unknown approval request ${approval_id}`, "unknown_approval");
+    if (!own) throw forbidden("only the principal that asked may withdraw the request", "run_owner_only");
     return told(app, await app.core.store.transact(withdrawUnit(app.core, principal, approval_id)));
   },
 });

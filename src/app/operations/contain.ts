@@ -134,6 +134,7 @@ function expectActors(
   }
   if (expected !== actors.length)
     throw conflict(
+      "actors_differ",
       `expect_actors: ${expected} expected, but ${JSON.stringify(scope.actor)} matches ${actors.length} (${some}); nothing was done`,
     );
 }

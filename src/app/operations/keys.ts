@@ -80,7 +80,7 @@ async function assertFree(call: Caller, name: string): Promise<void> {
   if (boundTo(call.principal) === null) return;
   const entries = await manager(call.app).list();
   if (entries.some((entry) => entry.name === name && !isKeyShown(call.app, entry)))
-    throw conflict(`the name ${name} is taken; choose another`);
+    throw conflict("name_taken", `the name ${name} is taken; choose another`);
 }
 
 /**
@@ -102,7 +102,7 @@ async function shownKeys(call: Caller): Promise<KeyView[]> {
 async function named(call: Caller, index: number, given: string | undefined) {
   if (boundTo(call.principal) === null) return { place: index, fingerprint: await meant(call, index, given) };
   const key = (await shownKeys(call)).find((one) => one.index === index);
-  if (key === undefined) throw notFound("no key has this index");
+  if (key === undefined) throw notFound("no key has this index", "unknown_key");
   const place = (await manager(call.app).list()).findIndex((one) => one.fingerprint === key.fingerprint);
   return { place, fingerprint: given ?? key.fingerprint };
 }
@@ -112,7 +112,10 @@ function withinTenant({ principal }: Caller, given: KeyFields): KeyFields {
   const own = boundTo(principal);
   if (own === null) return given;
   if (given.tenant === null || given.tenant_only === false)
-    throw forbidden(`this credential is bound to the tenant ${own}: its keys stay bound to it, too`);
+    throw forbidden(
+      `this credential is bound to the tenant ${own}: its keys stay bound to it, too`,
+      "tenant_bound",
+    );
   return { ...given, tenant: ownTenant(principal, given.tenant)!, tenant_only: true };
 }
 
@@ -126,12 +129,13 @@ async function meant(call: Caller, index: number, given: string | undefined): Pr
   if (given !== undefined) return given;
   const keys = manager(call.app);
   const entry = (await keys.list())[index];
-  if (entry === undefined) throw notFound(`there is no key entry ${index}`);
+  if (entry === undefined) throw notFound(`there is no key entry ${index}`, "unknown_key");
   const moved_from = await call.app.core.store.get("meta", MOVED);
   if (typeof moved_from === "number") keys.sights.moved(moved_from);
   const fingerprint = keys.sights.meant(readerOf(call), entry);
   if (fingerprint !== undefined) return fingerprint;
   throw conflict(
+    "key_moved",
     "keys were deleted, so this index may be another key's by now: list the keys, or send If-Match with the fingerprint of the one you mean",
   );
 }

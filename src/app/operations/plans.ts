@@ -194,7 +194,7 @@ export const getPlan = operation({
   async run({ app, principal }, { plan_id }): Promise<PlanShown> {
     const plan = await app.core.store.get("plans", plan_id);
     if (plan === undefined || !(hasRole(principal, "auditor") || isOwner(principal, plan)))
-      throw notFound(`unknown plan ${plan_id}`);
+      throw notFound(`unknown plan ${plan_id}`, "unknown_plan");
     const alive = plan.status === "pending" || plan.status === "approved";
     const seen = alive ? await callsSeen(app, principal, plan) : [];
     if (!plan.calls.some(({ approval_id }, i) => approval_id !== null && seen[i])) return planView(plan);
@@ -286,7 +286,7 @@ const decision = (verb: "approve" | "deny") =>
       if (delegations.length === 0) requireRole(principal, "approver");
       // Of another tenant's plan not even its run is told.
       const plan = await app.core.store.get("plans", plan_id);
-      if (plan === undefined) throw notFound(`unknown plan ${plan_id}`);
+      if (plan === undefined) throw notFound(`unknown plan ${plan_id}`, "unknown_plan");
       if (card_hash !== undefined) await learnPlanCards(app, plan);
       const input = { decision: verb, note: note ?? null, card_hash };
       const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);

@@ -59,7 +59,10 @@ function policies(app: App, signal?: AbortSignal): PolicyRegistry {
         ({ name, at_least, counterexample }) =>
           `claim ${JSON.stringify(name)}: expected at least ${at_least}, got ${counterexample!.got} for ${JSON.stringify(counterexample!.input)}`,
       );
-      throw conflict(`${file} is not what it claims; mend the rules or the claim: ${told.join("; ")}`);
+      throw conflict(
+        "claim_refuted",
+        `${file} is not what it claims; mend the rules or the claim: ${told.join("; ")}`,
+      );
     },
     async isLooser(before, yaml) {
       const was = before === null ? null : { text: before, file: "the version in force" };

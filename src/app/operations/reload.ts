@@ -27,5 +27,8 @@ export const reload = operation({
 /** A reload that fails is a conflict between what is saved and what can be in force. */
 export function refuse(error: unknown): never {
   const problems = error instanceof ProblemsError ? error.problems.join("; ") : messageOf(error);
-  throw conflict(`the saved configuration did not load, and the old one stays in force: ${problems}`);
+  throw conflict(
+    "config_not_loaded",
+    `the saved configuration did not load, and the old one stays in force: ${problems}`,
+  );
 }

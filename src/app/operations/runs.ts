@@ -41,7 +41,7 @@ export const openRun = operation({
 /** Undo keys follow from the run id: one that retention deleted must not come back as another run. */
 export async function storeNamed(store: Store, run: RunDoc): Promise<RunDoc> {
   const [record] = await store.records({ run_id: run.run_id, limit: 1 });
-  if (record !== undefined) throw conflict(`run ${run.run_id} already exists on the ledger`);
+  if (record !== undefined) throw conflict("run_exists", `run ${run.run_id} already exists on the ledger`);
   return store.transact(openRunUnit(run));
 }
 

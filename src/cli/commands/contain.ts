@@ -9,7 +9,7 @@ import { contain, getContain } from "../../app/operations/contain.ts";
 import { commandTools } from "../../app/operations/rollback/job-tools.ts";
 import { KeyManager } from "../../auth/manage.ts";
 import { keyFileOf } from "../../config/settings.ts";
-import { invalid, SvcError } from "../../kernel/errors.ts";
+import { conflict, invalid } from "../../kernel/errors.ts";
 import { plural } from "../../kernel/words.ts";
 import { ATTENTION, type Context, type Flags, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
@@ -91,7 +91,7 @@ async function reportOf(door: Door, id: string, tell: (text: string) => void): P
   for (let looks = 0; ; looks++) {
     const { job } = await door.perform(getContain, { contain_id: id });
     if (job.state === "done") return job.report as ContainReport;
-    if (job.state === "failed") throw new SvcError("conflict", `the containment broke off: ${job.error}`);
+    if (job.state === "failed") throw conflict("job_failed", `the containment broke off: ${job.error}`);
     if (door.local !== null && looks > 0) await carryOn(door.local, id, undefined);
     await door.clock.sleep(LOOK_MS);
   }

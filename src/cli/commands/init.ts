@@ -112,6 +112,7 @@ async function write(folder: string, files: Record<string, string>, force: boole
   }
   if (there.length > 0 && !force) {
     throw conflict(
+      "file_exists",
       `already there: ${there.join(", ")}; write elsewhere with --dir, or replace them with --force`,
     );
   }

@@ -34,7 +34,7 @@ export const registerProbe: Register = (program, context) => {
         await writeFile(file, schemaLine("manifest") + CANARY_MANIFESTS, { flag: "wx" });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-        throw conflict(`${file} exists already, and is not overwritten`);
+        throw conflict("file_exists", `${file} exists already, and is not overwritten`);
       }
       io.out(`wrote ${printable(file)}: the canary's manifests; see that the manifests in force include it`);
       io.out("put these under rules: in the policy, and reload:");

@@ -64,7 +64,7 @@ async function onServer(context: Context, run_id: string, flags: Flags): Promise
       const { job } = await door.perform(getRollback, { run_id });
       if (job.state === "done") return job.report as RollbackReport;
       if (job.state === "failed")
-        throw conflict(`the rollback broke off: ${job.error}; run it again to go on`);
+        throw conflict("job_failed", `the rollback broke off: ${job.error}; run it again to go on`);
       await door.clock.sleep(LOOK_MS);
     }
   });

@@ -141,6 +141,7 @@ async function approveAlike(ctx: Ctx): Promise<Answer> {
   await ctx.call(checkGrant, grant);
   if (ctx.form.text("card_hash") !== shown.card?.card_hash)
     throw conflict(
+      "card_changed",
       "the card has changed since it was shown; look at it again and decide on what it says now",
     );
   if (!isShown) return shownFirst(ctx, shown, like, draft);

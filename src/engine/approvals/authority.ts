@@ -32,7 +32,8 @@ export interface AuthorityFacts {
 
 /** By name, as people are told apart wherever a person must not count: a token may share it with a key. */
 export function assertNotOwn(run: { actor: string }, deciding: { name: string }, four_eyes: boolean): void {
-  if (four_eyes && run.actor === deciding.name) throw forbidden("you cannot decide your own request");
+  if (four_eyes && run.actor === deciding.name)
+    throw forbidden("you cannot decide your own request", "own_request");
 }
 
 /** Each authority that the principal could decide by, its own first; an error where there is none. */
@@ -46,8 +47,8 @@ export function authoritiesOver(
     wanted.length === 0 || groups.some((group) => wanted.includes(group));
   const found = authoritiesFor(approval, principal, facts).filter(inGroups);
   if (found.length > 0) return found;
-  if (!hasRole(principal, "approver")) return forbidden(ROLE_MESSAGES.approver);
-  return forbidden(`this request is for members of ${wanted.join(" or ")}`);
+  if (!hasRole(principal, "approver")) return forbidden(ROLE_MESSAGES.approver, "role_required");
+  return forbidden(`this request is for members of ${wanted.join(" or ")}`, "group_required");
 }
 
 /** What the principal could decide calls of this tool by, whatever groups are asked for; null: of some tool. */

@@ -116,7 +116,10 @@ function assertCurrentCard(
   const known = values === undefined ? undefined : rememberedCard(rules, run, approval);
   const { hash } = known ?? doAtOnce(makingCard(rules, run, approval, values));
   if (hash === card_hash) return;
-  throw conflict("the card has changed since it was shown; look at it again and decide on what it says now");
+  throw conflict(
+    "card_changed",
+    "the card has changed since it was shown; look at it again and decide on what it says now",
+  );
 }
 
 /** The first authority that does not count in this request yet. */
@@ -132,6 +135,7 @@ function fresh(
   if (unused !== undefined) return unused;
   const voted = approval.votes.some(({ by }) => by === name);
   throw conflict(
+    "already_voted",
     voted
       ? "you have already approved this request; it waits for somebody else"
       : `the authority of ${counted(found[0]!)} counts in this request already; it waits for somebody else`,
@@ -294,16 +298,19 @@ function openRequest(
   id: string,
 ): { approval: ApprovalDoc; run: RunDoc; ended: DecideResult | null } {
   const approval = tx.get("approvals", id);
-  if (approval === undefined) throw notFound(`unknown approval request ${id}`);
+  if (approval === undefined) throw notFound(`unknown approval request ${id}`, "unknown_approval");
   const run = loadRun(tx, approval.run_id);
   if (!OPEN_APPROVAL.has(approval.status))
-    throw conflict(`request ${id} was already decided (${approval.status})`);
+    throw conflict("already_decided", `request ${id} was already decided (${approval.status})`);
   if (core.env.now() < approval.expires_ms) return { approval, run, ended: null };
   const ended = expire(core, tx, approval);
   return {
     approval,
     run,
-    ended: { ...ended, refused: conflict(`request ${id} has expired; the call must be asked for again`) },
+    ended: {
+      ...ended,
+      refused: conflict("request_expired", `request ${id} has expired; the call must be asked for again`),
+    },
   };
 }
 

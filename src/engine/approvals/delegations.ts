@@ -21,7 +21,7 @@ type DelegationResult = { delegation: Delegation; records: LedgerRecord[] };
 
 export function delegateUnit(core: Core, principal: Principal, input: DelegateInput): Unit<DelegationResult> {
   // Its own role, not a borrowed one: so there are no chains.
-  if (!hasRole(principal, "approver")) throw forbidden(ROLE_MESSAGES.approver);
+  if (!hasRole(principal, "approver")) throw forbidden(ROLE_MESSAGES.approver, "role_required");
   const now = core.env.now();
   if (input.expires_ms <= now) throw invalid("expires_at: is in the past");
   if (input.expires_ms > now + LIMITS.delegation_days * 86_400_000) {
@@ -65,9 +65,10 @@ export function revokeUnit(core: Core, principal: Principal, id: string): Unit<D
       const found = tx.get("delegations", id);
       if (found === undefined) throw unknownDelegation(id);
       if (found.authority.principal !== principal.id && !hasRole(principal, "admin")) {
-        throw forbidden("only the lender or an admin may revoke a delegation");
+        throw forbidden("only the lender or an admin may revoke a delegation", "giver_only");
       }
-      if (found.revoked_ms !== null) throw conflict(`delegation ${id} was already revoked`);
+      if (found.revoked_ms !== null)
+        throw conflict("delegation_revoked", `delegation ${id} was already revoked`);
       const delegation: Delegation = { ...found, revoked_ms: core.env.now() };
       tx.put("delegations", id, delegation);
       const detail = `${id}: ${found.tools} to ${found.to}`;
@@ -82,4 +83,5 @@ export function revokeUnit(core: Core, principal: Principal, id: string): Unit<D
   };
 }
 
-export const unknownDelegation = (id: string): SvcError => notFound(`unknown delegation ${id}`);
+export const unknownDelegation = (id: string): SvcError =>
+  notFound(`unknown delegation ${id}`, "unknown_delegation");

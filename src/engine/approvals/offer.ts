@@ -114,6 +114,7 @@ function assertNotAsked(tx: Tx, denied: ApprovalDoc, args_hash: string, now: num
   const asked = slot === undefined ? undefined : tx.get("approvals", slot.id);
   if (asked !== undefined && now < asked.expires_ms)
     throw conflict(
+      "offer_already_asked",
       `offer.args: request ${asked.id} asks for just these; decide that one, and deny this without an offer`,
     );
 }

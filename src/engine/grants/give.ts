@@ -139,8 +139,8 @@ export function revokeGrantUnit(core: Core, principal: Principal, id: string): U
       if (found === undefined) throw unknownGrant(id);
       const own = found.internal.giver.principal === principal.id;
       if (!own && !hasRole(principal, "admin"))
-        throw forbidden("only its giver or an admin may revoke a grant");
-      if (found.revoked_ms !== null) throw conflict(`grant ${id} was already revoked`);
+        throw forbidden("only its giver or an admin may revoke a grant", "giver_only");
+      if (found.revoked_ms !== null) throw conflict("grant_revoked", `grant ${id} was already revoked`);
       const now = core.env.now();
       const grant: GrantDoc = { ...found, revoked_ms: now };
       tx.put("grants", id, grant);
@@ -160,4 +160,4 @@ export function revokeGrantUnit(core: Core, principal: Principal, id: string): U
 
 const actorOf = ({ actor, tenant }: GrantMatch) => ({ actor, tenant });
 
-export const unknownGrant = (id: string): SvcError => notFound(`unknown grant ${id}`);
+export const unknownGrant = (id: string): SvcError => notFound(`unknown grant ${id}`, "unknown_grant");

@@ -56,6 +56,7 @@ export function roomFor(tx: Tx, match: GrantDoc["match"], now: number) {
     const live = all.filter((entry) => now < entry.expires_ms);
     if (live.length >= LIMITS.grants_alike)
       throw conflict(
+        "grants_alike",
         `${LIMITS.grants_alike} grants for tools and actors like these are in force; revoke some, or let them end`,
       );
     return { ...place, all, live };

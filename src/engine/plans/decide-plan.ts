@@ -106,7 +106,9 @@ function castVotes(
       countedBefore(request, { by: principal.name, for: one.for }, core.today) === undefined;
     const authority = vote.decision === "deny" ? found[0] : found.find(fresh);
     if (authority === undefined) {
-      problems.push(conflict("you have already approved this plan; it waits for somebody else"));
+      problems.push(
+        conflict("already_voted", "you have already approved this plan; it waits for somebody else"),
+      );
       return request;
     }
     lender ??= authority.for;
@@ -117,8 +119,8 @@ function castVotes(
     throw (
       problems[0] ??
       (hasRole(principal, "approver")
-        ? conflict("no call of this plan needs a decision")
-        : forbidden(ROLE_MESSAGES.approver))
+        ? conflict("plan_undecidable", "no call of this plan needs a decision")
+        : forbidden(ROLE_MESSAGES.approver, "role_required"))
     );
   const votes = [...plan.votes, { ...vote, for: lender ?? null }];
   return { ...plan, votes, internal: { ...plan.internal, requests } };
@@ -135,7 +137,10 @@ function assertCurrentCards(core: Core, tx: Tx, run: RunDoc, plan: PlanDoc, hash
   tx.expect(plan.internal.requests.map(({ id }) => ["approval_values", id]));
   const values = plan.internal.requests.map(({ id }) => tx.get("approval_values", id));
   if (planHashNow(core.rules(), run, plan, values) !== hash)
-    throw conflict("the cards have changed since they were shown; look at them again and decide anew");
+    throw conflict(
+      "card_changed",
+      "the cards have changed since they were shown; look at them again and decide anew",
+    );
 }
 
 function settle(
@@ -211,9 +216,9 @@ export function withdrawPlanUnit(core: Core, principal: Principal, id: string): 
     run(tx) {
       const plan = tx.get("plans", id);
       if (plan === undefined || plan.internal.principal !== principal.id)
-        throw notFound(`unknown plan ${id}`);
+        throw notFound(`unknown plan ${id}`, "unknown_plan");
       if (plan.status !== "pending" && plan.status !== "approved")
-        throw conflict(`plan ${id} has ended (${plan.status})`);
+        throw conflict("plan_ended", `plan ${id} has ended (${plan.status})`);
       return { ...expirePlan(core, tx, plan, WITHDRAWN, principal.name), refused: null };
     },
   };
@@ -225,9 +230,9 @@ export function revokePlanUnit(core: Core, principal: Principal, id: string): Un
     needs: [["plans", id]],
     run(tx) {
       const plan = tx.get("plans", id);
-      if (plan === undefined) throw notFound(`unknown plan ${id}`);
+      if (plan === undefined) throw notFound(`unknown plan ${id}`, "unknown_plan");
       if (plan.status !== "pending" && plan.status !== "approved")
-        throw conflict(`plan ${id} has ended (${plan.status})`);
+        throw conflict("plan_ended", `plan ${id} has ended (${plan.status})`);
       return { ...expirePlan(core, tx, plan, REVOKED, principal.name), refused: null };
     },
   };
@@ -267,14 +272,18 @@ function expirePlan(core: Core, tx: Tx, plan: PlanDoc, note: string, by: string)
 
 function openPlan(core: Core, tx: Tx, id: string): { plan: PlanDoc; run: RunDoc; ended: PlanDecided | null } {
   const plan = tx.get("plans", id);
-  if (plan === undefined) throw notFound(`unknown plan ${id}`);
-  if (plan.status !== "pending") throw conflict(`plan ${id} was already decided (${plan.status})`);
+  if (plan === undefined) throw notFound(`unknown plan ${id}`, "unknown_plan");
+  if (plan.status !== "pending")
+    throw conflict("plan_decided", `plan ${id} was already decided (${plan.status})`);
   const run = loadRun(tx, plan.run_id);
   if (core.env.now() < plan.expires_ms) return { plan, run, ended: null };
   const ended = expirePlan(core, tx, plan, EXPIRED, ENGINE);
   return {
     plan,
     run,
-    ended: { ...ended, refused: conflict(`plan ${id} has expired; it must be proposed again`) },
+    ended: {
+      ...ended,
+      refused: conflict("plan_expired", `plan ${id} has expired; it must be proposed again`),
+    },
   };
 }

@@ -123,7 +123,10 @@ export function enterRun(run: RunDoc, id: string): void {
   const plans = run.plans ?? [];
   if (plans.includes(id)) return;
   if (plans.length >= LIMITS.plans_under_way)
-    throw conflict(`this run has ${LIMITS.plans_under_way} plans under way; withdraw one first`);
+    throw conflict(
+      "plans_under_way",
+      `this run has ${LIMITS.plans_under_way} plans under way; withdraw one first`,
+    );
   run.plans = [...plans, id];
 }
 

@@ -83,7 +83,7 @@ export async function collectRunReport(
   const run = await store.get("runs", run_id);
   const { records, hash } = await store.head();
   const lines = await trailLines(store, run_id, records);
-  if (run === undefined && lines.length === 0) throw notFound(`unknown run ${run_id}`);
+  if (run === undefined && lines.length === 0) throw notFound(`unknown run ${run_id}`, "unknown_run");
   const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
   // A run whose scope was edited in the store is shown as the ledger knows it.
   const loaded = run === undefined || !isSealed(run) ? null : await loadForRollback(store, run_id);

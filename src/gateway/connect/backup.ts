@@ -49,7 +49,10 @@ export async function undoWrite(path: string): Promise<"restored" | "removed"> {
   if (note === null) throw notFound(`there is nothing to undo: no ${backupOf(path)}`);
   const now = await readIfThere(path);
   if (now === null || sha256Hex(now) !== note.written) {
-    throw conflict(`${path} was changed since; what was there before is in ${backupOf(path)}`);
+    throw conflict(
+      "file_changed",
+      `${path} was changed since; what was there before is in ${backupOf(path)}`,
+    );
   }
   if (note.before === null) await rm(path);
   else await replace(path, note.before);

@@ -13,8 +13,10 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ERROR_CODE_HEADER } from "../../api/row.ts";
 import type { Quotas } from "../../app/door/quotas.ts";
 import type { Authenticated } from "../../auth/authenticate.ts";
+import type { ConflictCause } from "../../kernel/error-codes.ts";
 import { invalid, SvcError } from "../../kernel/errors.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
 import type { Principal } from "../../model/roles.ts";
@@ -199,7 +201,8 @@ async function serveOlder(
     const extra: MessageExtraInfo = { authInfo: auth };
     if (session.transport.receive(messages, batch, reply.raw, extra))
       return settleCancelled(session, messages);
-    reply.raw.writeHead(409, { "content-type": "application/json" });
+    const code: ConflictCause = "stream_open";
+    reply.raw.writeHead(409, { "content-type": "application/json", [ERROR_CODE_HEADER]: code });
     return void reply.raw.end(
       JSON.stringify({ error: "a request with this id is still under way in this session" }),
     );

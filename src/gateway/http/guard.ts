@@ -19,13 +19,14 @@ export function originGuard({ listen, console_url }: Pick<Settings, "listen" | "
   return ({ host, origin }) => {
     if (origin === undefined && host !== undefined && host === good) return;
     const asked = hostnameOf(`http://${host ?? ""}`);
-    if (asked === null) throw forbidden("the Host header is missing or not valid");
-    if (local && !known(asked)) throw forbidden("this Host is not one of this gateway's names");
+    if (asked === null) throw forbidden("the Host header is missing or not valid", "origin_refused");
+    if (local && !known(asked))
+      throw forbidden("this Host is not one of this gateway's names", "origin_refused");
     good = host;
     if (origin === undefined) return;
     const from = hostnameOf(origin);
     if (from === null || !(known(from) || (!local && from === asked)))
-      throw forbidden("this Origin is not allowed");
+      throw forbidden("this Origin is not allowed", "origin_refused");
   };
 }
 

@@ -109,7 +109,7 @@ export class McpSessions {
   find(id: string, principal: Principal): McpSession {
     const session = this.sessions.get(id);
     if (session === undefined || session.principal !== principal.id || session.transport.closed) {
-      throw notFound("unknown session; initialize a new one");
+      throw notFound("unknown session; initialize a new one", "unknown_session");
     }
     session.touched_ms = this.env.elapsed();
     return session;

@@ -24,7 +24,7 @@ export async function awaitDecision(
   try {
     const approval = await whenDecided(app, wait);
     if (approval !== undefined && (await visible(approval))) return approval;
-    throw notFound(`unknown approval request ${wait.id}`);
+    throw notFound(`unknown approval request ${wait.id}`, "unknown_approval");
   } finally {
     release?.();
   }

@@ -66,7 +66,7 @@ export async function loadCard(app: App, principal: Principal, id: string) {
     delegationsTo(app, principal.name),
   ]);
   if (approval === undefined || !seesCard(app, principal, approval, delegations))
-    throw notFound(`unknown approval request ${id}`);
+    throw notFound(`unknown approval request ${id}`, "unknown_approval");
   return cardFor(app, approval);
 }
 

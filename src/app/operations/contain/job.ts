@@ -91,6 +91,7 @@ function goOn(core: Core, tx: Tx, input: ContainInput, holder: string): Begun | 
   const sameReach = job.authority?.tenant === input.authority?.tenant;
   if (!sameReach || (job.rollback === "no") !== (input.rollback === "no"))
     throw conflict(
+      "containment_differs",
       `containment ${job.id} of ${describeScope(job)} is under way with other options; wait until it has ended`,
     );
   const may = job.rollback !== "yes" || input.rollback === "yes";
@@ -214,7 +215,7 @@ async function brokenOff(core: Core, id: string, lease: Lease, error: unknown): 
 
 export async function getContainment(core: Core, id: string): Promise<ContainmentDoc> {
   const job = await core.store.get("containments", id);
-  if (job === undefined) throw notFound(`unknown containment ${id}`);
+  if (job === undefined) throw notFound(`unknown containment ${id}`, "unknown_job");
   return job;
 }
 

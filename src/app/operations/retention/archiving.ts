@@ -49,13 +49,17 @@ async function archiveRun(
   await removeIfEmpty(path);
   const created = await createOutFile(path, [bundle]);
   // One that is there already came from an apply that was interrupted, or it is not ours to touch.
-  if (!created && !(await isPlainFile(path))) throw conflict(`${path} is not a plain file`);
+  if (!created && !(await isPlainFile(path)))
+    throw conflict("archive_unusable", `${path} is not a plain file`);
   const verdict = await verifyBundle(path, new Map([[signing.key_id, signing]]));
   const problem = verdict.ok
     ? await missing(store, run, verdict.report)
     : `does not verify: ${verdict.problem}`;
   if (problem !== null)
-    throw conflict(`the archive at ${path} ${problem}; move it away, and it is made anew next time`);
+    throw conflict(
+      "archive_unusable",
+      `the archive at ${path} ${problem}; move it away, and it is made anew next time`,
+    );
   return path;
 }
 

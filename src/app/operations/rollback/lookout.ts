@@ -44,9 +44,13 @@ export async function checkOverwrite(
   if (action.kind !== "compensate" || action.before === undefined)
     throw invalid(`overwrite: step ${step} is ${action.kind}, with nothing that could be overwritten`);
   if (action.current_hash === undefined)
-    throw conflict(`conflict: not checked: what step ${step} would overwrite cannot be read from here`);
+    throw conflict(
+      "not_readable_here",
+      `conflict: not checked: what step ${step} would overwrite cannot be read from here`,
+    );
   if (action.current_hash !== current_hash)
     throw conflict(
+      "plan_outdated",
       `conflict: what is there now is no longer what the plan showed for step ${step}; look at the plan again`,
       { conflict: true, current_hash: action.current_hash },
     );
