@@ -22,12 +22,12 @@ interface JudgedPlan {
 /** A refused call is taken not to have been made; the others go on without it. */
 export function judgePlan(
   sandbox: Sandbox,
-  run: Omit<SandboxRun, "run_id" | "mode">,
+  run: Omit<SandboxRun, "mode">,
   calls: readonly SpeculatedCall[],
   now_ms: number,
 ): JudgedPlan {
-  const run_id = "plan";
-  sandbox.open({ ...run, run_id, mode: "enforce" });
+  const { run_id } = run;
+  sandbox.open({ ...run, mode: "enforce" });
   const irreversible = new Set<string>();
   const judged = calls.map((call, i): JudgedCall => {
     const asked = { run_id, step: i, call, at_ms: now_ms };
