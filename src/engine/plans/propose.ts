@@ -109,7 +109,7 @@ function refusedCall(calls: readonly ProposedCall[]): { note: string; reasons: r
   return at < 0 ? null : { note: `call ${at} is refused`, reasons: calls[at]!.reasons };
 }
 
-/** Nobody is asked about a plan that could not be carried out: no request, no notification, no values kept. */
+/** A plan that could not be carried out asks no person: no request, no notification, no values kept. */
 function denyAtOnce(
   tx: Tx,
   run: RunDoc,
