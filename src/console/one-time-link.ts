@@ -61,7 +61,7 @@ export class OneTimeLink {
     return reply.redirect("/console", 303);
   }
 
-  /** Why the link lets nobody in; null while it does. */
+  /** The reason why the link does not log a person in; null while it does. */
   private problem({ headers: { host = "" } }: FastifyRequest, given: string): string | null {
     if (!isLocalHost(host)) return "This link opens only on the machine on which the demo runs.";
     if (!sameSecret(this.token, given)) return "This is not the link that the running demo printed.";
