@@ -12,7 +12,7 @@ export const ALERT_KINDS = {
   unresolved_outcome: { severity: "warning", basis: "state", title: "An outcome is unknown" },
   probe_failed: { severity: "critical", basis: "state", title: "A guarantee does not hold" },
   undo_closing: { severity: "warning", basis: "state", title: "An undo is about to close" },
-  halted: { severity: "critical", basis: "state", title: "New calls are halted" },
+  halted: { severity: "critical", basis: "state", title: "Calls are halted" },
 } as const;
 
 type AlertKind = keyof typeof ALERT_KINDS;

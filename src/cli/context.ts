@@ -39,10 +39,13 @@ const ON_FILES = new Set(["init", "validate", "policy check", "policy test", "co
 export const needsThisMachine = (command: string): string =>
   ON_FILES.has(command) ? NEEDS_FILES : NEEDS_DATA;
 
+export const PORT_OPTION = "port to listen on (default: 8787)";
+export const HOST_OPTION = "address to bind (default: 127.0.0.1)";
+
 const GLOBAL_OPTIONS: readonly (readonly [flags: string, about: string])[] = [
   ["-m, --manifests <path>", "tool manifests: a file, a folder or a URL"],
-  ["-d, --data <dir>", "data folder"],
-  ["--store <kind>", "files, sqlite or postgres"],
+  ["-d, --data <dir>", "data folder (default: data)"],
+  ["--store <kind>", "files, sqlite or postgres (default: files)"],
   ["--config <file>", "configuration file (default: svc.config.yaml here)"],
   ["--server <url>", "work against this server instead (or SVC_SERVER)"],
   ["--key-file <file>", "file with the key for it (or SVC_TOKEN)"],

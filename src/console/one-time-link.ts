@@ -43,7 +43,9 @@ export class OneTimeLink {
     scope.get("/login/link", async (request, reply) => {
       // The address holds the token; the next page has no business with it.
       reply.header("referrer-policy", "no-referrer");
-      const token = this.check(request, plainQuery(request.query)["token"]);
+      const token = plainQuery(request.query)["token"] ?? "";
+      const problem = this.problem(request, token);
+      if (problem !== null) return sendHtml(reply, 403, deadLinkPage(problem));
       const visit = gate.visit(request)!;
       gate.keepToken(reply, visit);
       return sendHtml(reply, 200, this.page(gate.sessions.csrf(visit.token), token));
@@ -52,20 +54,19 @@ export class OneTimeLink {
   }
 
   private async spend(request: FastifyRequest, reply: FastifyReply, gate: Gate): Promise<FastifyReply> {
-    this.check(request, new Form(request.body).text("token"));
+    const problem = this.problem(request, new Form(request.body).text("token"));
+    if (problem !== null) return sendHtml(reply, 403, deadLinkPage(problem));
     this.spent = true;
     gate.setToken(reply, await beginSession(gate.sessions, this.person));
     return reply.redirect("/console", 303);
   }
 
-  /** Answers the token while it is good for something. */
-  private check({ headers: { host = "" } }: FastifyRequest, given = ""): string {
-    if (!isLocalHost(host)) throw forbidden("this link opens on the demo's own machine only");
-    if (this.spent || this.env.now() >= this.expires_ms || !sameSecret(this.token, given))
-      throw forbidden(
-        "this link was used already, or its ten minutes are over: log in with a key of the demo, or start it again",
-      );
-    return given;
+  /** The reason why the link does not log a person in; null while it does. */
+  private problem({ headers: { host = "" } }: FastifyRequest, given: string): string | null {
+    if (!isLocalHost(host)) return "This link opens only on the machine on which the demo runs.";
+    if (!sameSecret(this.token, given)) return "This is not the link that the running demo printed.";
+    if (this.spent) return "This link was used already. It works once.";
+    return this.env.now() >= this.expires_ms ? "This link has expired. It works for ten minutes." : null;
   }
 
   private page(csrf: string, token: string): Html {
@@ -82,4 +83,13 @@ export class OneTimeLink {
       html`<p class="hint">This link works once.</p>`,
     );
   }
+}
+
+function deadLinkPage(problem: string): Html {
+  return bare(
+    "Link not valid",
+    html`<h1>This link does not log you in</h1><p>${problem}</p>`,
+    html`<p>For another link, stop the demo and start it again: it prints a new one. Or log in with a key that the demo printed.</p>`,
+    html`<p><a class="button primary" href="/console/login">Log in with a key</a></p>`,
+  );
 }

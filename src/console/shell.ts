@@ -9,7 +9,7 @@ import type { Glance } from "./glance.ts";
 import { type Html, html, joined, nothing, type Part } from "./html.ts";
 import { notice as noticeBlock } from "./parts/blocks.ts";
 import { button, form } from "./parts/forms.ts";
-import { haltForm, scopeText } from "./parts/halt-form.ts";
+import { haltedCalls, haltForm, haltsAll, scopeText } from "./parts/halt-form.ts";
 import { icon } from "./parts/icons.ts";
 import { hashText } from "./parts/ids.ts";
 import { ago, when } from "./parts/time.ts";
@@ -101,18 +101,28 @@ function top(ctx: Ctx): Html {
   }</header>`;
 }
 
+/** A halt of everything stays in sight. One of a part is a line that opens, and scrolls away. */
 function haltBanner(ctx: Ctx, { halts, kill_file }: Glance): Html {
-  if (halts.length === 0 && kill_file === null) return nothing;
   const now = ctx.app.core.env.now();
-  const lines: Html[] = halts.map(
-    (halt) =>
-      html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">by ${halt.by}, since ${when(halt.created_ms)} (${ago(halt.created_ms, now)})</span>${liftForm(ctx, halt)}</li>`,
-  );
-  if (kill_file !== null)
-    lines.push(
-      html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists; removing it lifts this</span></li>`,
-    );
-  return html`<section class="halted" aria-label="Halted"><p class="halted-title">Halted: new calls are blocked</p><ul>${lines}</ul><a href="/console/evidence#halt">Details</a></section>`;
+  const line = (halt: Halt): Html =>
+    html`<li><b>${scopeText(halt)}</b> ${halt.reason} <span class="by">by ${halt.by}, since ${when(halt.created_ms)} (${ago(halt.created_ms, now)})</span>${liftForm(ctx, halt)}</li>`;
+  const file =
+    kill_file === null
+      ? []
+      : [
+          html`<li><b>Every call.</b> ${kill_file} <span class="by">the kill-switch file exists; removing it lifts this</span></li>`,
+        ];
+  const whole = [...halts.filter(haltsAll).map(line), ...file];
+  const parts = halts.filter((halt) => !haltsAll(halt));
+  const details = html`<a href="/console/evidence#halt">Details</a>`;
+  const all =
+    whole.length === 0
+      ? nothing
+      : html`<section class="halted whole" aria-label="Halted"><p class="halted-title">Halted: all new calls are blocked</p><ul>${whole}</ul>${details}</section>`;
+  if (parts.length === 0) return all;
+  const what =
+    parts.length === 1 ? `${haltedCalls(parts[0]!)} are blocked` : `${parts.length} halts block some calls`;
+  return html`${all}<section class="halted" aria-label="Halted in part"><details><summary class="halted-title">Halted: ${what}</summary><ul>${parts.map(line)}</ul>${details}</details></section>`;
 }
 
 function liftForm(ctx: Ctx, { id }: Halt): Html {

@@ -23,12 +23,12 @@ interface JudgedPlan {
 /** A refused call is taken not to have been made; the others go on without it. */
 export function* judgingPlan(
   sandbox: Sandbox,
-  run: Omit<SandboxRun, "run_id" | "mode">,
+  run: Omit<SandboxRun, "mode">,
   calls: readonly SpeculatedCall[],
   now_ms: number,
 ): Paced<JudgedPlan> {
-  const run_id = "plan";
-  sandbox.open({ ...run, run_id, mode: "enforce" });
+  const { run_id } = run;
+  sandbox.open({ ...run, mode: "enforce" });
   const irreversible = new Set<string>();
   const judged: JudgedCall[] = [];
   for (const [i, call] of calls.entries()) {

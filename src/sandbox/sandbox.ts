@@ -1,7 +1,7 @@
 /**
- * The throwaway engine: the live engine's own units on a memory store of its own. Its runs hold
- * every permission of the manifests, its counters start empty, no halt reaches it, and a call that it
- * refuses leaves nothing behind.
+ * The throwaway engine: the live engine's own units on a memory store of its own. Unless it is given a live run, its
+ * runs hold every permission of the manifests, its counters start empty, and no halt reaches it. A call that it refuses
+ * leaves nothing behind.
  */
 
 import { type Core, type IntentCaller, type Rules, silentListeners } from "../engine/core.ts";
@@ -21,7 +21,7 @@ import { counterKeys, type Evaluation, evaluatePolicy } from "../model/policy/ev
 import type { Principal } from "../model/roles.ts";
 import { type Mode, type PayloadDoc, type RunDoc, scopeSeal } from "../model/run.ts";
 import type { CounterDoc } from "../port/docs.ts";
-import type { DocRow, ListQuery, Store, Tx, Unit } from "../port/store.ts";
+import type { DocRow, Key, ListQuery, Store, Tx, Unit } from "../port/store.ts";
 import type { TableName, Tables } from "../port/tables.ts";
 import { planRollback, type RollbackPlan } from "../rollback/plan.ts";
 import { plainReasons, type Ruling, rulingOf } from "./past-call.ts";
@@ -44,6 +44,18 @@ interface SandboxSetup {
   environment: string | null;
   /** Grants that are in force around what is tried; none where history itself says what was granted. */
   held?: HeldGrants | undefined;
+  /** The run that is continued here; every call starts from nothing where it is left out. */
+  live?: LiveRun | undefined;
+}
+
+/** What a call of a live run would meet now. */
+export interface LiveRun {
+  permissions: string[];
+  /** What the caller's credential may ask for now. */
+  max_permissions: Principal["max_permissions"];
+  kill_switch: string | null;
+  /** Documents that decide about its next calls: halts, counters, standing calls. */
+  docs: readonly { key: Key; doc: Tables[TableName] }[];
 }
 
 export interface SandboxRun {
@@ -96,10 +108,10 @@ export class Sandbox {
   private readonly core: Core;
   private readonly template: RunDoc;
   private readonly count: RecordCount = { records: 0 };
-  private readonly asking: IntentCaller = PRINCIPAL;
+  private readonly asking: IntentCaller;
   private now_ms: number;
 
-  constructor({ store, rules, env, storeKey, environment, held = NO_GRANTS }: SandboxSetup) {
+  constructor({ store, rules, env, storeKey, environment, held = NO_GRANTS, live }: SandboxSetup) {
     this.now_ms = env.now();
     this.store = store;
     this.rules = { manifests: rules.manifests, policy: pinTimes(rules.policy, this.now_ms) };
@@ -108,15 +120,22 @@ export class Sandbox {
       env: { ...env, now: () => this.now_ms },
       rules: () => this.rules,
       environment,
-      killSwitch: () => null,
+      killSwitch: () => live?.kill_switch ?? null,
       storeKey,
       leases: new SilenceWatch(),
       today: ({ principal }) => held.people.find(({ id }) => id === principal) ?? null,
       redact: (text) => text,
       listeners: silentListeners,
     };
-    store.transactSync({ run: (tx) => putHeld(tx, held, this.now_ms) });
-    this.template = newRun(this.core, PRINCIPAL, { permissions: rules.manifests.permissions });
+    store.transactSync({
+      run(tx) {
+        putHeld(tx, held, env.now());
+        for (const { key, doc } of live?.docs ?? []) tx.put(key[0], key[1], doc);
+      },
+    });
+    this.asking = live === undefined ? PRINCIPAL : { ...PRINCIPAL, max_permissions: live.max_permissions };
+    const permissions = live?.permissions ?? rules.manifests.permissions;
+    this.template = newRun(this.core, PRINCIPAL, { permissions });
   }
 
   open({ environment, ...facts }: SandboxRun): void {

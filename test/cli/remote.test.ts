@@ -22,7 +22,7 @@ beforeAll(async () => {
   });
   write(
     "manifests.yaml",
-    "- {tool: crm.get, effect: read, permission: crm}\n- tool: crm.create\n  effect: compensable\n  permission: crm\n  compensation: {tool: crm.delete, args: {id: $result.id}}\n",
+    "- {tool: crm.get, effect: read, permission: crm}\n- tool: crm.create\n  effect: compensable\n  permission: crm\n  compensation: {tool: crm.delete, args: {id: $result.id}}\n- {tool: crm.post, effect: irreversible, permission: crm}\n",
   );
   write("policy.yaml", "version: 1\nretention: {default_days: 30}\n");
   write("keys.json", JSON.stringify([key("bot", "agent"), key("root", "admin")]));
@@ -160,7 +160,7 @@ describe("svc show", () => {
     expect(lines[2]).toMatch(/#0 +intended +crm\.create +\{"name":"Jo"\} +a new lead/);
     expect(lines[3]).toMatch(/#0 +succeeded +crm\.create/);
     expect(lines[4]).toMatch(/blocked +mail\.send +greet +no manifest is registered/);
-    expect(lines[5]).toBe("to take it back: svc plan r1");
+    expect(lines[5]).toBe("to undo it: svc plan r1");
     const remote = await there("show", "r1");
     expect(remote.out).not.toContain("Jo");
     expect(remote.out).toMatch(/#0 +intended +crm\.create +a new lead/);
@@ -176,6 +176,17 @@ describe("svc show", () => {
   });
 });
 
+it("svc show names no rollback where only irreversible steps are left", async () => {
+  verifies("beyond.first.show-undo");
+  await call("/v1/runs", { run_id: "final", permissions: ["crm"] });
+  await call("/v1/runs/final/intents", { tool: "crm.post", args: {}, reason: "say it" });
+  await call("/v1/runs/final/steps/0/outcome", { status: "succeeded", result: {} });
+  for (const shown of [await here("show", "final"), await there("show", "final")]) {
+    expect(shown.out).toMatch(/#0 +succeeded +crm\.post/);
+    expect(shown.out).not.toContain("svc plan");
+  }
+});
+
 describe("svc rollback", () => {
   it("has the server undo the run, waits for its report, and says what is left", async () => {
     verifies("beyond.cli.rollback-server", "beyond.cli.next-command");
@@ -189,7 +200,7 @@ describe("svc rollback", () => {
     });
     const done = await there("rollback", "r1");
     expect([done.code, done.out]).toEqual([0, "run r1: rollback complete\n  compensated: 0\n"]);
-    expect((await there("show", "r1")).out).not.toContain("to take it back");
+    expect((await there("show", "r1")).out).not.toContain("to undo it");
     await call("/v1/runs/r1/intents", { tool: "crm.create", args: {}, reason: "left open" });
     const left = await there("rollback", "r1");
     expect(left.code).toBe(2);

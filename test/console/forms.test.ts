@@ -444,6 +444,8 @@ describe("evidence", () => {
       expect(await said(page)).toBe("Blocked from now on: tool mail.*.");
       await open("/settings");
       const banner = page.getByRole("region", { name: "Halted" });
+      expect(await banner.innerText()).toBe("Halted: calls to mail.* are blocked");
+      await banner.getByText("Halted: calls to mail.* are blocked").click();
       expect(await banner.innerText()).toMatch(
         /tool mail\.\*\.\s+mails go astray\s+by admin, since \d.*just now/s,
       );

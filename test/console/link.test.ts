@@ -40,7 +40,7 @@ describe("the link of a demo", () => {
     expect((await person.post("/console/login/link", { ...fields, csrf: "" })).status).toBe(403);
     expect((await person.post("/console/login/link", { ...fields, token: "x" })).status).toBe(403);
     expect((await person.get(link.path, { host: "demo.example" })).status).toBe(403);
-    env.forward(599_000);
+    env.forward(500_000);
     const entered = await person.post("/console/login/link", fields);
     expect([entered.status, entered.to]).toEqual([303, "/console"]);
     const { text } = await person.get("/console");
@@ -49,7 +49,11 @@ describe("the link of a demo", () => {
     const late = new Client(server.url);
     const refused = await late.get(link.path);
     expect(refused.status).toBe(403);
-    expect(refused.text).toContain("used already");
+    verifies("beyond.first.link-words");
+    expect(refused.text).toContain("This link was used already. It works once.");
+    expect(refused.text).toContain("start it again: it prints a new one");
+    expect(refused.text).toContain('href="/console/login"');
+    expect(refused.text).not.toContain("not yours to do");
   });
 
   it("ends after ten minutes, and is not there without a demo", async () => {
@@ -65,7 +69,13 @@ describe("the link of a demo", () => {
     const person = new Client(other.url);
     const fields = { csrf: csrfOf((await person.get(link.path)).text), token: token() };
     env.forward(600_000);
-    expect((await person.post("/console/login/link", fields)).status).toBe(403);
+    const expired = await person.post("/console/login/link", fields);
+    expect(expired.status).toBe(403);
+    verifies("beyond.first.link-words");
+    expect(expired.text).toContain("This link has expired. It works for ten minutes.");
+    expect((await person.get("/console/login/link?token=x")).text).toContain(
+      "not the link that the running demo",
+    );
     await other.close();
 
     const plain = await consoleServer({ env });

@@ -61,6 +61,12 @@ describe("the playground", () => {
     await page.getByLabel("How often").fill("3");
     await trial(page).getByText("limit few: 2 calls per run").waitFor();
     expect(await trial(page).innerText()).toMatch(/deny by few[\s\S]*rule big-refunds/);
+    verifies("beyond.first.undeclared-verdict");
+    await page.getByLabel("Tool", { exact: true }).fill("pay.refnd");
+    await trial(page).getByText("The policy alone says allow").waitFor();
+    expect(await trial(page).locator(".verdict").innerText()).toBe("block");
+    expect(await trial(page).locator(".mark.good").count()).toBe(0);
+    await page.getByLabel("Tool", { exact: true }).fill("pay.refund");
     await page.getByLabel("Arguments (JSON or YAML)").fill("{amount: [");
     await trial(page).getByText("arguments:1").first().waitFor();
     await page.getByLabel("Arguments (JSON or YAML)").fill("");

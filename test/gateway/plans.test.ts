@@ -26,6 +26,13 @@ it("svc.propose_plan, svc.show_plan, svc.approve_plan and svc.deny_plan", async 
   expect(await call(agent, "svc.propose_plan", { reason: "r", calls: both })).toMatchObject({
     isError: true,
   });
+  verifies("beyond.plan.refused-surfaces");
+  const refused = await call(agent, "svc.propose_plan", { reason: "r", calls: [{ tool: "no.such" }] });
+  expect(refused.structuredContent).toMatchObject({
+    status: "denied",
+    decided_by: "engine",
+    calls: [{ decision: "block", reasons: ["no manifest is registered for this tool"] }],
+  });
   const denied = await propose();
   expect(denied).toMatchObject({ status: "pending", run_id: "planned" });
   const no = await call(operator, "svc.deny_plan", { plan_id: denied.id, note: "not both" });

@@ -168,7 +168,7 @@ describe("a plan", () => {
     expect((await vote("ann", "approve", { card_hash: anns.card_hash })).body.status).toBe("approved");
   });
 
-  it("with nothing to decide and a refused call has ended, and is in nobody's way", async () => {
+  it("with nothing to decide and a refused call is denied, and is in nobody's way", async () => {
     verifies("beyond.plan.refused-at-once");
     const refused = { ...get(1), args: { secret: 1 } };
     for (const [calls, at] of [
@@ -177,7 +177,11 @@ describe("a plan", () => {
       [[get(1), refused], 1],
     ] as const) {
       const { plan, run_id, vote, ask } = await proposed([...calls]);
-      expect([plan.status, plan.note, plan.decided_by]).toEqual(["ended", `call ${at} is refused`, null]);
+      expect([plan.status, plan.note, plan.decided_by]).toEqual([
+        "denied",
+        `call ${at} is refused`,
+        "engine",
+      ]);
       expect((await vote("bob")).status).toBe(409);
       expect(await ask(get(1))).toMatchObject({ decision: "allow" });
       expect(await s.app.core.store.list("approval_values", { owner: run_id, limit: 9 })).toEqual([]);
@@ -203,10 +207,11 @@ describe("a plan", () => {
 
   it("ends when a planned call is refused or fails, and when it is denied, withdrawn or late", async () => {
     verifies("beyond.plan.ends", "beyond.plan.withdraw");
-    const refused = await proposed([{ ...get(1), args: { secret: 1 } }, create(1)]);
-    expect(refused.plan.calls[0]).toMatchObject({ decision: "block" });
+    const refused = await proposed([get(1), create(1)]);
     await refused.vote("bob");
-    expect(await refused.ask({ ...get(1), args: { secret: 1 } })).toMatchObject({ decision: "block" });
+    await s.call("admin", "POST", "/v1/halt", { reason: "drill", tool: "crm.get" });
+    expect(await refused.ask(get(1))).toMatchObject({ decision: "block" });
+    await s.call("admin", "POST", "/v1/resume", {});
     expect(await refused.now()).toMatchObject({ status: "ended" });
     expect(await refused.ask(create(1))).toMatchObject({ decision: "block" });
 

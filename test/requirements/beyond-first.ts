@@ -3,6 +3,12 @@ import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line
 export const beyondFirst = section("beyond", "At first sight", {
+  "beyond.first.help-defaults": [33, "in the help of every command each option with a default shows it"],
+  "beyond.first.contain-words": [33, "`svc contain` says once of each step that is left why it was not undone"],
+  "beyond.first.show-undo": [33, "`svc show` names the rollback only where something can be undone"],
+  "beyond.first.link-words": [33, "a link that was used or has expired says which, and how to get another"],
+  "beyond.first.undeclared-verdict": [33, "the playground's verdict on a tool that no manifest declares is block, whatever the policy says"],
+  "beyond.first.halt-scoped": [33, "a halt of a part names what it blocks in one line that opens, and does not stay in sight"],
   "beyond.first.story": [24, "`npm start` shows an agent's work, made by real calls: refunds, mails, edits, a request that waits, a call that a flow blocked, an alert, a run that can be taken back"],
   "beyond.first.empty": [24, "`npm start -- --empty` starts without it"],
   "beyond.first.link": [24, "the demo prints a link that logs in as somebody who is no admin, in the demo only"],

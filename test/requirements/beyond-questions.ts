@@ -38,7 +38,12 @@ export const beyondGrants = section("beyond", "2. Fewer and better questions: gr
 export const beyondPlans = section("beyond", "2. Fewer and better questions: plans", {
   "beyond.plan.propose": [18, "`POST /v1/runs/{id}/plans` answers 201 `{id: pln_<uuid>, status, calls: [{decision, reasons, risk_score}], fully_reversible, irreversible, residue}`, judged as speculation judges"],
   "beyond.plan.refused-ends": [18, "a planned call that is refused ends the plan, also where a person could approve it"],
-  "beyond.plan.refused-at-once": [18, "a plan with nothing to decide and a call that is refused has ended before it began, and says which call it was"],
+  "beyond.plan.refused-at-once": [18, "a plan with a call that is refused is denied before it began, and says which call it was"],
+  "beyond.plan.refused-denied": [33, "a plan with a call that would be blocked is 201 with `status: denied` and the reasons on its calls; nobody is asked, and it counts as no open request"],
+  "beyond.plan.refused-records": [33, "such a plan is recorded as `plan_proposed`, then `plan_denied` by the engine"],
+  "beyond.plan.refused-live": [33, "a plan is judged on its run: scope, the key's cap, halts, counters, standing calls and prerequisites that the run or the plan satisfies"],
+  "beyond.plan.refused-modes": [33, "a plan is judged as enforce would judge it in every mode; calls of an observe or advise run stay free"],
+  "beyond.plan.refused-surfaces": [33, "agent tool, library and console show a plan that was denied at once, with its reasons"],
   "beyond.plan.tenant": [23, "deciding a plan of another tenant is a 404 that tells nothing of it"],
   "beyond.plan.quota": [23, "a plan that waits counts against the quota of open approvals"],
   "beyond.flood.plans": [18, "plans count as requests of their actor, and past the flood are told in the digest unless they hold what nothing takes back"],

@@ -2,7 +2,10 @@
 import * as z from "zod";
 import { rememberedCard } from "../../engine/approvals/made-cards.ts";
 import { closingWords } from "../../engine/closing.ts";
+import type { Core } from "../../engine/core.ts";
+import { intentNeeds, type RunFacts } from "../../engine/gather.ts";
 import { learningCall } from "../../engine/learn-values.ts";
+import { loadRun } from "../../engine/load-run.ts";
 import {
   decidePlanUnit,
   makingPlanCards,
@@ -21,8 +24,11 @@ import { withPlainMasks } from "../../model/mask.ts";
 import { PLAN_STATUSES, type PlanDoc, type PlanView, planView, toldTogether } from "../../model/plan.ts";
 import { hasRole, type Principal } from "../../model/roles.ts";
 import { rowPages } from "../../port/pages.ts";
+import type { Key } from "../../port/store.ts";
+import type { TableName } from "../../port/tables.ts";
 import { doAnyInTurns, doInTurns, nextTurn } from "../../process/turns.ts";
 import { judgingPlan } from "../../sandbox/judge-plan.ts";
+import type { LiveRun } from "../../sandbox/sandbox.ts";
 import { type App, announce } from "../app.ts";
 import { delegationsTo, ownRun, requireRole } from "../door/access.ts";
 import { type Caller, operation } from "../door/operation.ts";
@@ -75,7 +81,8 @@ const planShape = z.strictObject({
 
 export const proposePlan = operation({
   id: "propose_plan",
-  summary: "Propose calls before making them; one decision approves those that need it, in this order",
+  summary:
+    "Propose calls before making them; one decision approves those that need it, in this order. A plan with a call that would be refused is denied at once",
   role: "agent",
   input: z.strictObject({
     run_id: runId,
@@ -93,7 +100,7 @@ export const proposePlan = operation({
     assertOrdered(calls.map(({ depends_on }) => depends_on ?? []));
     const planned = calls.map((call) => ({ tool: call.tool, args: call.args as Json }));
     for (const { tool, args } of planned) await doAnyInTurns(learningCall(app.core, tool, args));
-    const judged = await judge(app, run, planned);
+    const judged = await judge(app, run, principal, planned);
     const proposed = calls.map((call, i): ProposedCall => {
       const { decision, reasons, risk_score, evaluation } = judged.calls[i]!;
       const { factors = {} as never, score = risk_score } = evaluation?.risk ?? {};
@@ -134,19 +141,51 @@ function assertOrdered(depends: readonly (readonly number[])[]): void {
   }
 }
 
+/** As enforce would judge the calls, one after the other, on what the run has and what stands around it now. */
 async function judge(
   { core }: App,
-  { actor, tenant, environment }: { actor: string; tenant: string | null; environment: string | null },
+  run: RunFacts,
+  principal: Principal,
   calls: { tool: string; args: Json }[],
 ) {
   const now_ms = core.env.now();
+  const { run_id, actor, tenant, environment } = run;
   const held = await heldGrants(
     { core },
     calls.map(({ tool }) => tool),
     actor,
   );
-  const sandbox = await openSandbox(core.rules(), { now_ms, environment, storeKey: core.storeKey, held });
-  return doInTurns(judgingPlan(sandbox, { actor, tenant, environment }, calls, now_ms));
+  const live = await liveRun(core, run, principal, calls);
+  const facts = { now_ms, environment, storeKey: core.storeKey, held, live };
+  const sandbox = await openSandbox(core.rules(), facts);
+  return doInTurns(judgingPlan(sandbox, { run_id, actor, tenant, environment }, calls, now_ms));
+}
+
+/** Tables of which a call of the run reads documents that decide about it; its own requests are not among them. */
+const DECIDING: ReadonlySet<TableName> = new Set(["halts", "run_tools", "idempotency", "counters", "drills"]);
+
+async function liveRun(
+  core: Core,
+  run: RunFacts,
+  { max_permissions }: Principal,
+  calls: readonly { tool: string; args: Json }[],
+): Promise<LiveRun> {
+  const needs = new Map<string, Key>();
+  for (const { tool, args } of calls)
+    for (const key of intentNeeds(core, run, { tool, args, reason: "", depends_on: [] }))
+      if (DECIDING.has(key[0])) needs.set(key.join(" "), key);
+  const keys = [...needs.values()];
+  return core.store.transact({
+    needs: [["runs", run.run_id], ...keys],
+    run(tx) {
+      const docs = keys.flatMap((key) => {
+        const doc = tx.get(key[0], key[1]);
+        return doc === undefined ? [] : [{ key, doc }];
+      });
+      const { permissions } = loadRun(tx, run.run_id).scope;
+      return { permissions, max_permissions, kill_switch: core.killSwitch(), docs };
+    },
+  });
 }
 
 const isOwner = (principal: Principal, plan: PlanDoc) => plan.internal.principal === principal.id;

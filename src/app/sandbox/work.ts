@@ -7,7 +7,7 @@ import { compilePolicy, type Policy } from "../../model/policy/compile.ts";
 import { loadPolicy } from "../../model/policy/load.ts";
 import type { PastCall } from "../../sandbox/past-call.ts";
 import { type ReplayReport, replayCalls } from "../../sandbox/replay.ts";
-import { Sandbox, type SandboxStore } from "../../sandbox/sandbox.ts";
+import { type LiveRun, Sandbox, type SandboxStore } from "../../sandbox/sandbox.ts";
 import { judgeAgain, type SimulationReport } from "../../sandbox/simulate.ts";
 import { rankPlans, type SpeculationReport } from "../../sandbox/speculate.ts";
 import { openStore } from "../../store/open.ts";
@@ -40,12 +40,14 @@ export async function doJob(job: Job, history: History): Promise<JobReport> {
   }
 }
 
-type SandboxFacts = Pick<Job, "now_ms" | "environment" | "storeKey" | "held" | "drills">;
+type SandboxFacts = Pick<Job, "now_ms" | "environment" | "storeKey" | "held" | "drills"> & {
+  live?: LiveRun;
+};
 
 /** A sandbox whose clock starts at `now_ms`, on a memory store of its own. */
 export async function openSandbox(
   rules: Rules,
-  { now_ms, environment, storeKey, held, drills = [] }: SandboxFacts,
+  { now_ms, environment, storeKey, held, drills = [], live }: SandboxFacts,
 ): Promise<Sandbox> {
   const env: Env = { ...systemEnv, now: () => now_ms };
   const store = await memoryStore();
@@ -54,7 +56,7 @@ export async function openSandbox(
       for (const drill of drills) tx.put("drills", drill.tool, drill);
     },
   });
-  return new Sandbox({ store, rules, env, storeKey, environment, held });
+  return new Sandbox({ store, rules, env, storeKey, environment, held, live });
 }
 
 async function memoryStore(): Promise<SandboxStore> {

@@ -1,6 +1,13 @@
 /** `svc config show|check`: the settings in force, where each came from, and whether a config file is sound. */
 import { describeSettings, renderSettings } from "../../config/describe.ts";
-import { type Context, type Flags, globalOptions, type Register } from "../context.ts";
+import {
+  type Context,
+  type Flags,
+  globalOptions,
+  HOST_OPTION,
+  PORT_OPTION,
+  type Register,
+} from "../context.ts";
 import { printable } from "../io.ts";
 
 /** Options that are settings too, so that `show` can answer what a server started with them would use. */
@@ -15,8 +22,8 @@ export const registerConfig: Register = (program, context) => {
   )
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
-    .option("--port <n>", "port to listen on")
-    .option("--host <address>", "address to bind")
+    .option("--port <n>", PORT_OPTION)
+    .option("--host <address>", HOST_OPTION)
     .option("--json", "print JSON")
     .action((flags: Flags) => {
       const settings = context.settings(flags, OWN);

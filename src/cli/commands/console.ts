@@ -2,14 +2,14 @@
 import { openService } from "../../app/wiring/service.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { startServer } from "../../serve/server.ts";
-import { type Flags, globalOptions, type Register } from "../context.ts";
+import { type Flags, globalOptions, PORT_OPTION, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
 const OWN = ["port", "host", "role", "console", "policy"];
 
 export const registerConsole: Register = (program, context) => {
   globalOptions(program.command("console").description("open the console on this machine, without a login"))
-    .option("--port <n>", "port to listen on")
+    .option("--port <n>", PORT_OPTION)
     .option("--role <role>", "auditor, approver or operator; never admin (default: operator)")
     .option("--policy <file>", "policy file")
     .action(async (flags: Flags) => {

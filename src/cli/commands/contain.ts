@@ -135,7 +135,7 @@ function describeRun(run: RunContainment, dry: boolean): string[] {
       `    ${dry ? "to undo" : "undone"}: ${run.undone.map(({ step, tool }) => `${step} ${printable(tool)}`).join(", ")}`,
     );
   for (const { step, tool, why } of run.cannot)
-    lines.push(`    cannot be undone: ${step} ${printable(tool)}: ${printable(why)}`);
+    lines.push(`    not undone: ${step} ${printable(tool)}: ${printable(why)}`);
   for (const { step, tool, why } of run.unknown)
     lines.push(`    unknown: ${step} ${printable(tool)}: ${printable(why)}`);
   if (run.error !== null) lines.push(`    error: ${printable(run.error)}`);

@@ -4,7 +4,7 @@ import { keyFileOf, listenGiven, type Settings } from "../../config/settings.ts"
 import { startStdioGateway } from "../../gateway/stdio.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { startHttpGateway } from "../../serve/gateway.ts";
-import { type Context, globalOptions, type Register } from "../context.ts";
+import { type Context, globalOptions, HOST_OPTION, PORT_OPTION, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
 const OWN_SETTINGS = ["port", "host", "policy", "keys", "toolNames", "askReason"];
@@ -12,11 +12,11 @@ const OWN_SETTINGS = ["port", "host", "policy", "keys", "toolNames", "askReason"
 export const registerGateway: Register = (program, context) => {
   globalOptions(program.command("gateway").description("stand between MCP clients and their tool servers"))
     .option("--run-id <id>", "stdio: continue this run, or open it under this id")
-    .option("--port <n>", "port to listen on")
-    .option("--host <address>", "address to bind")
+    .option("--port <n>", PORT_OPTION)
+    .option("--host <address>", HOST_OPTION)
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
-    .option("--tool-names <spelling>", "dots or underscores: how tools are named in lists")
+    .option("--tool-names <spelling>", "dots or underscores: how tools are named in lists (default: dots)")
     .option("--ask-reason", "ask for the reason of each call, in an argument svc_reason")
     .action(async (flags: Record<string, unknown>) => {
       const settings = context.settings(flags, OWN_SETTINGS);

@@ -118,7 +118,11 @@ function withTerms(command: Command): Command {
     .option("--environment <glob>", "only these environments")
     .option("--when <condition>", "a condition such as '$args.amount lte 50'; may be repeated", collect, [])
     .option("--args-only <names>", "no other arguments than these, such as amount,currency")
-    .option("--max-uses <n>", `how many calls it covers, 1 to ${LIMITS.grant_uses}`, wholeNumber)
+    .option(
+      "--max-uses <n>",
+      `how many calls it covers, 1 to ${LIMITS.grant_uses} (default: ${LIMITS.grant_uses})`,
+      wholeNumber,
+    )
     .option("--budget <path=max>", "the most that a number in the arguments may add up to")
     .option("--irreversible", "calls that nothing can take back, too (admins only)");
 }

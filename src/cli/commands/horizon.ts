@@ -7,7 +7,7 @@ import { columns, printable } from "../io.ts";
 
 export const registerHorizon: Register = (program, context) => {
   globalOptions(program.command("horizon").description("list undos that stop working, soonest first"))
-    .option("--within <period>", "only those that close within this time, such as 24h")
+    .option("--within <period>", "only those that close within this time, such as 24h (default: all)")
     .option("--json", "print one JSON object per undo")
     .action(async (flags: Record<string, unknown>) => {
       const { io } = context;

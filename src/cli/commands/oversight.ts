@@ -19,7 +19,7 @@ export const registerOversight: Register = (program, context) => {
   const { io } = context;
   globalOptions(program.command("oversight").description("report how people decide what they are asked"))
     .option("--since <period>", "a duration such as 30d, or a date", DEFAULT_PERIOD)
-    .option("--format <format>", "md (default), html or json")
+    .option("--format <format>", "md, html or json (default: md)")
     .option("--anonymous", "leave the names of approvers out")
     .option("--out <file>", "write to this file instead of printing")
     .option("--policy <file>", "policy file, for the rules never used")

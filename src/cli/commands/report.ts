@@ -12,7 +12,7 @@ type ReportFlags = Flags & { since?: string; format?: string; out?: string; poli
 export const registerReport: Register = (program, context) => {
   globalOptions(program.command("report [run]").description("report on one run, or on a period"))
     .option("--since <period>", `report on a period: a duration such as ${DEFAULT_PERIOD}, or a date`)
-    .option("--format <format>", "of a period's report: md (default), html, json or pdf")
+    .option("--format <format>", "of a period's report: md, html, json or pdf (default: md)")
     .option("--out <file>", "write to this file; .html or .pdf picks the format of a run's report")
     .option("--policy <file>", "policy file, for budgets near their limit")
     .action(async (run: string | undefined, flags: ReportFlags) => {

@@ -16,7 +16,7 @@ import { type Io, printable } from "../io.ts";
 import { withUpstreams } from "../upstreams.ts";
 
 export const registerRollback: Register = (program, context) => {
-  const { min, max } = LIMITS.rollback_retries;
+  const { min, max, default: usual } = LIMITS.rollback_retries;
   globalOptions(
     program.command("rollback <run>").description("undo the standing steps of a run, newest first"),
   )
@@ -29,7 +29,7 @@ export const registerRollback: Register = (program, context) => {
       "runs a read-back: gets {tool, arguments} on stdin, prints the tool's JSON result",
     )
     .option("--verify-cmd <cmd>", "checks each undo: gets the same JSON as the compensator; exit 0 confirms")
-    .option("--retries <n>", `attempts in all for each compensation, ${min} to ${max}`)
+    .option("--retries <n>", `attempts in all for each compensation, ${min} to ${max} (default: ${usual})`)
     .option("--approve-compensations", "approve every compensation that needs approval")
     .option("--overwrite <step>", "undo this step although what is there was changed since the call")
     .option(

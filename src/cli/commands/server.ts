@@ -1,13 +1,13 @@
 /** `svc server`: the standalone server, until it is told to stop. */
 import { openService } from "../../app/wiring/service.ts";
 import { startServer } from "../../serve/server.ts";
-import { globalOptions, type Register } from "../context.ts";
+import { globalOptions, HOST_OPTION, PORT_OPTION, type Register } from "../context.ts";
 import { untilSignalled } from "../signals.ts";
 
 export const registerServer: Register = (program, context) => {
   globalOptions(program.command("server").description("start the HTTP API and the console"))
-    .option("--port <n>", "port to listen on")
-    .option("--host <address>", "address to bind")
+    .option("--port <n>", PORT_OPTION)
+    .option("--host <address>", HOST_OPTION)
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
     .action(async (flags: Record<string, unknown>) => {

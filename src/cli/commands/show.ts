@@ -1,12 +1,12 @@
 /** `svc show <run>`: what a run did, in order. Values are shown where the data are here and calls are captured. */
 import type { AnswerTo } from "../../app/door/operation.ts";
 import { exportRun } from "../../app/operations/export.ts";
+import { plan } from "../../app/operations/rollback.ts";
 import { getRun } from "../../app/operations/runs.ts";
 import { capturedPages } from "../../capture/read.ts";
 import type { Json } from "../../kernel/json.ts";
 import { plural } from "../../kernel/words.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { STANDING } from "../../model/run.ts";
 import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import { type Door, partsOf } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
@@ -30,7 +30,8 @@ export const registerShow: Register = (program, context) => {
           for (const line of headOf(run)) io.out(line);
           for (const line of columns(records.map((record) => cells(record, values))))
             io.out(fitted(line, columnsOf(io)));
-          for (const line of next(run)) io.out(line);
+          const { actions } = await door.perform(plan, { run_id });
+          for (const line of next(run, actions)) io.out(line);
         }
         if (run.unresolved.length > 0) context.done(ATTENTION);
       });
@@ -86,13 +87,12 @@ function cells(record: LedgerRecord, values: ReadonlyMap<number, Json>): string[
 }
 
 /** What a person could do now, as commands. */
-function next(run: ShownRun): string[] {
-  const { run_id, unresolved, steps } = run;
+function next({ run_id, unresolved }: ShownRun, actions: readonly { kind: string }[]): string[] {
   const lines = unresolved.map(
     (step) =>
       `outcome unknown: svc resolve ${run_id} ${step} --status succeeded|failed --note <how you know>`,
   );
-  if (steps.some(({ status, effect }) => STANDING.has(status) && effect !== "read"))
-    lines.push(`to take it back: svc plan ${run_id}`);
+  if (actions.some(({ kind }) => kind === "compensate" || kind === "defer"))
+    lines.push(`to undo it: svc plan ${run_id}`);
   return lines;
 }

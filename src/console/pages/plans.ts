@@ -1,10 +1,11 @@
 /** Plans in the console: what agents propose, each call with its card, decided by one form. */
 import { approvePlan, denyPlan, getPlan, listPlans, type PlanShown } from "../../app/operations/plans.ts";
+import { ENGINE } from "../../engine/core.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { PlanStatus } from "../../model/plan.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
-import { bullets, card, empty, factList, pageHead, pager, table } from "../parts/blocks.ts";
+import { bullets, card, empty, factList, notice, pageHead, pager, table } from "../parts/blocks.ts";
 import { decision, form, secondGesture } from "../parts/forms.ts";
 import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
@@ -77,6 +78,7 @@ ${card(
     ? html`<p><a href="#decide">Decide below the calls</a></p>`
     : nothing,
 )}
+${isDeniedAtOnce(shown) ? notice("warn", html`<p>A call of this plan would be refused, so nobody was asked and no values were kept.</p>`) : nothing}
 ${callCards(ctx, shown)}
 ${shown.status === "pending" && shown.card_hash !== undefined ? card({ title: "Decide the plan", id: "decide" }, decisionForm(ctx, shown)) : nothing}`;
   return { page: { title: "Plan", nav: "approvals", body } };
@@ -118,13 +120,16 @@ function closedCard(shown: PlanShown, i: number): Html {
   );
 }
 
+const isDeniedAtOnce = ({ status, decided_by }: PlanShown): boolean =>
+  status === "denied" && decided_by === ENGINE;
+
 function callCard(shown: PlanShown, i: number): Html {
   const call = shown.calls[i]!;
   const judged = shown.cards?.[i] ?? null;
   return card(
     { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
     judged === null
-      ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Their values are for those who may decide this call.</p>`
+      ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p>${isDeniedAtOnce(shown) ? nothing : html`<p class="soft">Their values are for those who may decide this call.</p>`}`
       : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${judgedParts(judged, `${shown.card_hash ?? shown.id}-${i}`)}</div>`,
     judged === null ? html`<p class="soft">${call.reason}</p>` : nothing,
     // The card tells why a person is asked, and of the risk, itself.

@@ -78,8 +78,7 @@ function said(tried: Tried): Html {
       html`<ul class="problems">${tried.problems.map((one) => html`<li><code>${one}</code></li>`)}</ul>`,
     );
   const { trial } = tried;
-  return html`<p class="verdict">${rulingMark(trial.action)}${trial.rules.length === 0 ? null : html` by ${trial.rules.map((rule) => html`<code>${rule}</code> `)}`}</p>
-${trial.declared ? null : notice("warn", html`<p>No manifest declares <code>${trial.test.input.tool}</code>: such a call is blocked whatever the policy says.</p>`)}
+  return html`${verdict(trial)}
 ${
   trial.spoke.length === 0
     ? html`<p class="calm">No rule, limit, flow or check has anything to say.</p>`
@@ -92,6 +91,14 @@ ${factList([
 ])}
 <div class="row keep">${input({ label: "Name of the test", name: "test_name", value: "", placeholder: trial.test.name, maxlength: 200 })}</div>
 <div class="actions">${button("Keep as a test", "plain", html` name="do" value="keep"`)}</div>`;
+}
+
+/** An undeclared tool is refused before the policy is asked, so what the policy says of it is no verdict. */
+function verdict({ declared, action, rules, test }: Trial): Html {
+  const by = rules.length === 0 ? null : html` by ${rules.map((rule) => html`<code>${rule}</code> `)}`;
+  if (declared) return html`<p class="verdict">${rulingMark(action)}${by}</p>`;
+  return html`<p class="verdict">${rulingMark("block")}</p>
+${notice("warn", html`<p>No manifest declares <code>${test.input.tool}</code>: such a call is blocked whatever the policy says.</p><p>The policy alone says <code>${action}</code>${by}.</p>`)}`;
 }
 
 function spokenRow({ stage, rule, action, reason, lifted }: Spoken): Part[] {

@@ -13,6 +13,23 @@ export function scopeText({ scope }: Halt): string {
   return parts.length === 0 ? "Every call." : `${parts.join(", ")}.`;
 }
 
+/** What a halt blocks, in words: `calls of billing-bot`, `calls to mail.*`. */
+export function haltedCalls({ scope }: Halt): string {
+  const { actor, tool, tenant, environment } = scope;
+  const parts = [
+    actor === null ? "" : ` of ${actor}`,
+    tool === null ? "" : ` to ${tool}`,
+    tenant === null ? "" : ` for tenant ${tenant}`,
+    environment === null ? "" : ` in ${environment}`,
+  ].join("");
+  return parts === "" ? "all new calls" : `calls${parts}`;
+}
+
+/** Whether the halt covers every call. */
+export function haltsAll({ scope }: Halt): boolean {
+  return HALT_FIELDS.every((field) => scope[field] === null);
+}
+
 const SURE = "Block new calls now. Agents are told why; rollbacks keep working.";
 
 /** One dialog: its own button is the second look, so no other one asks back. */

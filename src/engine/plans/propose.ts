@@ -13,7 +13,7 @@ import type { RunDoc } from "../../model/run.ts";
 import type { Tx, Unit } from "../../port/store.ts";
 import { countRequest } from "../approvals/flood.ts";
 import { madeApproval } from "../approvals/requests.ts";
-import type { Asking, Core } from "../core.ts";
+import { type Asking, type Core, ENGINE } from "../core.ts";
 import { loadSealedRun, unknownRun } from "../load-run.ts";
 import { appendRunRecord } from "../records.ts";
 
@@ -52,7 +52,9 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
       if (run.principal !== asking.id) throw unknownRun(run_id);
       const now = core.env.now();
       const expires_ms = now + timeToLive(core, input.calls);
-      const asking_for = input.calls.filter(({ decision }) => decision === "needs_approval").length;
+      const refused = refusedCall(input.calls);
+      const needing = input.calls.filter(({ decision }) => decision === "needs_approval").length;
+      const asking_for = refused === null ? needing : 0;
       if (asking_for > 0) core.mayOpen?.(run, id);
       const in_digest = asking_for > 0 && isToldTogether(core, tx, run, input, now);
       const requests = input.calls.map((call, i) => requestOf(core, run, call, ids[i]!, now));
@@ -88,13 +90,12 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
         actor: run.actor,
         ts_ms: now,
         reason: plan.reason,
-        detail: `plan ${id}: ${plan.calls.length} calls, ${asking_for} need approval`,
+        detail: `plan ${id}: ${plan.calls.length} calls, ${needing} need approval`,
       });
-      const made = asking_for > 0 ? plan : settledAtOnce(plan);
-      if (made.status !== "ended") {
-        enterRun(run, id);
-        keepValues(core, tx, run, input.calls, requests);
-      }
+      if (refused !== null) return denyAtOnce(tx, run, plan, refused, record);
+      const made: PlanDoc = asking_for > 0 ? plan : { ...plan, status: "approved" };
+      enterRun(run, id);
+      keepValues(core, tx, run, input.calls, requests);
       tx.put("plans", id, made);
       tx.put("runs", run_id, run);
       return { plan: made, records: [record] };
@@ -102,11 +103,39 @@ export function proposeUnit(core: Core, asking: Asking, run_id: string, input: P
   };
 }
 
-/** What needs no decision may be made at once, in its order; where a call is refused already, it ends before it began. */
-function settledAtOnce(plan: PlanDoc): PlanDoc {
-  const refused = plan.calls.findIndex(({ decision }) => decision === "block");
-  if (refused < 0) return { ...plan, status: "approved" };
-  return { ...plan, status: "ended", note: `call ${refused} is refused` };
+/** The first call that would be refused, with why; no decision of a person could change that. */
+function refusedCall(calls: readonly ProposedCall[]): { note: string; reasons: readonly string[] } | null {
+  const at = calls.findIndex(({ decision }) => decision === "block");
+  return at < 0 ? null : { note: `call ${at} is refused`, reasons: calls[at]!.reasons };
+}
+
+/** A plan that could not be carried out asks no person: no request, no notification, no values kept. */
+function denyAtOnce(
+  tx: Tx,
+  run: RunDoc,
+  plan: PlanDoc,
+  { note, reasons }: { note: string; reasons: readonly string[] },
+  proposed: LedgerRecord,
+): RecordedPlan {
+  const { id, requested_ms: now } = plan;
+  const denied: PlanDoc = {
+    ...plan,
+    status: "denied",
+    decided_by: ENGINE,
+    decided_ms: now,
+    note,
+    calls: plan.calls.map((call) => ({ ...call, approval_id: null })),
+  };
+  const record = appendRunRecord(tx, run, {
+    event: "plan_denied",
+    actor: ENGINE,
+    ts_ms: now,
+    reason: plan.reason,
+    detail: `plan ${id}: ${note}: ${reasons.join("; ")}`,
+  });
+  tx.put("plans", id, denied);
+  tx.put("runs", run.run_id, run);
+  return { plan: denied, records: [proposed, record] };
 }
 
 /**

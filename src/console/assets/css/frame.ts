@@ -43,14 +43,20 @@ main { width: 100%; max-width: 1220px; padding: 20px 36px 64px; display: grid; g
 .page-head .aside, .links { display: flex; gap: 8px; flex-wrap: wrap; }
 /* Where a form led to a place further down, its message comes along. */
 :root:has(:target) .said-now { position: sticky; top: 10px; z-index: 6; box-shadow: 0 6px 20px rgb(26 36 32 / 14%); border-radius: var(--radius); }
-body:has(.halted):has(:target) .said-now { top: 54px; }
+body:has(.halted.whole):has(:target) .said-now { top: 54px; }
 .run-title { font-family: var(--mono); font-size: 0.86em; letter-spacing: -0.03em; }
 .page-head .copy { margin-left: 8px; }
 
-/* In sight wherever one scrolls to; what else sticks to the top makes room for one line of it. */
-#halted { position: sticky; top: 0; z-index: 30; }
-body:has(.halted) .side { top: 44px; height: calc(100vh - 44px); }
-html:has(.halted) { scroll-padding-top: 70px; }
+/* A halt of everything is in sight wherever one scrolls to; what else sticks to the top makes room for one line of it. */
+#halted:has(.whole) { position: sticky; top: 0; z-index: 30; max-height: 40vh; overflow-y: auto; }
+body:has(.halted.whole) .side { top: 44px; height: calc(100vh - 44px); }
+html:has(.halted.whole) { scroll-padding-top: 70px; }
+.halted:not(.whole) { padding: 4px 24px; }
+.halted summary { cursor: pointer; min-height: 36px; display: flex; align-items: center; gap: 8px; overflow-wrap: anywhere; }
+.halted summary::before { content: "▸"; }
+.halted details[open] summary::before { content: "▾"; }
+.halted details { width: 100%; padding-bottom: 4px; }
+.halted details[open] { padding-bottom: 10px; display: grid; gap: 6px; }
 .halted { display: flex; align-items: flex-start; gap: 6px 20px; flex-wrap: wrap; padding: 11px 24px; background: var(--alarm); color: var(--alarm-ink); }
 .halted-title { font-weight: 680; }
 .halted ul { flex: 1 1 300px; min-width: 0; overflow-wrap: anywhere; }

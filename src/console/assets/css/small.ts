@@ -49,6 +49,7 @@ export const SMALL = `
   .facts.wide { grid-template-columns: minmax(0, 1fr); }
   .step-time, .record-head time { margin-left: 0; }
   .halted { padding: 11px 14px; }
+  .halted:not(.whole) { padding: 2px 14px; }
   .keys-hint.js-only { display: none; }
   .js .keys-hint { display: none; }
   table, thead, tbody, tr, td { display: block; }
