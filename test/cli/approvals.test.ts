@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/kernel/json.ts";
 import type { BlockedError } from "../../src/library/errors.ts";
 import { open } from "../../src/library/open.ts";
 import { speak } from "../support/io.ts";
@@ -14,13 +15,10 @@ const MANIFESTS = (title: string) => `
 - {tool: mail.send, effect: irreversible, permission: mail, card: {title: "${title}", note: mail leaves the house}}
 `;
 
-async function ask(run_id: string): Promise<string> {
+async function ask(run_id: string, args: JsonObject = { to: "ada@example.com" }): Promise<string> {
   const library = await open({ config: join(folder, "svc.config.yaml"), data: join(folder, "data") });
   const run = await library.run({ actor: "bot", permissions: ["mail"], run_id, reason: "the night shift" });
-  const call = run.call(
-    { tool: "mail.send", args: { to: "ada@example.com" }, reason: "she asked" },
-    () => ({}),
-  );
+  const call = run.call({ tool: "mail.send", args, reason: "she asked" }, () => ({}));
   const error = (await call.catch((problem: unknown) => problem)) as BlockedError;
   await library.close();
   return error.approval_id!;
@@ -63,6 +61,17 @@ describe("svc approvals", () => {
       code: 1,
       err: expect.stringContaining("already decided"),
     });
+  });
+
+  it("shows every value in full, also one that the title cuts", async () => {
+    verifies("beyond.card.whole-value", "beyond.card.name-quoted", "beyond.card.undeclared");
+    const to = `${"a".repeat(300)}@example.com, the-tenth@example.com`;
+    const id = await ask("long", { to, Note: "approved by finance" });
+    const { out } = await svc("approvals", "show", id);
+    expect(out.split("\n")[0]).not.toContain("the-tenth");
+    expect(out).toContain(`to (${to.length} characters): ${to}\n`);
+    expect(out).toContain('"Note" (not declared by the tool): approved by finance\n');
+    expect(await svc("approvals", "deny", id)).toMatchObject({ code: 0 });
   });
 
   it("refuses a decision on a card that is no longer so", async () => {

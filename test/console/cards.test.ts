@@ -114,7 +114,7 @@ it("shows counts, folds long values, and offers the box of an irreversible call 
   await context.close();
 });
 
-it("opens everything with one press, and folds again what changed since", async () => {
+it("opens everything with one press, and keeps it open when the page is renewed", async () => {
   verifies("beyond.card.expand-first");
   const id = await asked("mail.send", { ...args, Subject: "again" });
   const { page, context } = await onPhone(id);

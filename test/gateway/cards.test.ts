@@ -40,6 +40,17 @@ it("svc.show_approval shows the card, and its hash goes with the decision", asyn
   expect(JSON.stringify(trail)).not.toContain("canary-41");
 });
 
+it("svc.show_approval shows every value in full", async () => {
+  verifies("beyond.card.whole-value");
+  const agent = await g.connect("agent", { headers: { "svc-run-id": "whole" } });
+  const n = `${"x".repeat(30_000)}; rm -rf /srv/data`;
+  const approval_id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(await call(agent, "create", { n })))![0];
+  const operator = await g.connect("approver", { path: "/operator/mcp" });
+  const shown = await call(operator, "svc.show_approval", { approval_id });
+  expect(shown.content[0].text).toContain(n);
+  expect(shown.structuredContent.more[0]).toMatchObject({ text: n, size: "30,018 characters" });
+});
+
 it("svc.await_approval hands an offer on, and svc.withdraw takes a question back", async () => {
   verifies("beyond.offer.found", "beyond.withdraw.surfaces");
   const agent = await g.connect("agent", { headers: { "svc-run-id": "offered" } });

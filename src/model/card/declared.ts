@@ -28,10 +28,15 @@ export function declaredNames(manifest: Manifest | null): Set<string> {
   return names;
 }
 
-/** Whether the manifest lists the call's inputs, so that an argument it does not name is worth a remark. */
+/** Whether the manifest's card names an argument, so that one which it does not declare is worth a remark. */
 export function listsInputs(manifest: Manifest | null): boolean {
-  const { card } = manifest ?? {};
-  return card !== undefined && (card.fields.length > 0 || (card.title?.includes("{") ?? false));
+  const { fields = [], title = null } = manifest?.card ?? {};
+  const placed = titlePieces(title ?? "").map(
+    (piece) => ("path" in piece ? piece.path?.keys.length : 0) ?? 0,
+  );
+  return (
+    placed.some((n) => n > 0) || fields.some(({ path }) => (tryTemplatePath(path)?.keys.length ?? 0) > 0)
+  );
 }
 
 /** Paths of the members that the input schema does not declare; their own members are not listed again. */

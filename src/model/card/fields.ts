@@ -1,6 +1,7 @@
 /** Fields of a card: the values of a call, each in full, with what is remarkable about it. */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
 import { readKeys, tryPath } from "../../kernel/paths.ts";
+import { visibleWholeLine } from "../../kernel/visible.ts";
 import { plural } from "../../kernel/words.ts";
 import { isAbsent } from "../manifest/absent.ts";
 import type { Manifest } from "../manifest/types.ts";
@@ -17,7 +18,7 @@ import {
 import { declaredNames, listsInputs } from "./declared.ts";
 import { readEdits } from "./edits.ts";
 import type { CardFacts } from "./facts.ts";
-import { formatted, NOT_GIVEN, NOT_KEPT, shownSize } from "./format.ts";
+import { formatted, NOT_GIVEN, NOT_KEPT, plainValue, shownSize } from "./format.ts";
 import { CARD_LIMITS } from "./limits.ts";
 import { argumentLabel, argumentPath, nameSkeleton, quotedName } from "./names.ts";
 import { textPlace } from "./place.ts";
@@ -189,7 +190,14 @@ function valueField(
     text: formatted(value, head.as),
     ...(size === undefined ? {} : { size }),
   };
-  return withRemarks(field, innerRemarks(head.path, declared));
+  return withRemarks(field, [...roundedTime(head.as, value), ...innerRemarks(head.path, declared)]);
+}
+
+/** A time is written to the second, and a number can mean seconds or milliseconds: the value itself is shown, too. */
+function roundedTime(as: CardFormat, value: Json): string[] {
+  const given = plainValue(value);
+  const exact = as !== "time" || (typeof value === "string" && !given.includes("."));
+  return exact ? [] : [`given as ${visibleWholeLine(given)}`];
 }
 
 function innerRemarks(path: string, declared: DeclaredArguments | undefined): string[] {

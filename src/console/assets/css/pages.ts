@@ -23,6 +23,7 @@ export const PAGES = `
 .card-field.wide { grid-template-columns: minmax(0, 1fr); }
 .card-field h4 { margin: 0; font-size: 13px; font-weight: 560; color: var(--soft); }
 .card-field p { font-size: 15px; }
+.card-field > p:not(.remarks), .approval h2 .value, .judged .value { white-space: pre-wrap; }
 .size { font-weight: 480; white-space: nowrap; }
 .size::before { content: "· "; }
 .remarks { display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }
