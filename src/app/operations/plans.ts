@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { rememberedCard } from "../../engine/approvals/made-cards.ts";
 import { closingWords } from "../../engine/closing.ts";
-import { learningCall } from "../../engine/learn-values.ts";
+import { learningCalls } from "../../engine/learn-values.ts";
 import {
   decidePlanUnit,
   makingPlanCards,
@@ -91,7 +91,7 @@ export const proposePlan = operation({
     const run = await ownRun(app, principal, run_id);
     assertOrdered(calls.map(({ depends_on }) => depends_on ?? []));
     const planned = calls.map((call) => ({ tool: call.tool, args: call.args as Json }));
-    for (const { tool, args } of planned) await doAnyInTurns(learningCall(app.core, tool, args));
+    await doAnyInTurns(learningCalls(app.core, planned));
     const judged = await judge(app, run, planned);
     const proposed = calls.map((call, i): ProposedCall => {
       const { decision, reasons, risk_score, evaluation } = judged.calls[i]!;

@@ -7,7 +7,7 @@ import { readKeys, tryTemplatePath } from "../../kernel/paths.ts";
 import { visibleText } from "../../kernel/visible.ts";
 import { isAbsent } from "../manifest/absent.ts";
 import type { Before, Manifest } from "../manifest/types.ts";
-import { FIELD_CHARS } from "./format.ts";
+import { FIELD_CHARS, jsonLines } from "./format.ts";
 import { namedPlace, soleTextPlace } from "./place.ts";
 import type { CardChange } from "./types.ts";
 
@@ -35,7 +35,7 @@ export function plainText(value: Json): Json {
 
 export function asText(value: Json | undefined): string {
   if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return typeof value === "string" ? value : jsonLines(value);
 }
 
 export function diffOf(before: Json | undefined, after: Json | undefined): DiffLine[] {
