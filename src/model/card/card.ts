@@ -13,7 +13,7 @@ import { isAbsent } from "../manifest/absent.ts";
 import type { Manifest } from "../manifest/types.ts";
 import { readShown } from "../mask.ts";
 import type { Policy } from "../policy/compile.ts";
-import { asText, changesOf, diffOf, MOST_ARGUMENTS, replacements, restoredBy } from "./changes.ts";
+import { changesOf, diffOf, hasLines, MOST_ARGUMENTS, replacements, restoredBy } from "./changes.ts";
 import { formatted, NOT_GIVEN, NOT_KEPT } from "./format.ts";
 import { textPlace } from "./place.ts";
 import { riskOf } from "./risk-words.ts";
@@ -147,9 +147,9 @@ function moreFields({ call, manifest, values }: CardFacts): CardField[] {
 function restOf(names: readonly string[], args: JsonObject): CardField[] {
   const rest = names.slice(MOST_ARGUMENTS);
   if (rest.length === 0) return [];
-  const value = Object.fromEntries(rest.map((name) => [name, args[name]!]));
+  const members = rest.map((name) => `  ${JSON.stringify(name)}: ${JSON.stringify(args[name])}`);
   const label = plural(rest.length, "more argument");
-  return [{ label, path: "$args", as: "code", text: formatted(value, "code") }];
+  return [{ label, path: "$args", as: "code", text: formatted(`{\n${members.join(",\n")}\n}`, "code") }];
 }
 
 /** An argument is shown when it is shown whole: a part of it leaves the rest out of sight. */
@@ -162,7 +162,7 @@ function see(path: string, shown: Set<string>): void {
 function more(name: string, value: Json | undefined): CardField {
   const label = visibleLine(name, NAME_CHARS);
   const path = /^[^.[\]"$\s]+$/.test(name) ? `$args.${name}` : `$args[${JSON.stringify(name)}]`;
-  const as: CardFormat = value !== undefined && asText(value).includes("\n") ? "code" : "text";
+  const as: CardFormat = value !== undefined && hasLines(value) ? "code" : "text";
   return { label, path, as, text: value === undefined ? NOT_KEPT : formatted(value, as) };
 }
 

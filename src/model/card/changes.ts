@@ -38,6 +38,12 @@ export function asText(value: Json | undefined): string {
   return typeof value === "string" ? value : jsonLines(value);
 }
 
+/** Whether a value is written on more than one line. */
+export function hasLines(value: Json): boolean {
+  if (typeof value === "string") return value.includes("\n");
+  return value !== null && typeof value === "object" && Object.keys(value).length > 0;
+}
+
 export function diffOf(before: Json | undefined, after: Json | undefined): DiffLine[] {
   return shown(diffLines(asText(before), asText(after)));
 }
@@ -53,6 +59,7 @@ function shown(lines: readonly DiffLine[]): DiffLine[] {
 export function replacements(value: Json): DiffLine[] | null {
   const pairs = pairsIn(value);
   if (pairs === null) return null;
+  if (pairs.length === 1) return shown(diffLines(...pairs[0]!));
   const gap: DiffLine = { kind: "gap", text: "" };
   return shown(pairs.flatMap(([old, put], i) => [...(i > 0 ? [gap] : []), ...diffLines(old, put)]));
 }
