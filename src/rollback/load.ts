@@ -2,6 +2,7 @@
 import { thingHash } from "../engine/before.ts";
 import { stepKey } from "../engine/keys.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
+import { doAtOnce, type Paced } from "../kernel/turns.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
@@ -10,7 +11,7 @@ import type { Store } from "../port/store.ts";
 import { touchOwner } from "../port/tables.ts";
 import { classify, type StateCheck } from "./classify.ts";
 import { type Lookout, readStates } from "./look.ts";
-import { planRollback, type RollbackPlan } from "./plan.ts";
+import { planningRollback, type RollbackPlan } from "./plan.ts";
 
 /** All steps end up in memory anyway; pages only keep one answer of the store bounded. */
 const PAGE = 20_000;
@@ -25,16 +26,24 @@ export interface Loaded {
   payloads: (PayloadDoc | undefined)[];
 }
 
+interface PlanOptions {
+  now_ms?: number;
+  mask?: boolean;
+  lookout?: Lookout | null;
+  /** How long work is done; at once where nothing is said. */
+  pace?: <T>(work: Paced<T>) => T | Promise<T>;
+}
+
 /** The plan of a run as it stands in the store; throws not_found for an unknown run. */
 export async function loadPlan(
   store: Store,
   run_id: string,
-  { now_ms = 0, mask, lookout }: { now_ms?: number; mask?: boolean; lookout?: Lookout | null } = {},
+  { now_ms = 0, mask, lookout, pace = doAtOnce }: PlanOptions = {},
 ): Promise<RollbackPlan> {
   const loaded = await loadForRollback(store, run_id);
   const states = lookout ? await readStates([loaded], lookout, now_ms) : null;
   const { run, steps, manifests, payloads } = loaded;
-  const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, states });
+  const plan = await pace(planningRollback(run, steps, manifests, payloads, { now_ms, mask, states }));
   await addProofs(store, plan, steps);
   return plan;
 }
