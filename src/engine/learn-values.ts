@@ -33,6 +33,18 @@ function* learningLargeCall(core: Core, tool: string, args: Json, read: Json | u
   yield;
 }
 
+/** Of the calls of a plan, which may be large together where none of them is. */
+export function learningCalls(
+  core: Core,
+  calls: readonly { tool: string; args: Json }[],
+): Paced<void> | undefined {
+  return isLargeValue(calls as unknown as Json) ? learningLargeCalls(core, calls) : undefined;
+}
+
+function* learningLargeCalls(core: Core, calls: readonly { tool: string; args: Json }[]): Paced<void> {
+  for (const { tool, args } of calls) yield* learningLargeCall(core, tool, args, undefined);
+}
+
 /** Of results, and of what was read: their hashes. Nothing where they are small. */
 export function learningHashes(...values: readonly (Json | undefined)[]): Paced<void> | undefined {
   const large = values.filter((value) => value !== undefined && isLargeValue(value)) as Json[];

@@ -1,5 +1,6 @@
 /** The records of one run inside a bundle: each by itself, its place in the run, and its link to a neighbour. */
 import { hash as digest } from "node:crypto";
+import { doAtOnce, type Paced } from "../kernel/turns.ts";
 import { type RecordFacts, readRecordText } from "../ledger/read-record.ts";
 import { GENESIS } from "../ledger/record.ts";
 import type { BundleFile } from "./bundle-file.ts";
@@ -44,6 +45,11 @@ export function* recordTexts(file: LineFile, bundle: BundleFile): Generator<stri
 }
 
 export function readTrail(texts: Iterable<string>, run_id: string): Trail {
+  return doAtOnce(readingTrail(texts, run_id));
+}
+
+/** The same in turns, with a pause after each record. */
+export function* readingTrail(texts: Iterable<string>, run_id: string): Paced<Trail> {
   const trail: Trail = { entries: [], last_hash: GENESIS, problem: undefined, unreadable: false };
   let last: RecordFacts | undefined;
   for (const text of texts) {
@@ -60,6 +66,7 @@ export function readTrail(texts: Iterable<string>, run_id: string): Trail {
     trail.entries.push({ seq: facts.seq, leaf: digest("sha256", `\0${facts.body}`, "hex") });
     last = facts;
     trail.last_hash = facts.hash;
+    yield;
   }
   return trail;
 }

@@ -33,25 +33,19 @@ export function diffLines(before: string, after: string, budget: DiffBudget = ne
   while (end < room && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
   const same = (from: number, to: number) =>
     a.slice(from, to).map((text): DiffLine => ({ kind: "same", text }));
-  return folded([
-    ...same(Math.max(0, start - AROUND), start),
-    ...middle(a.slice(start, a.length - end), b.slice(start, b.length - end), budget),
-    ...same(a.length - end, a.length - end + AROUND),
-  ]);
-}
-
-/** What differs, without the ends that are alike. */
-function middle(a: readonly string[], b: readonly string[], budget: DiffBudget): DiffLine[] {
-  const writer = new DiffWriter(a, b);
-  if (a.length + b.length <= MOST_COMPARED)
-    for (const [at, to] of matchesOf(numbered(a, b), budget)) writer.same(at, to);
-  return writer.end();
+  const around = same(Math.max(0, start - AROUND), start);
+  const behind = same(a.length - end, a.length - end + AROUND);
+  const writer = new DiffWriter(a.slice(start, a.length - end), b.slice(start, b.length - end));
+  const { a: removed, b: added } = writer;
+  if (removed.length + added.length > MOST_COMPARED) return around.concat(writer.end(), behind);
+  for (const [at, to] of matchesOf(numbered(removed, added), budget)) writer.same(at, to);
+  return folded(around.concat(writer.end(), behind));
 }
 
 /** Writes what is on one side alone before each pair of lines that both have. */
 class DiffWriter {
-  private readonly a: readonly string[];
-  private readonly b: readonly string[];
+  readonly a: readonly string[];
+  readonly b: readonly string[];
   private readonly out: DiffLine[] = [];
   private fromA = 0;
   private fromB = 0;

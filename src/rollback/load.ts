@@ -2,6 +2,7 @@
 import { thingHash } from "../engine/before.ts";
 import { stepKey } from "../engine/keys.ts";
 import { assertSealed, unknownRun } from "../engine/load-run.ts";
+import { doAtOnce, type Paced } from "../kernel/turns.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import { type DrillDoc, proofOf, proofWords } from "../model/proof.ts";
 import { type PayloadDoc, type RunDoc, STANDING, type StepDoc, UNKNOWN } from "../model/run.ts";
@@ -11,7 +12,7 @@ import { touchOwner } from "../port/tables.ts";
 import { classify, needsUndo, type StateCheck } from "./classify.ts";
 import { Dependents } from "./dependents.ts";
 import { type Lookout, listStateful, readStates } from "./look.ts";
-import { addStatesBeforeRun, planRollback, type RollbackPlan } from "./plan.ts";
+import { addStatesBeforeRun, planningRollback, type RollbackPlan } from "./plan.ts";
 import type { Overwrite } from "./ports.ts";
 import { isCountedAlike } from "./things.ts";
 
@@ -28,16 +29,24 @@ export interface Loaded {
   payloads: (PayloadDoc | undefined)[];
 }
 
+interface PlanOptions {
+  now_ms?: number;
+  mask?: boolean;
+  lookout?: Lookout | null;
+  /** How long work is done; at once where nothing is said. */
+  pace?: <T>(work: Paced<T>) => T | Promise<T>;
+}
+
 /** The plan of a run as it stands in the store; throws not_found for an unknown run. */
 export async function loadPlan(
   store: Store,
   run_id: string,
-  { now_ms = 0, mask, lookout }: { now_ms?: number; mask?: boolean; lookout?: Lookout | null } = {},
+  { now_ms = 0, mask, lookout, pace = doAtOnce }: PlanOptions = {},
 ): Promise<RollbackPlan> {
   const loaded = await loadForRollback(store, run_id);
   const states = lookout ? await readStates([loaded], lookout, now_ms) : null;
   const { run, steps, manifests, payloads } = loaded;
-  const plan = planRollback(run, steps, manifests, payloads, { now_ms, mask, states });
+  const plan = await pace(planningRollback(run, steps, manifests, payloads, { now_ms, mask, states }));
   if (states !== null) addStatesBeforeRun(plan, listStateful(loaded, now_ms), { mask });
   await addProofs(store, plan, steps);
   return plan;

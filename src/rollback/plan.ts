@@ -1,6 +1,7 @@
 /** The rollback plan: what undoing a run would do, and what it could not. A pure function; nothing is changed. */
 import { byteSize } from "../engine/before.ts";
 import type { Json } from "../kernel/json.ts";
+import { doAtOnce, type Paced } from "../kernel/turns.ts";
 import { plural } from "../kernel/words.ts";
 import type { Manifest } from "../model/manifest/types.ts";
 import type { PayloadDoc, ReadBy, RunDoc, StepDoc } from "../model/run.ts";
@@ -150,15 +151,23 @@ interface PlannedFrom extends Omit<Surroundings, "run" | "steps"> {
 }
 
 /** `steps` in step order; `manifests` by content hash; `payloads` by step number. */
-export function planRollback(
+export function planRollback(...given: Parameters<typeof planningRollback>): RollbackPlan {
+  return doAtOnce(planningRollback(...given));
+}
+
+/** The same in turns, with a pause after each step. */
+export function* planningRollback(
   run: Pick<RunDoc, "run_id">,
   steps: readonly StepDoc[],
   manifests: ReadonlyMap<string, Manifest>,
   payloads: readonly (PayloadDoc | undefined)[],
   view: RollbackPlanView = {},
-): RollbackPlan {
+): Paced<RollbackPlan> {
   const planner = new Planner({ run, manifests, payloads }, view);
-  for (let i = steps.length - 1; i >= 0; i--) planner.visit(steps[i]!);
+  for (let i = steps.length - 1; i >= 0; i--) {
+    planner.visit(steps[i]!);
+    yield;
+  }
   return planner.plan;
 }
 

@@ -129,3 +129,24 @@ it("asks for the box, too, where nothing takes back what is approved or offered"
   expect(await offer(true)).toMatch(/^Denied: mail\.send for agent\. The offer stands/);
   expect(complaints).toEqual([]);
 });
+
+it("draws a bounded number of lines of a long plan, and opens each further call by its link", async () => {
+  verifies("beyond.heavy.page");
+  await server.api("agent", "POST", "/v1/runs", { run_id: "long-plan", permissions: ["crm.write"] });
+  const text = (i: number) => Array.from({ length: 300 }, (_, n) => `line ${n} of ${i}`).join("\n");
+  const calls = Array.from({ length: 60 }, (_, i) => ({
+    tool: "crm.create",
+    args: { name: "x".repeat(5_000), note: text(i) },
+  }));
+  const { body } = await server.api("agent", "POST", "/v1/runs/long-plan/plans", { reason: "much", calls });
+  const { page, open } = await browsing.as("sales-lead");
+  await open(`/plans/${body.id}`);
+  const drawn = () => page.locator(".judged").count();
+  expect(await drawn()).toBeGreaterThan(5);
+  expect(await drawn()).toBeLessThan(60);
+  const last = page.locator("#call-59");
+  expect(await last.locator(".judged").count()).toBe(0);
+  await last.getByRole("link", { name: "Show this call" }).click();
+  expect(await page.locator("#call-59 .judged").innerText()).toContain("line 299 of 59");
+  expect(await drawn()).toBeLessThan(60);
+});

@@ -11,6 +11,7 @@ import { PARSERS } from "../../proof/attack/parsers.ts";
 import { bodies } from "../../proof/attack/requests.ts";
 import { ROUTES } from "../../src/console/routes.ts";
 import { ROOT } from "../support/files.ts";
+import { verifies } from "../support/verifies.ts";
 import { runProof } from "./run-proof.ts";
 
 const attack = (...args: string[]) => runProof("attack", args);
@@ -35,6 +36,15 @@ describe("npm run attack", () => {
       ...Object.keys(PARSERS),
     ]);
     for (const row of rows) expect(row.inputs, row.area).toBeGreaterThan(20);
+    verifies("beyond.heavy.attack");
+    for (const what of [
+      "reading a body of",
+      "console /plans/:id",
+      "/v1/runs/{id}/report",
+      "card: ",
+      "intent: ",
+    ])
+      expect(err, what).toContain(what);
     // One whose inputs were all refused at the door would have tried only the door.
     for (const { area, accepted } of rows)
       if (["authority", "upstreams", "http", "paths", "mcp", "json"].includes(area))
@@ -47,6 +57,8 @@ describe("npm run attack", () => {
       code: 1,
       err: expect.stringContaining("--area: one of"),
     });
+    // An area may be named alone, too.
+    expect(await attack("moon")).toMatchObject({ code: 1, err: expect.stringContaining("--area: one of") });
     expect(await attack("--inputs", "many")).toMatchObject({ code: 1 });
   });
 });

@@ -6,11 +6,13 @@ import {
   decideUnit,
   withdrawUnit,
 } from "../../engine/approvals/decide-request.ts";
+import { learningOffer } from "../../engine/approvals/offer.ts";
 import { preApproveUnit } from "../../engine/approvals/pre-approve.ts";
 import { learningCall } from "../../engine/learn-values.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { forbidden, notFound } from "../../kernel/errors.ts";
 import type { Json } from "../../kernel/json.ts";
+import { isLargeValue } from "../../kernel/large-values.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import {
   APPROVAL_STATUSES,
@@ -20,7 +22,7 @@ import {
   everyTag,
 } from "../../model/approval.ts";
 import { hasRole, seesTenant } from "../../model/roles.ts";
-import { doAnyInTurns } from "../../process/turns.ts";
+import { doAnyInTurns, doInTurns } from "../../process/turns.ts";
 import { type App, announce } from "../app.ts";
 import { inDigest } from "../background/flood-digest.ts";
 import { delegationsTo, requireRole } from "../door/access.ts";
@@ -147,7 +149,9 @@ export async function decideRequest(
 
 async function learnOffer({ core }: App, id: string, args: Json): Promise<void> {
   const approval = await core.store.get("approvals", id);
-  if (approval !== undefined) await doAnyInTurns(learningCall(core, approval.tool, args));
+  if (approval === undefined || !isLargeValue(args)) return;
+  await doAnyInTurns(learningCall(core, approval.tool, args));
+  await doInTurns(learningOffer(args));
 }
 
 function told(app: App, result: DecideResult) {

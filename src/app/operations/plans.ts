@@ -4,7 +4,7 @@ import { rememberedCard } from "../../engine/approvals/made-cards.ts";
 import { closingWords } from "../../engine/closing.ts";
 import type { Core } from "../../engine/core.ts";
 import { intentNeeds, type RunFacts } from "../../engine/gather.ts";
-import { learningCall } from "../../engine/learn-values.ts";
+import { learningCalls } from "../../engine/learn-values.ts";
 import { loadRun } from "../../engine/load-run.ts";
 import {
   decidePlanUnit,
@@ -99,7 +99,7 @@ export const proposePlan = operation({
     const run = await ownRun(app, principal, run_id);
     assertOrdered(calls.map(({ depends_on }) => depends_on ?? []));
     const planned = calls.map((call) => ({ tool: call.tool, args: call.args as Json }));
-    for (const { tool, args } of planned) await doAnyInTurns(learningCall(app.core, tool, args));
+    await doAnyInTurns(learningCalls(app.core, planned));
     const judged = await judge(app, run, principal, planned);
     const proposed = calls.map((call, i): ProposedCall => {
       const { decision, reasons, risk_score, evaluation } = judged.calls[i]!;

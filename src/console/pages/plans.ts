@@ -104,8 +104,15 @@ function drawnLines(judged: NonNullable<PlanShown["cards"]>[number]): number {
   if (judged === null) return 1;
   const fields = [...judged.fields, ...judged.more, ...judged.changes];
   const linesOf = (one: { lines?: readonly unknown[]; text?: string }) =>
-    one.lines?.length ?? Math.ceil((one.text?.length ?? 0) / LINE_CHARS);
+    one.lines?.length ?? linesIn(one.text ?? "");
   return fields.reduce((sum, one) => sum + 1 + linesOf(one), 1);
+}
+
+/** Lines of a text as a page draws it: long ones are wrapped. */
+function linesIn(text: string): number {
+  let lines = Math.ceil(text.length / LINE_CHARS);
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
 }
 
 /** A call that the page has no room for: what it is, and where all of it is shown. */

@@ -6,6 +6,7 @@ import { getRollback, plan as planOp } from "../../app/operations/rollback.ts";
 import { getRun } from "../../app/operations/runs.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ApprovalView } from "../../model/approval.ts";
+import { nextTurn } from "../../process/turns.ts";
 import type { RollbackPlan } from "../../rollback/plan.ts";
 import type { Ctx } from "../ctx.ts";
 import { type Trailed, trailOf } from "../parts/records.ts";
@@ -35,7 +36,10 @@ export async function readRunPage(ctx: Ctx): Promise<RunPageData> {
   const run = await orMissing(ctx.call(getRun, { run_id: id }));
   // Both ends of the trail must be asked as this person; the operation also knows runs that were deleted.
   if (run === null) await ctx.call(exportRun, { run_id: id });
+  // A run may have very many steps: what is read of it is read a part at a time.
+  await nextTurn();
   const lines = await trailLines(ctx, id, trail_from);
+  await nextTurn();
   const [plan, job, approvals] =
     run === null
       ? [null, null, []]

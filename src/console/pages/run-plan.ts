@@ -31,8 +31,21 @@ export function planCard(ctx: Ctx, { run_id, plan, job }: RunPageData): Html {
     job === null ? nothing : jobBlock(job),
     plan.actions.length === 0
       ? html`<p class="calm">Nothing stands: there is nothing to undo.</p>`
-      : html`${honest(plan)}<ol class="plan">${folded(plan.actions, sameUndo).map((group) => actionGroup(ctx, run_id, group))}</ol>${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
+      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${job?.state === "running" ? nothing : startForm(ctx, run_id, plan)}`,
   );
+}
+
+/** Undos that the page draws; all of them are in the run's report. */
+const MOST_UNDOS = 300;
+
+function actionList(ctx: Ctx, run_id: string, { actions }: RollbackPlan): Html {
+  const groups = folded(actions.slice(0, MOST_UNDOS), sameUndo);
+  const left = actions.length - MOST_UNDOS;
+  return html`<ol class="plan">${groups.map((group) => actionGroup(ctx, run_id, group))}</ol>${
+    left > 0
+      ? html`<p class="soft">${plural(left, "more undo", "more undos")}: see the <a href="/console/runs/${encodeURIComponent(run_id)}/report">report</a>.</p>`
+      : nothing
+  }`;
 }
 
 function outlookMark(plan: RollbackPlan): Html {

@@ -48,7 +48,11 @@ function arcs(steps: readonly StepView[]): Html {
 function neededBy(steps: readonly StepView[]): Map<number, number[]> {
   const map = new Map<number, number[]>();
   for (const { step, depends_on } of steps)
-    for (const other of depends_on) map.set(other, [...(map.get(other) ?? []), step]);
+    for (const other of depends_on) {
+      const known = map.get(other);
+      if (known === undefined) map.set(other, [step]);
+      else known.push(step);
+    }
   return map;
 }
 

@@ -6,6 +6,7 @@ import { startRollback } from "../../app/operations/rollback.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { type Json, parseJson } from "../../kernel/json.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
+import { nextTurn } from "../../process/turns.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, factList, notice, pageHead, table } from "../parts/blocks.ts";
@@ -27,6 +28,7 @@ export const runRoutes = [
 
 async function runPage(ctx: Ctx): Promise<Answer> {
   const found = await readRunPage(ctx);
+  await nextTurn();
   const { run_id, run } = found;
   const id = html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
   const why = run?.reason ?? null;

@@ -2,13 +2,16 @@
  * A denial with an offer: the same tool with other arguments, approved ahead by whoever denies. The offer is its
  * giver's one vote on those arguments, under the groups, quorum and four eyes that they themselves ask for.
  */
+import { canonicalizing } from "../../kernel/canonical.ts";
 import { conflict, invalid, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { Json } from "../../kernel/json.ts";
+import { knownAbout, learningAbout } from "../../kernel/large-values.ts";
+import { doAtOnce, type Paced } from "../../kernel/turns.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc, Vote } from "../../model/approval.ts";
-import { keptArgs, withoutCredentials } from "../../model/card/kept.ts";
-import { scanJson } from "../../model/detect/json.ts";
+import { keepingArgs, keptArgs } from "../../model/card/kept.ts";
+import { scanningJson } from "../../model/detect/json.ts";
 import { findMasks } from "../../model/mask.ts";
 import { mergeTerms, needsMet } from "../../model/policy/approvals.ts";
 import { evaluatePolicy } from "../../model/policy/evaluate.ts";
@@ -100,12 +103,29 @@ function assertOffer(denied: ApprovalDoc, run: RunDoc, args: Json): void {
     throw invalid("offer: an undo is made with its own arguments or not at all");
   if (keyedHash(run.salt, args) === denied.args_hash)
     throw invalid("offer.args: are what was asked for; approve the request instead");
+  const { problem } = knownAbout<Readable>(args, readingOffer) ?? doAtOnce(readingOffer(args));
+  if (problem !== null) throw invalid(problem);
+}
+
+/** What is wrong with values that an offer is to keep; null where nothing is. */
+interface Readable {
+  problem: string | null;
+}
+
+function* readingOffer(args: Json): Paced<Readable> {
   // Whoever fills the offer in from the card would send the mask in the place of the value.
-  const [masked] = scanJson(args, findMasks, "offer.args", 1);
+  const [masked] = yield* scanningJson(args, findMasks, "offer.args", 1);
   if (masked !== undefined)
-    throw invalid(`${masked.path}: the value was masked on the card, and must be written out`);
-  if (keyedHash(run.salt, withoutCredentials(args)) !== keyedHash(run.salt, args))
-    throw invalid("offer.args: hold a credential, which is never kept; offer arguments without it");
+    return { problem: `${masked.path}: the value was masked on the card, and must be written out` };
+  const kept = yield* keepingArgs(args, null);
+  if ((yield* canonicalizing(kept)) !== (yield* canonicalizing(args)))
+    return { problem: "offer.args: hold a credential, which is never kept; offer arguments without it" };
+  return { problem: null };
+}
+
+/** Reads large values of an offer ahead, in turns. */
+export function learningOffer(args: Json): Paced<void> {
+  return learningAbout(args, readingOffer, () => readingOffer(args));
 }
 
 /** A call is spoken for by one request: an offer beside it would put it aside, with the votes that it has. */

@@ -7,17 +7,18 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../model/run.ts";
 import type { JobDoc } from "../../port/docs.ts";
 import type { Store } from "../../port/store.ts";
+import { doInTurns } from "../../process/turns.ts";
 import { loadForRollback } from "../../rollback/load.ts";
 import {
   hasConflict,
   hasFailed,
   type PlanAction,
-  planRollback,
+  planningRollback,
   type RollbackPlan,
 } from "../../rollback/plan.ts";
 import type { RollbackReport } from "../../rollback/report.ts";
 import { shownRecords } from "../../store/confined.ts";
-import { readTrail } from "../run-trail.ts";
+import { readingTrail } from "../run-trail.ts";
 import { time } from "./text.ts";
 
 export interface ReportStep {
@@ -90,7 +91,9 @@ export async function collectRunReport(
   // A report is handed around: what was there before a call is shown by its size.
   const view = { now_ms: context.now_ms, mask: true };
   const plan =
-    loaded === null ? null : planRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view);
+    loaded === null
+      ? null
+      : await doInTurns(planningRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view));
   const conflicts = conflictsOf(await store.get("jobs", run_id));
   const changed = run !== undefined && loaded === null;
   return {
@@ -105,7 +108,7 @@ export async function collectRunReport(
     steps: loaded === null ? stepsOfTrail(trail) : loaded.steps.map(stepOf),
     outlook: plan === null ? null : outlookOf(plan, conflicts),
     trail,
-    problem: (changed ? SEAL_BROKEN : readTrail(lines, run_id).problem) ?? null,
+    problem: (changed ? SEAL_BROKEN : (await doInTurns(readingTrail(lines, run_id))).problem) ?? null,
   };
 }
 

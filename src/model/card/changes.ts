@@ -9,6 +9,7 @@ import { isAbsent } from "../manifest/absent.ts";
 import type { Before, Manifest } from "../manifest/types.ts";
 import { hasMask } from "../mask.ts";
 import { editedText, pairLines, readEdits, type TextPair } from "./edits.ts";
+import { jsonLines } from "./format.ts";
 import { CARD_LIMITS } from "./limits.ts";
 import { argumentPath } from "./names.ts";
 import { namedPlace, soleTextPlace } from "./place.ts";
@@ -25,7 +26,13 @@ export function plainText(value: Json): Json {
 
 export function asText(value: Json | undefined): string {
   if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return typeof value === "string" ? value : jsonLines(value);
+}
+
+/** Whether a value is written on more than one line. */
+export function hasLines(value: Json): boolean {
+  if (typeof value === "string") return value.includes("\n");
+  return value !== null && typeof value === "object" && Object.keys(value).length > 0;
 }
 
 export interface DrawnDiff {

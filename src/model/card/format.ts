@@ -1,6 +1,7 @@
 /** Text of a value on a card. Any value becomes text that stays inside its field, in full, with a count where it is long. */
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { isJsonObject, type Json } from "../../kernel/json.ts";
+import { isLargeValue } from "../../kernel/large-values.ts";
 import { visibleWhole } from "../../kernel/visible.ts";
 import { plural } from "../../kernel/words.ts";
 import { CARD_LIMITS } from "./limits.ts";
@@ -13,13 +14,30 @@ export function plainValue(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** How deep a large value may be to be written with one member a line: each line is indented by its depth. */
+const DEEPEST_LINES = 8;
+
+/** JSON with one member a line; on one line where that would make it many times as long. */
+export function jsonLines(value: Json): string {
+  const isLong = isLargeValue(value) && isDeeperThan(value, DEEPEST_LINES);
+  return isLong ? JSON.stringify(value) : JSON.stringify(value, null, 2);
+}
+
+function isDeeperThan(value: Json, depth: number): boolean {
+  if (value === null || typeof value !== "object") return false;
+  if (depth === 0) return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value))
+    if (isDeeperThan(member, depth - 1)) return true;
+  return false;
+}
+
 /** `diff` without anything to compare with is text as it is. */
 const FORMATS: Readonly<Record<CardFormat, (value: Json) => string>> = {
   text: plainValue,
   money,
   time,
-  code: (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2)),
-  diff: (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2)),
+  code: (value) => (typeof value === "string" ? value : jsonLines(value)),
+  diff: (value) => (typeof value === "string" ? value : jsonLines(value)),
 };
 
 export function formatted(value: Json, as: CardFormat): string {

@@ -1,6 +1,7 @@
 /** Who can look, from here, at what the tools of a run show now; and whether a person's word still fits that. */
 import { conflict, invalid, notFound } from "../../../kernel/errors.ts";
 import { hasRole } from "../../../model/roles.ts";
+import { doInTurns } from "../../../process/turns.ts";
 import { loadPlan } from "../../../rollback/load.ts";
 import type { Lookout } from "../../../rollback/look.ts";
 import type { RollbackPlan } from "../../../rollback/plan.ts";
@@ -23,7 +24,8 @@ export async function planFor({ app, principal, undo }: Caller, run_id: string):
   await readRun(app, run_id);
   const { store, env } = app.core;
   const lookout = throughSurface(undo) ?? lookoutOf(app);
-  return loadPlan(store, run_id, { now_ms: env.now(), mask: !hasRole(principal, "operator"), lookout });
+  const mask = !hasRole(principal, "operator");
+  return loadPlan(store, run_id, { now_ms: env.now(), mask, lookout, pace: doInTurns });
 }
 
 /** Null where the surface has no reader of its own. */
@@ -38,7 +40,7 @@ export async function checkOverwrite(
   { step, current_hash }: Overwrite,
   lookout: Lookout | null,
 ): Promise<void> {
-  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), lookout });
+  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), lookout, pace: doInTurns });
   const action = actions.find((one) => one.step === step);
   if (action === undefined) throw notFound(`overwrite: run ${run_id} has no standing step ${step}`);
   if (action.kind !== "compensate" || action.before === undefined)

@@ -1,0 +1,132 @@
+/** The largest calls, cards and plans: others are answered meanwhile, and what is shown and listed is bounded. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { LARGEST_ARGS, LARGEST_BYTES, LARGEST_PAIRS } from "../../proof/attack/largest.ts";
+import { learningCall } from "../../src/engine/learn-values.ts";
+import type { Json } from "../../src/kernel/json.ts";
+import { LIMITS } from "../../src/kernel/limits.ts";
+import { doAtOnce } from "../../src/kernel/turns.ts";
+import { principal, testEngine } from "../support/engine.ts";
+import { type Answer, type TestServer, testServer } from "../support/server.ts";
+import { verifies } from "../support/verifies.ts";
+
+const MANIFESTS = `
+- {tool: crm.get, effect: read, permission: p}
+- {tool: big.ask, effect: idempotent, permission: p}
+- tool: big.edit
+  effect: idempotent
+  permission: p
+  card: {title: "Edit {$args.path}", fields: [{label: edit, path: $args.edit, as: diff}]}
+`;
+const POLICY = `version: 1
+content: {secrets: require_approval, pii: require_approval, injection: require_approval}
+rules: [{id: asked, match: {tool: "big.*"}, action: require_approval}]
+`;
+
+let s: TestServer;
+beforeAll(async () => {
+  s = await testServer({ manifests: MANIFESTS, policy: POLICY });
+  for (const run_id of ["busy", "large"])
+    await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["p"] });
+});
+
+const post = (key: string, path: string, body: unknown) => s.call(key, "POST", path, body);
+
+/** How many decisions on other calls are answered before this answer comes. */
+async function decisionsBefore(asked: Promise<Answer>): Promise<[number, Answer]> {
+  let answered = false;
+  const ended = asked.finally(() => {
+    answered = true;
+  });
+  let decisions = 0;
+  for (; !answered; decisions++) {
+    const call = { tool: "crm.get", args: { n: decisions }, reason: "r" };
+    expect((await post("agent", "/v1/runs/busy/intents", call)).body.decision).toBe("allow");
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return [decisions, await ended];
+}
+
+const idIn = ({ text }: Answer): string => /apr_[0-9a-f-]{36}/.exec(text)![0];
+
+describe("others are answered", { timeout: 300_000 }, () => {
+  it.each(["short strings", "keys"])("while a megabyte is judged: %s", async (shape) => {
+    verifies("beyond.heavy.others");
+    const args = LARGEST_ARGS[shape]!(LARGEST_BYTES);
+    const intents = "/v1/runs/large/intents";
+    const [judged, asked] = await decisionsBefore(
+      post("agent", intents, { tool: "big.ask", args, reason: "r" }),
+    );
+    const card = `/v1/approvals/${idIn(asked)}/card`;
+    const [drawn, shown] = await decisionsBefore(s.call("approver", "GET", card));
+    expect(shown.body.card_hash).toMatch(/^sha256:/);
+    expect(shown.body.arguments).toEqual(args);
+    // At once it would be one or two: those that were sent before it was read.
+    expect(judged).toBeGreaterThan(5);
+    expect(drawn).toBeGreaterThan(5);
+  });
+
+  it("while a plan of a hundred long edits is shown, and it is decided by what was shown", async () => {
+    verifies("beyond.heavy.others");
+    const [old_text, new_text] = LARGEST_PAIRS["nothing in common"]!(LARGEST_BYTES / LIMITS.plan_calls - 200);
+    const calls = Array.from({ length: LIMITS.plan_calls }, (_, i) => ({
+      tool: "big.edit",
+      args: { path: `f${i}`, edit: { old_text, new_text } },
+    }));
+    const { body: plan } = await post("agent", "/v1/runs/large/plans", { reason: "r", calls });
+    const [drawn, shown] = await decisionsBefore(s.call("approver", "GET", `/v1/plans/${plan.id}`));
+    expect(shown.body.cards).toHaveLength(LIMITS.plan_calls);
+    expect(drawn).toBeGreaterThan(20);
+    const { card_hash } = shown.body;
+    const [, decided] = await decisionsBefore(
+      post("approver", `/v1/plans/${plan.id}/approve`, { card_hash }),
+    );
+    expect(decided.body.status).toBe("approved");
+  });
+});
+
+it("a request lists a bounded number of its arguments' names, and counts the rest", async () => {
+  verifies("beyond.heavy.names-listed");
+  const args = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`name${i}`, i]));
+  const asked = await post("agent", "/v1/runs/large/intents", { tool: "big.ask", args, reason: "r" });
+  const { body } = await s.call("auditor", "GET", `/v1/approvals/${idIn(asked)}`);
+  expect(body.arg_names).toHaveLength(LIMITS.arg_names + 1);
+  expect(body.arg_names.at(-1)).toBe("(800 more arguments)");
+  const { body: card } = await s.call("approver", "GET", `/v1/approvals/${idIn(asked)}/card`);
+  expect(card.more.at(-1)).toMatchObject({ label: "800 more arguments", path: "$args" });
+  // Each of them is on the card, one by one or in the last field.
+  expect(card.text).toContain("name0: 0");
+  expect(card.text).toContain('"name999": 999');
+});
+
+/** A list that counts how often its members are looked at. */
+function countedList(length: number): { list: Json[]; looks: () => number } {
+  let looks = 0;
+  const list = new Proxy(
+    Array.from({ length }, (_, i) => `s${i}`),
+    {
+      get(target, name, receiver) {
+        if (typeof name === "string" && /^\d+$/.test(name)) looks++;
+        return Reflect.get(target, name, receiver) as unknown;
+      },
+    },
+  );
+  return { list, looks: () => looks };
+}
+
+describe("a unit of work", () => {
+  it("looks at no member of a large value that was looked through before", async () => {
+    verifies("beyond.heavy.unit");
+    const engine = testEngine({ manifests: MANIFESTS, policy: POLICY });
+    const agent = principal("agent");
+    await engine.open(agent, { run_id: "r", permissions: ["p"] });
+    const { list, looks } = countedList(20_000);
+    const args = { list };
+    doAtOnce(learningCall(engine.core, "big.ask", args)!);
+    const before = looks();
+    expect(before).toBeGreaterThanOrEqual(20_000);
+    const decision = await engine.intent(agent, "r", "big.ask", args);
+    expect(decision.decision).toBe("block");
+    // What is written is read once more by a store that writes it; the one in memory does not.
+    expect(looks() - before).toBeLessThan(20_000);
+  });
+});
