@@ -125,7 +125,7 @@ export async function decideGroup(
     throw conflict("request_not_open", `${id} is ${one.status}; name one that waits`);
   const alike = (await openRequests(door)).filter((other) => sameGroup(one, other));
   const cards = await cardsOf(door, alike);
-  // Whoever may see no card is told why by the decision itself.
+  // A person who may see no card learns from the decision itself why that is so.
   if (cards.length === 0) await door.perform(verb === "approve" ? approve : deny, { approval_id: id, note });
   if (cards.some(({ irreversible }) => irreversible))
     throw invalid("an irreversible call is decided by itself, without --group");
@@ -165,7 +165,7 @@ async function decideCards(
   return decided;
 }
 
-/** The number is repeated, so that nobody decides more than they saw. */
+/** A person repeats the number, and so decides no more than the table showed. */
 async function confirmCount(io: Io, count: number, yes: string | boolean | undefined): Promise<void> {
   if (yes === true || yes === String(count)) return;
   if (yes === undefined && process.stdin.isTTY === true && io.tty) {

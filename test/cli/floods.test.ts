@@ -48,44 +48,73 @@ it("are grouped by actor, tool and rule, and a group is decided at once", async 
     return (await response.json()) as any;
   };
   let n = 0;
-  const ask = async (key: string, tool: string): Promise<string> => {
+  const ask = async (key: string, tool: string, more: object = {}): Promise<string> => {
     const run_id = `f${n++}`;
     await call(key, "/v1/runs", { run_id, permissions: ["pay"] });
-    const { reasons } = await call(key, `/v1/runs/${run_id}/intents`, { tool, args: { id: n }, reason: "r" });
+    const { reasons } = await call(key, `/v1/runs/${run_id}/intents`, {
+      tool,
+      args: { id: n, currency: "EUR", ...more },
+      reason: "r",
+    });
     return /request (apr_\S+)/.exec(reasons.at(-1))![1]!;
   };
   const refunds = [
-    await ask("bot", "pay.refund"),
-    await ask("bot", "pay.refund"),
-    await ask("bot", "pay.refund"),
+    await ask("bot", "pay.refund", { amount: 12 }),
+    await ask("bot", "pay.refund", { amount: 13 }),
+    await ask("bot", "pay.refund", { amount: 1_840 }),
+    await ask("bot", "pay.refund", { amount: 14 }),
   ];
   const wires = [await ask("bot", "pay.wire"), await ask("bot", "pay.wire")];
   const theirs = await ask("other", "pay.refund");
   const there = (...args: string[]) =>
     svc(["approvals", ...args, "--server", server.url, "--key-file", "ann.key"], { cwd: folder });
 
+  verifies("beyond.flood.list");
+  const past = await there("list");
+  expect(past.out).toMatch(new RegExp(`^${refunds[0]} +4 waiting +pay.refund +4 runs +bot`, "m"));
+  expect(past.out).toMatch(new RegExp(`^${wires[0]} +2 waiting +pay.wire +2 runs +bot`, "m"));
+  expect(past.out).toMatch(new RegExp(`^${theirs} +pending +pay.refund`, "m"));
+  expect(past.out.trim().split("\n")).toHaveLength(3);
+  expect((await there("list", "--no-group")).out.trim().split("\n")).toHaveLength(7);
+  expect(JSON.parse((await there("list", "--json")).out).approvals).toHaveLength(7);
   const listed = await there("list", "--group", "--json");
   expect(JSON.parse(listed.out).groups).toEqual([
-    { actor: "bot", tool: "pay.refund", rule: "ask", waiting: 3, ids: refunds },
+    { actor: "bot", tool: "pay.refund", rule: "ask", waiting: 4, ids: refunds },
     { actor: "bot", tool: "pay.wire", rule: "ask", waiting: 2, ids: wires },
     { actor: "other", tool: "pay.refund", rule: "ask", waiting: 1, ids: [theirs] },
   ]);
   const alone = await there("approve", wires[0]!, "--group");
   expect(alone.code).toBe(1);
   expect(alone.err).toContain("an irreversible call is decided by itself");
-  const done = await there("approve", refunds[1]!, "--group", "--note", "the fair");
+  verifies("beyond.flood.confirm-command", "beyond.flood.table", "beyond.oversight.group-record");
+  const listing = (await there("list", "--group")).out;
+  expect(listing).toContain("same   currency: EUR");
+  expect(listing).toMatch(new RegExp(`request +id +amount\\n +! +${refunds[2]} +\\d+ +1840 \\(unusual\\)`));
+  expect(listing).toContain("irreversible: each is decided by itself");
+  for (const yes of [[], ["--yes", "3"]]) {
+    const refused = await there("approve", refunds[1]!, "--group", ...yes);
+    expect(refused.code).toBe(1);
+    expect(refused.out).toContain(
+      "Approve 4 requests for pay.refund by bot: id 1 to 4; amount 12 to 1840; currency EUR?",
+    );
+    expect(refused.err).toContain("nothing was decided");
+  }
+  const done = await there("approve", refunds[1]!, "--group", "--yes", "4", "--note", "the fair");
   expect(done.code, done.err).toBe(0);
-  expect(done.out.trim().split("\n")).toEqual([
-    ...refunds.map((id) => `${id}: approved`),
-    "3 of 3 requests decided",
-  ]);
+  expect(done.out).toContain("amount 12 to 1840");
+  expect(done.out.trim().split("\n").slice(-5).sort()).toEqual(
+    ["4 of 4 requests decided", ...refunds.map((id) => `${id}: approved`)].sort(),
+  );
   const { approvals } = await call("ann", "/v1/approvals");
   const decided = approvals.filter(({ status }: { status: string }) => status === "approved");
   expect(decided.map(({ id }: { id: string }) => id).sort()).toEqual([...refunds].sort());
   const { records } = await call("ann", "/v1/search/records?event=approved");
   const cards = new Set<string>(
-    records.map(({ detail }: { detail: string }) => /; card (sha256:[0-9a-f]{64})$/.exec(detail)?.[1]),
+    records.map(
+      ({ detail }: { detail: string }) =>
+        / in a group of 4: the fair; card (sha256:[0-9a-f]{64})$/.exec(detail)?.[1],
+    ),
   );
-  expect(records).toHaveLength(3);
-  expect(cards.size).toBe(3);
+  expect(records).toHaveLength(4);
+  expect(cards.size).toBe(4);
 });

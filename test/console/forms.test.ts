@@ -139,6 +139,10 @@ describe("approvals", () => {
           for (const box of await page.getByLabel("Choose this request").all()) await box.check();
           await page.getByText("Decide several of").click();
           await page.getByRole("button", { name: "Deny chosen" }).click();
+          expect(await page.locator("main h2").first().innerText()).toContain(
+            "Deny 2 requests for pay.refund by agent: amount 1000 to 1001",
+          );
+          await page.getByRole("button", { name: "Deny 2 requests" }).click();
           expect(await said(page)).toBe("2 requests denied.");
           expect(await page.locator("main").innerText()).toContain("Nobody is waiting");
         },

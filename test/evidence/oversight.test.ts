@@ -35,10 +35,12 @@ const RECOUNT = `
 import json, math, re, statistics, sys
 asked, by_call, ended, people, plans, glass = {}, {}, {}, {}, {}, 0
 def vote(record, event, asked_at, times=1):
-    one = people.setdefault(record["actor"], {"approved": 0, "denied": 0, "waits": [], "without_card": 0})
+    one = people.setdefault(record["actor"], {"approved": 0, "denied": 0, "waits": [], "without_card": 0, "in_group": 0})
+    grouped = re.match(r"request \\S+( \\(\\d+ of \\d+\\))? in a group of \\d+", record["detail"])
+    one["in_group"] += times if grouped else 0
     one[event] += times
     one["waits"] += [record["ts_ms"] - asked_at] * times
-    one["without_card"] += 0 if re.search(r"; card sha256:[0-9a-f]{64}$", record["detail"]) else times
+    one["without_card"] += 0 if re.search(r"; card sha256:[0-9a-f]{64}$", record["detail"]) and not grouped else times
 for line in sys.stdin:
     record = json.loads(line)
     event, detail, at = record["event"], record.get("detail", ""), record["ts_ms"]
@@ -76,7 +78,8 @@ print(json.dumps({
     "time_to_decide": {"median_ms": middle(waits), "p90_ms": waits[math.ceil(len(waits) * 0.9) - 1]},
     "break_glass": glass,
     "by_approver": {name: {"approved": one["approved"], "denied": one["denied"], "median_ms": middle(one["waits"]),
-        "under_5s": sum(wait < 5000 for wait in one["waits"]), "without_card": one["without_card"]}
+        "under_5s": sum(wait < 5000 for wait in one["waits"]), "without_card": one["without_card"],
+        "in_group": one["in_group"]}
         for name, one in people.items()},
 }))
 `;
@@ -176,15 +179,50 @@ describe("the oversight report", () => {
     expect((await figures()).last).toMatchObject({ denied: before.last.denied + 2, without_card: 4 });
   });
 
+  it("counts a decision in a group separately, and not as one that opened the card", async () => {
+    verifies("beyond.oversight.group", "beyond.oversight.group-record");
+    const figures = async () => (await server.call("auditor", "GET", "/v1/report/oversight?since=1d")).body;
+    const named = (list: Json[], wanted: string) => list.find(({ name }) => name === wanted);
+    const before = await figures();
+    for (const [n, group_of] of [
+      [20, 2],
+      [21, 2],
+      [22, undefined],
+    ] as const) {
+      const id = await asked("mail.send", n);
+      server.env.advance(10_000);
+      const { card_hash } = (await server.call("bob", "GET", `/v1/approvals/${id}/card`)).body;
+      // What a note says does not count.
+      const given = { note: "x in a group of 9", card_hash, ...(group_of && { group_of }) };
+      expect((await server.call("bob", "POST", `/v1/approvals/${id}/approve`, given)).status).toBe(200);
+    }
+    const after = await figures();
+    expect(after.decisions).toEqual({
+      ...before.decisions,
+      total: before.decisions.total + 3,
+      without_card: before.decisions.without_card + 2,
+      in_group: 2,
+    });
+    expect(named(after.by_approver, "bob").in_group).toBe(2);
+    expect(named(after.by_approver, "approver").in_group).toBe(0);
+    expect(named(after.by_rule, "ask-mail")).toMatchObject({ in_group: 2 });
+    const [last] = (await server.app.core.store.records({ event: "approved", limit: 1_000 })).slice(-2);
+    expect(JSON.parse(last!).detail).toMatch(
+      /^request \S+ in a group of 2: x in .*; card sha256:[0-9a-f]{64}$/,
+    );
+    const { text } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d&format=md");
+    expect(text).toContain("- decided in a group: 2");
+  });
+
   it("says what anybody can count again from the ledger, with a program that was written apart", async () => {
     verifies("beyond.oversight.recounted");
     const { body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
     const ledger = (await server.app.core.store.records({ limit: 1_000 })).join("\n");
     const counted = JSON.parse(execFileSync(PYTHON, ["-c", RECOUNT], { input: ledger, encoding: "utf8" }));
     const people = body.by_approver.map(
-      ({ name, approved, denied, median_ms, under_5s, without_card }: Json) => [
+      ({ name, approved, denied, median_ms, under_5s, without_card, in_group }: Json) => [
         name,
-        { approved, denied, median_ms, under_5s, without_card },
+        { approved, denied, median_ms, under_5s, without_card, in_group },
       ],
     );
     const { opened, approved, denied } = body.requests;
@@ -252,5 +290,10 @@ describe("the oversight report", () => {
       headers: { host: "127.0.0.1" },
     });
     expect(hidden.body).not.toContain("bob");
+    verifies("beyond.oversight.linked");
+    for (const url of ["approvals", "approvals/decided", "plans", "grants", "oversight", "evidence"]) {
+      const page = await server.http.inject({ url: `/console/${url}`, headers: { host: "127.0.0.1" } });
+      expect([url, page.body.includes('href="/console/oversight"')]).toEqual([url, true]);
+    }
   });
 });

@@ -87,7 +87,7 @@ export const beyondFloods = section("beyond", "2. Fewer and better questions: fl
 // biome-ignore format: one statement a line
 export const beyondOversightFloods = section("beyond", "2. Fewer and better questions: oversight", {
   "beyond.oversight.group": [33, "the oversight report counts decisions in a group separately, by approver and by rule, and as decided without opening the card"],
-  "beyond.oversight.group-record": [33, "a decision in a group says so on the ledger, before its card hash"],
+  "beyond.oversight.group-record": [33, "a decision in a group says so on the ledger, before the note, so that no note can say it"],
   "beyond.oversight.linked": [33, "the Approvals pages and the Evidence page lead to the oversight page"],
   "beyond.forms.role-first": [33, "a form of the console asks for the role before it reads anything that was sent: 403 to a lower role, whatever is missing, unknown or not confirmed"],
   "beyond.forms.role-first-http": [33, "deciding over HTTP asks for the role before it checks the body"],

@@ -40,8 +40,8 @@ export const TOLD: readonly Bug[] = [
   {
     name: "an irreversible call is decided with its group",
     file: "src/cli/approval-groups.ts",
-    find: "if (irreversible) throw",
-    replace: 'if (irreversible && card_hash === "") throw',
+    find: "if (cards.some(({ irreversible }) => irreversible))\n    throw",
+    replace: "if (cards.every(({ irreversible }) => !irreversible) && cards.length === 0)\n    throw",
     tests: ["test/cli/floods.test.ts"],
     built: true,
   },

@@ -13,17 +13,22 @@ const CELL_CHARS = 80;
 /** What a table may hold unfolded in all; a value beyond that is read on its card. */
 const FOLDED_CHARS = 400_000;
 
-export const tableOf = (lines: readonly ApprovalLine[]): RequestTable =>
+export const linesTable = (lines: readonly ApprovalLine[]): RequestTable =>
   requestTable(lines.map(({ approval, args, fields }) => ({ id: approval.id, args, fields })));
 
 /** Nothing where this person may not see the values. */
 export function groupTable(lines: readonly ApprovalLine[], most: number): Html {
   const seen = tableful(lines.filter(({ args }) => args !== null));
   if (seen.length < 2) return nothing;
-  return tableHtml(tableOf(seen), most, lines.length);
+  return tableHtml(linesTable(seen), seen[0]!, { most, total: lines.length });
 }
 
-export function tableHtml(found: RequestTable, most: number, total = found.rows.length): Html {
+/** One of its requests names the table, so that those of one page can be told from each other. */
+export function tableHtml(
+  found: RequestTable,
+  { approval: { tool, actor, rule } }: ApprovalLine,
+  { most = found.rows.length, total = found.rows.length } = {},
+): Html {
   const fold = new Fold();
   const same = found.same.map(({ name, text }) => [name, fold.shown(text)] as const);
   const rows = found.rows
@@ -39,7 +44,7 @@ export function tableHtml(found: RequestTable, most: number, total = found.rows.
       : html`<p class="soft">Different: ${joined(
           found.columns.map(({ name, range }) => html`<b>${name}</b> ${range}`),
           "; ",
-        )}</p>${table("What differs", ["Card", ...columns], rows, "group-table")}`
+        )}</p>${table(`What differs: ${tool} by ${actor}, ${rule ?? "no rule"}`, ["Card", ...columns], rows, "group-table")}`
   }${columns.length > 0 && total > rows.length ? html`<p class="soft">${rows.length} of ${plural(total, "request")} are in this table.</p>` : nothing}`;
 }
 

@@ -10,7 +10,7 @@ import { card, pageHead } from "../parts/blocks.ts";
 import { button, form, input } from "../parts/forms.ts";
 import { plural } from "../parts/marks.ts";
 import { type ApprovalLine, chosenLines } from "./approval-data.ts";
-import { tableHtml, tableOf } from "./approval-group.ts";
+import { linesTable, tableHtml } from "./approval-group.ts";
 import { idField } from "./approval-list.ts";
 
 const PATH = "/console/approvals";
@@ -81,8 +81,8 @@ async function confirmation(ctx: Ctx, verb: Verb, ids: readonly string[]): Promi
   const byId = new Map(listed.map((line) => [line.approval.id, line]));
   const groups = requestGroups(listed.map(({ approval }) => approval)).map(({ requests, tool, actor }) => {
     const lines = requests.map(({ id }) => byId.get(id)!);
-    const found = tableOf(lines);
-    return card({ title: groupQuestion(verb, { tool, actor }, found) }, tableHtml(found, found.rows.length));
+    const found = linesTable(lines);
+    return card({ title: groupQuestion(verb, { tool, actor }, found) }, tableHtml(found, lines[0]!));
   });
   const word = verb === "approve" ? "Approve" : "Deny";
   const body = html`${pageHead(`${word} ${plural(listed.length, "request")}?`, "Nothing is decided yet.")}

@@ -78,7 +78,7 @@ function allowedText({ rules, found }: LikeCall, { allowed, choices }: AlikeDraf
     allowed === null
       ? html`<p class="allows">Say first what holds for ${open.join(", ")}: a grant cannot name a value that is masked or not kept.</p>`
       : html`<p class="allows"><b>This would allow:</b> ${allowed.sentence}.</p>`;
-  return html`${said}<p class="soft">It lifts only what ${rules.join(", ")} asks for. Anything else that asks still does.</p>`;
+  return html`${said}<p class="soft">It lifts only what ${rules.length === 1 ? "rule" : "rules"} ${rules.join(", ")} asks for. Anything else that asks still does.</p>`;
 }
 
 const WORDS = { exact: "exactly this call's", most: "at most", any: "any value" } as const;

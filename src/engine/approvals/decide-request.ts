@@ -89,7 +89,7 @@ export function decideUnit(
         internal: withVoter(approval, input.decision, voterOf(principal, authority, core.today)),
       };
       const linked = input.offer === undefined ? voted : withOffer(voted, input.offer.id);
-      const settled = settle(core, tx, run, linked, { vote, four_eyes, shown: shownWords(input) });
+      const settled = settle(core, tx, run, linked, { vote, four_eyes, input });
       if (input.offer === undefined) return settled;
       const made = makeOffer(core, tx, run, approval, { principal, facts, input: input.offer });
       tx.put("runs", run.run_id, run);
@@ -147,22 +147,20 @@ function withVoter(approval: ApprovalDoc, decision: Vote["decision"], voter: Vot
   return decision === "deny" ? internal : { ...internal, voters: [...internal.voters, voter] };
 }
 
-/** How the call was shown to the decider, as its record ends: in a group, and by which card. */
-function shownWords({ group_of, card_hash }: DecideInput): string {
-  const group = group_of === undefined ? "" : `; in a group of ${group_of}`;
-  return `${group}${card_hash === undefined ? "" : `; card ${card_hash}`}`;
-}
-
 function settle(
   core: Core,
   tx: Tx,
   run: RunDoc,
   voted: ApprovalDoc,
-  { vote, four_eyes, shown }: { vote: Vote; four_eyes: boolean; shown: string },
+  { vote, four_eyes, input }: { vote: Vote; four_eyes: boolean; input: DecideInput },
 ): DecideResult {
   const { needs } = voted.internal;
   const voters = countingVoters(voted, four_eyes, core.today);
-  const tail = `${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${shown}`;
+  const { group_of, card_hash } = input;
+  // Before the note, which is the decider's own text: it cannot say this in its place.
+  const group = group_of === undefined ? "" : ` in a group of ${group_of}`;
+  const card = card_hash === undefined ? "" : `; card ${card_hash}`;
+  const tail = `${group}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     tx.put("approvals", voted.id, voted);
     const record = appendApprovalRecord(tx, run, voted, {

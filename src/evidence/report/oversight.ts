@@ -106,7 +106,7 @@ interface ShownBy {
 }
 
 const CARD = /; card sha256:[0-9a-f]{64}$/;
-const GROUP = /; in a group of \d+(?:; card sha256:[0-9a-f]{64})?$/;
+const GROUP = /^request \S+(?: \(\d+ of \d+\))? in a group of \d+/;
 
 /** The hash of a card that was only a row of a table does not say that it was opened. */
 function shownBy(detail: string): ShownBy {

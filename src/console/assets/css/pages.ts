@@ -69,7 +69,9 @@ export const PAGES = `
 .group-what { font-weight: 600; }
 .group-table td { max-width: 260px; overflow-wrap: anywhere; vertical-align: top; }
 .unusual { background: var(--warn-wash); color: var(--warn); font-weight: 640; border-radius: 4px; padding: 0 3px; }
+.group-table td:has(.folded) > div { min-width: 180px; }
 .folded > summary { cursor: pointer; }
+.unusual:has(.folded) { display: block; padding: 3px 6px; }
 .allows { padding: 10px 14px; border-radius: 8px; background: var(--warn-wash); color: var(--warn); overflow-wrap: anywhere; }
 .arguments { display: grid; gap: 8px; min-width: 0; padding: 0; border: 0; }
 #containment { display: grid; gap: 18px; }

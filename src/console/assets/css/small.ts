@@ -11,7 +11,7 @@ export const SMALL = `
   .desk.at-list .request.at { border-color: var(--line); box-shadow: none; }
 }
 @media (max-width: 760px) {
-  .tabs { gap: 0; }
+  .tabs { gap: 0; flex-wrap: wrap; }
   .tabs a { padding: 7px 9px; white-space: nowrap; }
   body { font-size: 15px; padding-bottom: 58px; }
   .frame { display: flex; flex-direction: column; min-height: 0; background: none; }
