@@ -26,6 +26,7 @@ export const beyondContain = section("beyond", "Contain", {
   "beyond.contain.dry-run": [17, "the dry run counts conflicts with foreign writes and states that cannot be read as left, as the containment does"],
   "beyond.contain.tool": [17, "the operator tool `svc.contain` is an admin's and needs `confirm: true`"],
   "beyond.contain.console": [17, "the console has a button that shows the dry run, asks, contains and shows the report"],
+  "beyond.contain.once": [33, "two servers that are asked to contain one agent at once record one containment, also over a slow link to the database"],
   "beyond.contain.by-hand": [17, "keys stay disabled and the halt stays in force until a person lifts them"],
 });
 
