@@ -13,6 +13,7 @@ import { classify, needsUndo, type UndoCall } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
 import { Dependents } from "./dependents.ts";
 import { dropLease, leaseNeed, leaseOfHolder, takeLease, WORKER_LEASE_MS } from "./lease.ts";
+import { markUnfinished, settleStep } from "./left.ts";
 import { listStanding, loadBeside, loadRunDoc } from "./load.ts";
 import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
@@ -125,6 +126,9 @@ async function tryBegin(
       const lease = takeLease(core, tx, run_id, workerHolder(asking, n), WORKER_LEASE_MS);
       const result = beginStep(core, tx, input);
       if (result.state !== "begun") dropLease(tx, lease);
+      if (result.state === "begun") markUnfinished(tx, run_id);
+      else if (result.state === "conflict") settleStep(tx, run_id, n, "conflict");
+      else if (result.state === "as_before") settleStep(tx, run_id, n, null);
       return result;
     },
   });
@@ -174,6 +178,7 @@ export async function completeCompensation(
         end: endOf(core, undo, outcome),
         own_reader: false,
       });
+      settleStep(tx, run_id, n, completed.unverified ? "unverified" : null);
       dropLease(tx, lease);
       return completed;
     },

@@ -215,6 +215,13 @@ async function brokenOff(core: Core, id: string, lease: Lease, error: unknown): 
   });
 }
 
+const LISTED = 100;
+
+/** The last ones, newest first. */
+export async function listContainments({ store }: Pick<Core, "store">): Promise<ContainmentDoc[]> {
+  return (await store.list("containments", { order: "desc", limit: LISTED })).map(({ doc }) => doc);
+}
+
 export async function getContainment(core: Core, id: string): Promise<ContainmentDoc> {
   const job = await core.store.get("containments", id);
   if (job === undefined) throw notFound(`unknown containment ${id}`);
