@@ -34,14 +34,22 @@ export async function undoingThroughUpstreams<T>(app: App, work: () => Promise<T
   const gateway = new Gateway(app);
   const { undo } = gateway.services;
   let started: Promise<void> | undefined;
+  /** Why they do not start, or null. */
+  const start = () => {
+    started ??= gateway.start();
+    return started.then(() => null, messageOf);
+  };
   const through = {
     ...undo,
     reader: commandReader(app.settings) ?? undo.reader,
     /** Asked before anything is called or read. */
     async objection(tools: readonly string[]) {
-      started ??= gateway.start();
-      const wrong = await started.then(() => null, messageOf);
+      const wrong = await start();
       return wrong === null ? undo.objection(tools) : `not tried, the upstreams do not start: ${wrong}`;
+    },
+    async unavailable(tool: string) {
+      const wrong = await start();
+      return wrong === null ? undo.unavailable(tool) : `the upstreams do not start: ${wrong}`;
     },
   };
   app.lookout = through;

@@ -148,6 +148,7 @@ function commit(core: Core, tx: Tx, gathered: Gathered, input: IntentInput, verd
   }
   records.push(...movePlan(tx, gathered, step));
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
+  run.called_ms = now;
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
   const decision = answer(verdict, step, facts.before);

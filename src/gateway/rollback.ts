@@ -20,6 +20,8 @@ type Routes = () => ReadonlyMap<string, Route>;
 export interface UpstreamUndo extends Lookout {
   compensator: Compensator;
   objection: UndoObjection;
+  /** Why an undo by this tool would not be run; null where it would. */
+  unavailable(tool: string): Promise<string | null>;
   own_reader: true;
   /** Reads over connections that are known, such as those of a call. */
   readerOver(holder: HolderOf): Reader;
@@ -47,6 +49,12 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
     reader: readerOf(callFor),
     readerOver: (holder) => readerOf((_, plain) => callPlainly(routes, holder, plain)),
     own_reader: true,
+    async unavailable(tool) {
+      await pinned.reached([tool]);
+      const route = routes().get(tool);
+      if (route === undefined) return `no upstream offers ${tool}`;
+      return pinned.objections(route)[0] ?? null;
+    },
     /** What agents may not call because it is no longer the tool that was approved, an undo does not call either. */
     async objection(tools) {
       await pinned.reached(tools);

@@ -76,6 +76,8 @@ export const LIMITS = {
   undo_closing_ms: 86_400_000,
   auth_failures: 20,
   unresolved_after_ms: 3_600_000,
+  /** A run that was not called on for so long is no longer open for that alone. */
+  run_quiet_ms: 30 * 60_000,
   egress_redirects: 3,
   egress_timeout_ms: 10_000,
   anchor_interval_ms: 3_600_000,

@@ -107,7 +107,29 @@ export interface RunDoc {
   open_approvals: number;
   /** Decided plans whose calls are being made; absent where there is none. */
   plans?: string[] | undefined;
+  /** When it was last called on; earlier versions did not write it. */
+  called_ms?: number | undefined;
+  /** What its rollbacks have not done; absent where that is nothing. */
+  undo_left?: UndoLeft | undefined;
 }
+
+/** Why the last rollback left a step alone. */
+export type LeftAlone = "conflict" | "deferred" | "failed" | "unverified";
+
+export interface LeftStep {
+  step: number;
+  why: LeftAlone;
+}
+
+interface UndoLeft {
+  /** A rollback was begun and has not ended. */
+  unfinished: boolean;
+  /** Steps that the last rollback left alone, newest first. */
+  steps: LeftStep[];
+}
+
+export const RUN_STATES = ["needs attention", "open", "settled"] as const;
+export type RunState = (typeof RUN_STATES)[number];
 
 export interface StepDoc {
   run_id: string;
@@ -175,6 +197,8 @@ export function copyOfRun(run: RunDoc): RunDoc {
     awaiting: run.awaiting,
     open_approvals: run.open_approvals,
     plans: run.plans,
+    called_ms: run.called_ms,
+    undo_left: run.undo_left,
   };
 }
 

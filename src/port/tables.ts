@@ -148,6 +148,7 @@ export const touchOwner = (run_id: string, thing: string): string => `${run_id}/
 
 /** `attention` at once, `open` when a step may grow old, else nothing. */
 function runTag(doc: RunDoc): string {
-  if (doc.uncertain > 0 || doc.compensation_failed > 0 || doc.awaiting > 0) return "attention";
+  const { uncertain, compensation_failed, awaiting, undo_left } = doc;
+  if (uncertain > 0 || compensation_failed > 0 || awaiting > 0 || undo_left !== undefined) return "attention";
   return doc.open > 0 ? "open" : "";
 }

@@ -8,10 +8,22 @@ import { conflict, invalid, SvcError } from "../kernel/errors.ts";
 import { assertJson, type Json } from "../kernel/json.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { StepDoc } from "../model/run.ts";
+import type { Key, Tx } from "../port/store.ts";
 import { notChecked } from "./conflict.ts";
 import { Dependents } from "./dependents.ts";
 import type { Desk, Look, UndoTask, Visit } from "./desk.ts";
-import { acquireLease, awaitLease, endLease, keepLease, type Lease, releaseLease } from "./lease.ts";
+import {
+  acquireLease,
+  assertHeld,
+  awaitLease,
+  dropLease,
+  keepLease,
+  type Lease,
+  LostLease,
+  leaseNeed,
+  releaseLease,
+} from "./lease.ts";
+import { settleRollback } from "./left.ts";
 import { LocalDesk, type LocalDeskOptions } from "./local-desk.ts";
 import type { Compensator, Reader, ReadRequest, UndoCheck, UndoObjection } from "./ports.ts";
 import { readEach } from "./read-each.ts";
@@ -83,14 +95,35 @@ export async function executeRollback(
     const desk = new LocalDesk(core, run_id, lease, options);
     const report = await workOn(desk, core.env, options, heartbeat.lost);
     await heartbeat.stop();
-    // A rollback that was taken over without noticing has only its own side to tell.
-    if (options.lease === undefined) await endLease(core, lease);
+    // A rollback that was taken over without noticing has only its own side to report.
+    await endRollback(core, run_id, lease, report, options);
     return report;
   } catch (error) {
     await heartbeat.stop();
     if (options.lease === undefined) await releaseLease(core, lease);
     throw error;
   }
+}
+
+/** Keeps with the run what was left, and lets go of a lease that was taken here. */
+async function endRollback(
+  core: Core,
+  run_id: string,
+  lease: Lease,
+  report: RollbackReport,
+  { lease: given, down_to }: RollbackOptions,
+): Promise<void> {
+  const unit = {
+    needs: [["runs", run_id], leaseNeed(run_id)] satisfies Key[],
+    run(tx: Tx) {
+      assertHeld(tx, lease);
+      settleRollback(tx, run_id, report, down_to);
+      if (given === undefined) dropLease(tx, lease);
+    },
+  };
+  await core.store.transact(unit).catch((error: unknown) => {
+    if (error instanceof LostLease || given !== undefined) throw error;
+  });
 }
 
 function ownLease(core: Core, run_id: string, { waiting, stop }: RollbackOptions): Promise<Lease> {

@@ -23,6 +23,7 @@ import {
   releaseLease,
   takeLease,
 } from "./lease.ts";
+import { markUnfinished } from "./left.ts";
 import type { Overwrite } from "./ports.ts";
 import type { RollbackReport } from "./report.ts";
 
@@ -30,6 +31,8 @@ import type { RollbackReport } from "./report.ts";
 export type JobTools = UndoMeans & {
   /** The authority of whoever started a job, as it is now; without it none is looked at. */
   today?: Today | undefined;
+  /** Why nothing here can call the tool, for a preview; null where something can, or that is not known. */
+  unavailable?: ((tool: string) => Promise<string | null>) | undefined;
 };
 
 interface JobInput {
@@ -80,6 +83,7 @@ export async function startJob(
       loadSealedRun(tx, run_id);
       const now = core.env.now();
       const lease = takeLease(core, tx, run_id, holder);
+      markUnfinished(tx, run_id);
       const job: JobDoc = {
         run_id,
         state: "running",

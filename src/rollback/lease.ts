@@ -11,6 +11,7 @@ import {
 import { loadSealedRun } from "../engine/load-run.ts";
 import type { LeaseDoc } from "../port/docs.ts";
 import type { Key, Tx } from "../port/store.ts";
+import { markUnfinished } from "./left.ts";
 
 export type { Heartbeat, Lease } from "../engine/lease.ts";
 export {
@@ -60,7 +61,9 @@ export function acquireLease(core: Core, run_id: string): Promise<Lease> {
     needs: [["runs", run_id], leaseNeed(run_id)],
     run(tx) {
       loadSealedRun(tx, run_id);
-      return takeLease(core, tx, run_id, holder);
+      const lease = takeLease(core, tx, run_id, holder);
+      markUnfinished(tx, run_id);
+      return lease;
     },
   });
 }

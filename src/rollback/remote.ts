@@ -13,6 +13,7 @@ import { type BeginResult, beginNeeds, beginStep } from "./begin.ts";
 import { classify, type UndoCall } from "./classify.ts";
 import { type Completed, cleanError, completeStep, type UndoEnd } from "./complete.ts";
 import { dropLease, leaseNeed, leaseOfHolder, takeLease, WORKER_LEASE_MS } from "./lease.ts";
+import { markUnfinished, settleStep } from "./left.ts";
 import { loadBeside, loadGroup, loadRunDoc } from "./load.ts";
 import type { CompensationCall, Overwrite, ReadRequest } from "./ports.ts";
 import { cannotVerify, compareReadBack, type ReadBack } from "./readback.ts";
@@ -135,6 +136,10 @@ async function tryBegin(
       const lease = takeLease(core, tx, run_id, workerHolder(asking, first.step), WORKER_LEASE_MS);
       const result = beginStep(core, tx, input);
       if (result.state !== "begun") dropLease(tx, lease);
+      if (result.state === "begun") markUnfinished(tx, run_id);
+      else if (result.state === "conflict") settleStep(tx, run_id, n, "conflict");
+      else if (result.state === "as_before")
+        for (const step of [first.step, ...covers]) settleStep(tx, run_id, step, null);
       return result;
     },
   });
@@ -187,6 +192,8 @@ export async function completeCompensation(
         end: endOf(core, undo, outcome),
         own_reader: false,
       });
+      for (const step of [n, ...completed.covers])
+        settleStep(tx, run_id, step, completed.unverified ? "unverified" : null);
       dropLease(tx, lease);
       return completed;
     },

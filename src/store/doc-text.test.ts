@@ -23,6 +23,8 @@ const RUN: Required<RunDoc> = {
   awaiting: 7,
   open_approvals: 8,
   plans: ["p"],
+  called_ms: 9,
+  undo_left: { unfinished: true, steps: [{ step: 1, why: "conflict" }] },
 };
 const STEP: Required<StepDoc> = {
   run_id: "run_1",
@@ -90,7 +92,7 @@ it.each<[TableName, object]>([
 });
 
 it.each<[TableName, object, number]>([
-  ["runs", { ...RUN, plans: undefined }, 7],
+  ["runs", { ...RUN, plans: undefined, undo_left: undefined }, 8],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {

@@ -123,3 +123,20 @@ describe("svc rollback after a crash", () => {
     expect([done.code, done.out]).toEqual([0, expect.stringContaining("rollback complete")]);
   });
 });
+
+describe("svc runs --attention", () => {
+  it("exits 2 where it lists a run, else 0", async () => {
+    verifies("beyond.run-state.exit", "beyond.run-state.left");
+    const data = await made(join(folder, "attended"), ["thing.make"]);
+    const none = await svc(["runs", "--attention", ...flags(data)]);
+    expect([none.code, none.out]).toEqual([0, ""]);
+    // Without a reader the undo is not read back: the run needs a person, although its step is undone.
+    await svc(["rollback", "r", ...flags(data), "--compensator-cmd", compensate]);
+    const listed = await svc(["runs", "--attention", "--json", ...flags(data)]);
+    expect(listed.code).toBe(2);
+    expect(JSON.parse(listed.out)).toMatchObject({ run_id: "r", state: "needs attention" });
+    expect((await svc(["runs", ...flags(data)])).code).toBe(0);
+    await svc(["rollback", "r", ...flags(data), "--compensator-cmd", compensate]);
+    expect((await svc(["runs", "--attention", ...flags(data)])).code).toBe(0);
+  });
+});

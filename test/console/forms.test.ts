@@ -463,7 +463,7 @@ describe("evidence", () => {
     });
   });
 
-  it(`contains an agent: says what that means, asks, and tells what became of it ${verifies("beyond.contain.console")}`, async () => {
+  it(`contains an agent: says what that means, asks, and tells what became of it ${verifies("beyond.contain.console", "beyond.contain.linked")}`, async () => {
     const wild = `${run}-wild`;
     await server.api("rogue", "POST", "/v1/runs", { run_id: wild, permissions: ["crm.write", "mail.send"] });
     for (const [n, tool] of ["crm.create", "mail.send"].entries()) {
@@ -494,6 +494,18 @@ describe("evidence", () => {
       const report = await page.locator("main").innerText();
       expect(report).toContain("<b>it went mad</b>");
       expect(report).toContain("1 step undone, 1 left");
+      const path = new URL(page.url()).pathname;
+      await open(`/runs/${wild}`);
+      expect(await page.locator("#run a", { hasText: "report" }).getAttribute("href")).toBe(path);
+      await open("/alerts");
+      const alerted = page.locator("#containments tr", { hasText: "rogue" });
+      expect(await alerted.getByRole("link", { name: "Report" }).getAttribute("href")).toBe(path);
+      await open("/evidence");
+      const halted = page.locator("#halts tr", { hasText: "rogue" });
+      expect(await halted.getByRole("link", { name: "Containment report" }).getAttribute("href")).toBe(path);
+      const listed = page.locator("#containments tr", { hasText: "rogue" });
+      await listed.getByRole("link", { name: "Report" }).click();
+      await page.waitForURL((url) => url.pathname === path);
       await open("/evidence");
       await page.locator("#halts tr", { hasText: "rogue" }).getByRole("button", { name: "Resume" }).click();
       // A page that is closed while it is still being loaded may never be closed.

@@ -21,6 +21,8 @@ export class PgProxy {
   readonly url: string;
   /** What to lose next; happens once. */
   lose: Loss | undefined;
+  /** How long each message of the client is on its way: a slow link. */
+  lag_ms = 0;
   private readonly sockets = new Set<Socket>();
   private readonly close: () => void;
 
@@ -46,6 +48,16 @@ export class PgProxy {
     for (const socket of this.sockets) socket.destroy();
   }
 
+  /** Hands the chunks over in their order, each as late as the link is slow. */
+  private lagging(client: Socket, take: (chunk: Buffer) => void): void {
+    let before = Promise.resolve();
+    client.on("data", (chunk) => {
+      if (this.lag_ms === 0) return take(chunk);
+      const arrived = new Promise<void>((resolve) => setTimeout(resolve, this.lag_ms));
+      before = Promise.all([before, arrived]).then(() => take(chunk));
+    });
+  }
+
   private join(client: Socket, server: Socket): void {
     for (const [socket, other] of [
       [client, server],
@@ -60,7 +72,7 @@ export class PgProxy {
     }
     const held = new Set<Socket>();
     let losing: Loss | undefined;
-    client.on("data", (chunk) => {
+    this.lagging(client, (chunk) => {
       const at = chunk.indexOf(COMMIT);
       if (this.lose === undefined || at === -1) return void server.write(chunk);
       losing = this.lose;

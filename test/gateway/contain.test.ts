@@ -1,7 +1,7 @@
 /** Containing an agent through the operator endpoint: its steps are undone through the upstream. */
 import { beforeAll, expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
-import { call, fakeUpstream, type GatewayTest, testGateway } from "./support/gateway.ts";
+import { call, FAKE_MANIFESTS, fakeUpstream, type GatewayTest, testGateway } from "./support/gateway.ts";
 
 let g: GatewayTest;
 beforeAll(async () => {
@@ -42,4 +42,41 @@ it("is an admin's tool, dry without confirm, and undoes through the upstream", a
   expect(again.job).toEqual(job);
   const unknown = await call(admin, "svc.contain", { contain_id: "ctn_none" });
   expect([unknown.isError, unknown.content[0].text]).toEqual([true, "unknown containment ctn_none"]);
+});
+
+it("says beforehand which undos no upstream can run, and why", async () => {
+  verifies("beyond.contain.means");
+  const manifests = `${FAKE_MANIFESTS}
+- {tool: far.make, effect: compensable, permission: fake.write, compensation: {tool: far.unmake, args: {}}}
+`;
+  const far = await testGateway({
+    upstreams: [fakeUpstream()],
+    manifests,
+    keys: [{ name: "rogue", role: "agent" }],
+  });
+  const post = (path: string, body: object) =>
+    fetch(`${far.url}${path}`, {
+      method: "POST",
+      headers: { authorization: "Bearer rogue", "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const rogue = await far.connect("rogue", { headers: { "svc-run-id": "wild" } });
+  await call(rogue, "create", { n: 1 });
+  expect((await post("/v1/runs", { run_id: "far", permissions: ["fake.write"] })).status).toBe(201);
+  for (const n of [0, 1]) {
+    await post("/v1/runs/far/intents", { tool: "far.make", args: {}, reason: "r" });
+    const outcome = { status: "succeeded", result: {} };
+    expect((await post(`/v1/runs/far/steps/${n}/outcome`, outcome)).status).toBe(200);
+  }
+  const admin = await far.connect("admin", { path: "/operator/mcp" });
+  const asked = { actor: "rogue", reason: "it went mad" };
+  const told = (await call(admin, "svc.contain", asked)).structuredContent;
+  const why = "nothing here can undo it: no upstream offers far.unmake";
+  expect(told).toMatchObject({ dry_run: true, undone: 1, left: 2, complete: false });
+  expect(told.runs.find((run: { run_id: string }) => run.run_id === "far")).toMatchObject({
+    undone: [],
+    cannot: [1, 0].map((step) => ({ step, tool: "far.make", why })),
+  });
+  const { job } = (await call(admin, "svc.contain", { ...asked, confirm: true })).structuredContent;
+  expect(job.report).toMatchObject({ undone: told.undone, left: told.left, complete: false });
 });

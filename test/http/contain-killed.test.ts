@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 /** Enough to be past the last write of the containment below. */
-const POINTS = 16;
+const POINTS = 20;
 const MANIFESTS = `
 - {tool: thing.make, effect: compensable, permission: p, compensation: {tool: thing.unmake, args: {id: $result.id}}}
 - {tool: thing.pay, effect: compensable, permission: p, compensation: {tool: thing.unpay, args: {}}}

@@ -26,6 +26,10 @@ export const beyondContain = section("beyond", "Contain", {
   "beyond.contain.dry-run": [17, "the dry run counts conflicts with foreign writes and states that cannot be read as left, as the containment does"],
   "beyond.contain.tool": [17, "the operator tool `svc.contain` is an admin's and needs `confirm: true`"],
   "beyond.contain.console": [17, "the console has a button that shows the dry run, asks, contains and shows the report"],
+  "beyond.contain.once": [33, "two servers that are asked to contain one agent at once record one containment, also over a slow link to the database"],
+  "beyond.contain.means": [33, "the dry run lists the undos that nothing here can run, with the reason, and does not count them as undone"],
+  "beyond.contain.linked": [33, "the console links a containment's report from its runs, its halt, the alerts and the evidence page"],
+  "beyond.contain.period": [33, "the period report names halts and containments"],
   "beyond.contain.by-hand": [17, "keys stay disabled and the halt stays in force until a person lifts them"],
 });
 
@@ -37,4 +41,14 @@ export const beyondLease = section("beyond", "Leases", {
   "beyond.lease.cut-off": [33, "a holder that cannot renew its lease stops its work before another process may take over"],
   "beyond.lease.wait": [33, "`svc rollback` waits for the lease of a silent holder and says so; a holder that shows life is a conflict"],
   "beyond.lease.given-back": [33, "a process that stops gives back every lease it holds, so that an export continues at once after a restart, with each record once"],
+});
+
+// biome-ignore format: one statement a line
+export const beyondRunState = section("beyond", "State of a run", {
+  "beyond.run-state.field": [33, "wherever runs are listed each has `state`: `needs attention`, `open` or `settled`"],
+  "beyond.run-state.left": [33, "a run whose last rollback left a step alone (conflict, deferred, unverified) needs attention until a later rollback settles it"],
+  "beyond.run-state.rollback": [33, "a run with an unfinished rollback needs attention"],
+  "beyond.run-state.open": [33, "a run with an intended step, an open request or plan, or a call in the last 30 minutes is open"],
+  "beyond.run-state.exit": [33, "`svc runs --attention` exits 2 where it lists a run, else 0"],
+  "beyond.run-state.paper": [33, "a run's report does not say that a step in conflict can be undone"],
 });

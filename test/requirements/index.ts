@@ -5,7 +5,7 @@
 
 import { beyondAdapters } from "./beyond-adapters.ts";
 import { beyondCards } from "./beyond-cards.ts";
-import { beyondContain, beyondLease } from "./beyond-contain.ts";
+import { beyondContain, beyondLease, beyondRunState } from "./beyond-contain.ts";
 import { beyondDrills } from "./beyond-drills.ts";
 import {
   beyondCheckpoints,
@@ -267,6 +267,7 @@ const SECTIONS = [
   beyondLibrary,
   beyondContain,
   beyondLease,
+  beyondRunState,
   beyondDrills,
   beyondAdapters,
   beyond2Docs,

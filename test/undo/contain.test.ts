@@ -176,3 +176,72 @@ describe("runs that write the same document", () => {
     expect(shelf.text("kept")).toBe("0");
   });
 });
+
+describe("a run after its containment", () => {
+  const runOf = async (s: TestServer, query = "") =>
+    (await s.call("auditor", "GET", `/v1/search/runs?${query}`)).body.runs as {
+      run_id: string;
+      attention: boolean;
+      state: string;
+    }[];
+
+  it("needs attention while a conflict is left, until a later rollback settles it", async () => {
+    verifies("beyond.run-state.field", "beyond.run-state.left", "beyond.run-state.open");
+    const { s, shelf } = await withTwoWrites(
+      ({ compensator, reader }) => `compensator_cmd: "${compensator}", reader_cmd: "${reader}"`,
+    );
+    expect(await runOf(s)).toMatchObject([{ run_id: "r", state: "open", attention: false }]);
+    await s.env.advance(31 * 60_000);
+    expect(await runOf(s)).toMatchObject([{ run_id: "r", state: "settled", attention: false }]);
+    shelf.write("shared", "by another");
+    await contained(s);
+    expect(await runOf(s, "attention=1")).toMatchObject([
+      { run_id: "r", state: "needs attention", attention: true },
+    ]);
+    // What was written in between is put back: nothing is in conflict any more.
+    shelf.write("shared", "new");
+    expect((await s.call("operator", "POST", "/v1/runs/r/rollback", { confirm: true })).status).toBe(202);
+    await until(async () => (await runOf(s, "attention=1")).length === 0, "the rollback");
+    expect(await runOf(s)).toMatchObject([{ run_id: "r", state: "settled" }]);
+  });
+
+  it("is named by the period report with its halt; its own report calls the conflict by its name", async () => {
+    verifies("beyond.contain.period", "beyond.run-state.paper");
+    const { s, shelf } = await withTwoWrites(
+      ({ compensator, reader }) => `compensator_cmd: "${compensator}", reader_cmd: "${reader}"`,
+    );
+    shelf.write("shared", "by another");
+    await contained(s);
+    const report = (await s.call("auditor", "GET", "/v1/report?since=1d")).body;
+    expect(report.stops).toMatchObject({
+      halted: 1,
+      resumed: 0,
+      contained: 1,
+      latest: [
+        { event: "contained", reason: "r", detail: expect.stringContaining("actor bot") },
+        { event: "halted" },
+      ],
+    });
+    expect(report.attention.runs).toMatchObject([{ run_id: "r" }]);
+    const text = (await s.call("auditor", "GET", "/v1/report?since=1d&format=md")).text;
+    expect(text).toContain("Halts and containments");
+    const page = (await s.call("auditor", "GET", "/v1/runs/r/report")).text;
+    expect(page).toContain("in conflict: left alone when it was last tried");
+    expect(page).not.toContain("can be undone by");
+  });
+
+  it("needs attention while its rollback is unfinished", async () => {
+    verifies("beyond.run-state.rollback");
+    const { s } = await withTwoWrites(({ compensator }) => `compensator_cmd: "${compensator}"`);
+    await s.env.advance(31 * 60_000);
+    let end = () => {};
+    s.app.jobTools = {
+      compensator: () => new Promise<void>((resolve) => (end = resolve)),
+      reader: async () => ({ exists: true, text: "new" }),
+      stop: s.app.background.signal,
+    };
+    await s.call("operator", "POST", "/v1/runs/r/rollback", { confirm: true });
+    expect(await runOf(s, "attention=1")).toMatchObject([{ run_id: "r", state: "needs attention" }]);
+    end();
+  });
+});

@@ -5,7 +5,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { isLedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { MODES, STEP_STATUSES } from "../../model/run.ts";
+import { MODES, RUN_STATES, STEP_STATUSES } from "../../model/run.ts";
 import { operation } from "../door/operation.ts";
 import { cutPage, encodeCursor, positionOf } from "./cursor.ts";
 import { nullable, paging, text } from "./schemas.ts";
@@ -56,6 +56,7 @@ export const searchRuns = operation({
         steps: z.int(),
         unresolved: z.int(),
         attention: z.boolean(),
+        state: z.enum(RUN_STATES),
       }),
     ),
     next_cursor: nullable(z.string()),

@@ -4,7 +4,7 @@ import type { FoundRun } from "../../app/operations/search/run-search.ts";
 import { searchRuns } from "../../app/operations/search.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { plural } from "../../kernel/words.ts";
-import { globalOptions, type Register } from "../context.ts";
+import { ATTENTION, globalOptions, type Register } from "../context.ts";
 import type { Door } from "../door.ts";
 import { columnsOf, fitted } from "../fit.ts";
 import { columns, type Io, printable } from "../io.ts";
@@ -34,6 +34,7 @@ export const registerRuns: Register = (program, context) => {
           if (flags["json"]) for (const { attention: _, ...run } of runs) io.out(JSON.stringify(run));
           else print(io, runs, failed);
         }
+        if (!none && wanted.attention === true) context.done(ATTENTION);
         if (none && !flags["json"]) io.err(Object.keys(wanted).length === 0 ? "no runs yet" : "no run fits");
       });
     });

@@ -5,6 +5,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { type Answer, type Ctx, get } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, empty, pageHead, table } from "../parts/blocks.ts";
+import { containmentsCard, readContainments } from "../parts/containments.ts";
 import { runPath } from "../parts/ids.ts";
 import { mark, plural, severityMark } from "../parts/marks.ts";
 import { ago, span, timed } from "../parts/time.ts";
@@ -20,9 +21,10 @@ export const worstFirst = (alerts: readonly Alert[]): Alert[] =>
 async function alerts(ctx: Ctx): Promise<Answer> {
   const found = await ctx.call(listAlerts, {});
   const sorted = worstFirst(found.alerts);
+  const contained = await readContainments(ctx);
   const body = html`${pageHead("Alerts", "Evaluated live: what is listed here stands now.")}
 <div id="alerts" data-live>${sorted.length === 0 ? quiet() : html`<ul class="alerts">${sorted.map((one) => alertItem(ctx, one))}</ul>`}</div>
-${kindsCard(ctx)}`;
+${containmentsCard(contained)}${kindsCard(ctx)}`;
   return { page: { title: "Alerts", nav: "alerts", body, live: "/console/alerts" } };
 }
 

@@ -1,10 +1,12 @@
 /** Containing an agent: what it would mean, the one button that does it, and what became of it. */
 import type { ContainReport, RunContainment } from "../../app/operations/contain/report.ts";
 import { contain as containOp, getContain } from "../../app/operations/contain.ts";
+import type { Json } from "../../kernel/json.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing, type Part } from "../html.ts";
 import { bullets, card, empty, factList, notice, pageHead } from "../parts/blocks.ts";
+import { outcomeMark } from "../parts/containments.ts";
 import { button, checkbox, form, input } from "../parts/forms.ts";
 import { idText, runLink } from "../parts/ids.ts";
 import { mark, plural, type Tone } from "../parts/marks.ts";
@@ -106,7 +108,7 @@ async function containment(ctx: Ctx): Promise<Answer> {
   const { job } = await ctx.call(getContain, { contain_id: id });
   const body = html`${pageHead("Containment", job.reason)}
 <div id="containment" data-live>${card(
-    { title: job.actor, aside: stateMark(job.state, job.report) },
+    { title: job.actor, aside: outcomeMark({ state: job.state, report: job.report as Json }) },
     factList([
       ["Id", idText(job.id)],
       ["Actors", job.actors.join(", ")],
@@ -133,12 +135,6 @@ const PHASES: Record<string, string> = {
   rollback: "undoing steps",
   bundles: "writing evidence",
 };
-
-function stateMark(state: string, report: ContainReport | null): Html {
-  if (state === "running") return mark("info", "under way");
-  if (state === "failed") return mark("bad", "broke off");
-  return report?.complete ? mark("good", "contained") : mark("warn", "contained, something is left");
-}
 
 function reportCards(report: ContainReport, dry: boolean): Html {
   const { halt, keys, requests, revoked, wider, runs, bundles } = report;

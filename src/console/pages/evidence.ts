@@ -7,6 +7,7 @@ import { shownRecords } from "../../store/confined.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html } from "../html.ts";
 import { card, command, factList, notice, pageHead } from "../parts/blocks.ts";
+import { containmentsCard, readContainments } from "../parts/containments.ts";
 import { button, form, select } from "../parts/forms.ts";
 import { hashText, idText } from "../parts/ids.ts";
 import { mark } from "../parts/marks.ts";
@@ -19,7 +20,7 @@ export const evidenceRoutes = [get("/evidence", evidence), post("/evidence/verif
 
 async function evidence(ctx: Ctx): Promise<Answer> {
   const body = html`${pageHead("Evidence", "What happened can be proved to somebody who does not trust this server.", html`<a class="button" href="/console/oversight">Human oversight</a>`)}
-${await haltCard(ctx)}
+${await haltCard(ctx)}${containmentsCard(await readContainments(ctx))}
 <div class="columns">${await healthCard(ctx)}<div>${await bundlesCard(ctx)}${anchorCard(ctx)}</div></div>
 ${await ledgerCard(ctx)}`;
   return {

@@ -1,9 +1,11 @@
 /** Blocking all new calls, or those within a scope, and letting them go on. */
 import { halt as haltOp, listHalts, resume as resumeOp } from "../../app/operations/halts.ts";
 import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
+import type { ContainmentDoc } from "../../port/docs.ts";
 import { type Answer, type Ctx, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, table } from "../parts/blocks.ts";
+import { containmentOfHalt, readContainments } from "../parts/containments.ts";
 import { button, disclosed, form } from "../parts/forms.ts";
 import { haltPageForm, scopeText } from "../parts/halt-form.ts";
 import { mark, plural } from "../parts/marks.ts";
@@ -14,6 +16,7 @@ export const haltRoutes = [post("/evidence/halt", haltOp, halt), post("/evidence
 
 export async function haltCard(ctx: Ctx): Promise<Html> {
   const { halts } = await ctx.call(listHalts, {});
+  const contained = await readContainments(ctx);
   const file = ctx.app.core.killSwitch();
   const halted = halts.length > 0 || file !== null;
   const admin = ctx.may(haltOp);
@@ -24,7 +27,7 @@ export async function haltCard(ctx: Ctx): Promise<Html> {
       class: halted ? "alarm" : "",
       aside: halted ? mark("bad", "halted") : mark("good", "running"),
     },
-    html`<div id="halts" data-live>${haltsTable(ctx, halts)}${
+    html`<div id="halts" data-live>${haltsTable(ctx, halts, contained)}${
       file === null
         ? null
         : html`<p>The kill-switch file exists, and halts every call: ${file}. Remove the file to go on: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
@@ -35,7 +38,7 @@ export async function haltCard(ctx: Ctx): Promise<Html> {
   );
 }
 
-function haltsTable(ctx: Ctx, halts: readonly Halt[]): Html {
+function haltsTable(ctx: Ctx, halts: readonly Halt[], contained: readonly ContainmentDoc[]): Html {
   if (halts.length === 0) return nothing;
   const admin = ctx.may(resumeOp);
   return table(
@@ -43,7 +46,7 @@ function haltsTable(ctx: Ctx, halts: readonly Halt[]): Html {
     ["Covers", "Reason", "By", "Since", "Action"],
     halts.map((one) => [
       scopeText(one),
-      one.reason,
+      html`${one.reason}${containmentOfHalt(contained, one.id)}`,
       one.by,
       when(one.created_ms),
       admin

@@ -10,6 +10,7 @@ import { nextTurn } from "../../process/turns.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { card, empty, factList, notice, pageHead, table } from "../parts/blocks.ts";
+import { containmentsOfRun, readContainments } from "../parts/containments.ts";
 import { copyButton, hashText, runPath } from "../parts/ids.ts";
 import { approvalMark, mark, plural } from "../parts/marks.ts";
 import { linked, trail } from "../parts/records.ts";
@@ -37,7 +38,7 @@ async function runPage(ctx: Ctx): Promise<Answer> {
 ${
   run === null
     ? html`${purged()}${trailCard(found)}`
-    : html`${summary(run)}
+    : html`${summary(run, containmentsOfRun(await readContainments(ctx), run))}
 <div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
 }`;
   const here = new URLSearchParams(ctx.query);
@@ -62,7 +63,7 @@ function documents(ctx: Ctx, run_id: string, actor: string | undefined): Html {
   return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : nothing))}${actor === undefined ? nothing : containLink(ctx, actor)}</div>`;
 }
 
-function summary(run: RunView): Html {
+function summary(run: RunView, contained: Html | null): Html {
   return html`<div id="run" data-live>${factList(
     [
       ["Actor", run.actor],
@@ -74,6 +75,7 @@ function summary(run: RunView): Html {
         "Steps",
         html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${mark("warn", `${plural(run.unresolved.length, "outcome")} unknown`)}`}`,
       ],
+      contained === null ? null : ["Containment", contained],
       ["Scope", scopeDetails(run)],
     ],
     "bar",

@@ -72,9 +72,8 @@ export function runsTable(runs: readonly FoundRun[], now: number, waiting: Reado
 function runState(run: FoundRun, waits: boolean): Html {
   if (run.attention) return mark("warn", "needs attention");
   if (waits) return mark("info", "waits for approval");
-  return run.unresolved > 0
-    ? mark("info", `${plural(run.unresolved, "step")} open`)
-    : html`<span class="soft">settled</span>`;
+  if (run.unresolved > 0) return mark("info", `${plural(run.unresolved, "step")} open`);
+  return html`<span class="soft">${run.state}</span>`;
 }
 
 function attentionToggle(query: Record<string, string>): Html {

@@ -28,9 +28,22 @@ export interface IrreversibleAction {
   outcome: "succeeded" | "uncertain";
 }
 
+/** The events that stop agents, and let them continue. */
+const STOP_EVENTS = ["halted", "resumed", "contained"] as const;
+
+export interface StopRecord {
+  ts_ms: number;
+  seq: number;
+  event: (typeof STOP_EVENTS)[number];
+  actor: string;
+  reason: string | null;
+  detail: string | null;
+}
+
 type Outcome = "succeeded" | "failed" | "uncertain";
 
 const LATEST_IRREVERSIBLE = 100;
+const LATEST_STOPS = 100;
 const NO_MANIFEST = "no manifest";
 const ENGINE = "engine";
 /** Reasons are joined by semicolons on the ledger, and some hold one of their own, before one of these. */
@@ -70,6 +83,8 @@ export class PeriodCounts {
   };
   readonly irreversible: IrreversibleAction[] = [];
   irreversible_ran = 0;
+  /** Halts, their ends and containments, oldest first. */
+  readonly stops: StopRecord[] = [];
   first_seq: number | null = null;
   last_seq: number | null = null;
   private readonly runs = new RunTable(newRunSeed());
@@ -93,6 +108,11 @@ export class PeriodCounts {
     }
     // A newer version may have written events that this one does not know.
     if (isLedgerEvent(event)) HANDLERS[event](this, record);
+  }
+
+  stop({ ts_ms, seq, actor, reason, detail }: LedgerRecord, event: StopRecord["event"]): void {
+    this.stops.push({ ts_ms, seq, event, actor, reason: reason ?? null, detail: detail ?? null });
+    if (this.stops.length > LATEST_STOPS) this.stops.shift();
   }
 
   call(record: LedgerRecord, column: (typeof ASK_COLUMNS)[number]): void {
@@ -170,6 +190,9 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
     if (detail?.startsWith("plan ") !== true) counts.approvals.expired++;
   },
   approval_escalated: (counts) => void counts.approvals.escalated++,
+  halted: (counts, record) => counts.stop(record, "halted"),
+  resumed: (counts, record) => counts.stop(record, "resumed"),
+  contained: (counts, record) => counts.stop(record, "contained"),
   compensating: undo,
   verified: undo,
   unverified: undo,
@@ -184,8 +207,6 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   plan_proposed: countEventAlone,
   plan_approved: countEventAlone,
   plan_denied: countEventAlone,
-  halted: countEventAlone,
-  resumed: countEventAlone,
   key_created: countEventAlone,
   key_changed: countEventAlone,
   key_deleted: countEventAlone,
@@ -196,7 +217,6 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   reloaded: countEventAlone,
   witnessed: countEventAlone,
   probed: countEventAlone,
-  contained: countEventAlone,
   drill_passed: countEventAlone,
   drill_failed: countEventAlone,
 };

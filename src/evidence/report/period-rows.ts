@@ -42,6 +42,8 @@ export function keyFigures(report: PeriodReport): [label: string, value: string]
     ["approvals requested", String(approvals.requested)],
     ["compensated", String(rollbacks.compensated)],
     ["irreversible ran", String(irreversible.ran)],
+    ["halts", String(report.stops.halted)],
+    ["containments", String(report.stops.contained)],
     ["need attention", `${attention.runs.length}${attention.more ? "+" : ""}`],
   ];
 }
@@ -49,6 +51,7 @@ export function keyFigures(report: PeriodReport): [label: string, value: string]
 export function sections(report: PeriodReport): ReportSection[] {
   return [
     attention(report),
+    stops(report),
     callSection("Calls by tool", "Tool", report.by_tool),
     {
       title: "Calls by actor",
@@ -114,6 +117,22 @@ function attention({ attention }: PeriodReport): ReportSection {
     ]),
     none: "None.",
     note: attention.more ? "As of now, and not all of them." : "As of now.",
+  };
+}
+
+function stops({ stops }: PeriodReport): ReportSection {
+  return {
+    title: "Halts and containments",
+    columns: ["Time", "What", "By", "Details", "Reason"],
+    rows: top(stops.latest).map(({ ts_ms, event, actor, detail, reason }) => [
+      t(time(ts_ms)),
+      t(event),
+      name(actor),
+      name(detail ?? ""),
+      name(reason ?? ""),
+    ]),
+    none: "None.",
+    ...cut(stops.latest),
   };
 }
 

@@ -6,7 +6,7 @@ import { type BudgetUse, budgetUse } from "../../model/policy/limits.ts";
 import type { CounterDoc } from "../../port/docs.ts";
 import type { Store } from "../../port/store.ts";
 import { shownRecords, tenantOf } from "../../store/confined.ts";
-import { type IrreversibleAction, PeriodCounts } from "./period-counts.ts";
+import { type IrreversibleAction, PeriodCounts, type StopRecord } from "./period-counts.ts";
 import { day } from "./text.ts";
 import type { UndoTotals } from "./undo-counts.ts";
 
@@ -75,6 +75,8 @@ export interface PeriodReport {
     verification_rate: number | null;
   };
   irreversible: { ran: number; latest: IrreversibleAction[] };
+  /** Who was halted and contained, and when that ended; newest first. */
+  stops: { halted: number; resumed: number; contained: number; latest: StopRecord[] };
   attention: { runs: AttentionRun[]; more: boolean };
   budgets: Omit<BudgetUse, "near">[];
   per_day: { day: string; accepted: number; blocked: number }[];
@@ -141,6 +143,12 @@ export async function collectPeriodReport(store: Store, context: PeriodContext):
     },
     rollbacks: { ...undos, verification_rate: readBacks === 0 ? null : undos.verified / readBacks },
     irreversible: { ran: counts.irreversible_ran, latest: counts.irreversible.toReversed() },
+    stops: {
+      halted: n("halted"),
+      resumed: n("resumed"),
+      contained: n("contained"),
+      latest: counts.stops.toReversed(),
+    },
     attention: context.attention,
     budgets: budgets.map(({ near: _, ...use }) => use),
     per_day: everyDay(counts, since_ms, until_ms),

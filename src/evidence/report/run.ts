@@ -94,7 +94,7 @@ export async function collectRunReport(
     loaded === null
       ? null
       : await doInTurns(planningRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view));
-  const conflicts = conflictsOf(await store.get("jobs", run_id));
+  const conflicts = conflictsOf(run, await store.get("jobs", run_id));
   const changed = run !== undefined && loaded === null;
   return {
     run_id,
@@ -112,10 +112,15 @@ export async function collectRunReport(
   };
 }
 
-/** The steps that the last rollback left alone. A conflict writes no record, so only its report tells of them. */
-function conflictsOf(job: JobDoc | undefined): ReadonlySet<number> {
+/**
+ * The steps that the last rollback left alone over a conflict. It writes no record: the run names them, whoever rolled
+ * back. Runs of earlier versions do not; then the report of the last job does.
+ */
+function conflictsOf(run: RunDoc | undefined, job: JobDoc | undefined): ReadonlySet<number> {
+  const left = run?.undo_left?.steps.filter(({ why }) => why === "conflict") ?? [];
   const report = (job?.report ?? null) as RollbackReport | null;
-  return new Set(report?.failed.filter(({ conflict }) => conflict).map(({ step }) => step));
+  const failed = report?.failed.filter(({ conflict }) => conflict) ?? [];
+  return new Set([...left, ...failed].map(({ step }) => step));
 }
 
 function outlookOf({ fully_reversible, actions }: RollbackPlan, conflicts: ReadonlySet<number>) {
@@ -237,11 +242,9 @@ export function outlookWords(action: PlanAction): string {
         ...(action.needs_approval ? ["needs an approval"] : []),
         ...(action.closes_ms === undefined ? [] : [`until ${time(action.closes_ms)}`]),
       ];
-      const failed = hasConflict(action)
-        ? "; left alone when it was last tried: it had been changed since"
-        : hasFailed(action)
-          ? `; failed when it was tried: ${action.last_error}`
-          : "";
+      if (hasConflict(action))
+        return `in conflict: left alone when it was last tried, because it had been changed since; ${action.compensation_tool} would overwrite that`;
+      const failed = hasFailed(action) ? `; failed when it was tried: ${action.last_error}` : "";
       return `can be undone by ${action.compensation_tool} (${how.join(", ")})${failed}`;
     }
     case "skip":

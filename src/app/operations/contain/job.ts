@@ -57,7 +57,8 @@ export async function lastContainment(core: Core, scope: Pick<Scope, "actor" | "
 
 /**
  * Begins one, or carries on the one that is under way for the same scope. No agent that matches is allowed anything
- * after it. Null where `last`, as the caller knew it, was under way and has ended: then there is a report to look at.
+ * after it. Null where `last`, as the caller read it, is no longer the last one of the scope, or has ended since: the
+ * caller looks again, since a report may be there. So two callers never begin on the same reading.
  */
 export async function startContainment(
   app: App,
@@ -75,7 +76,9 @@ export async function startContainment(
     ],
     run(tx: Tx): Begun | null {
       const there = goOn(core, tx, input, holder);
-      return there ?? (last?.state === "running" ? null : begin(core, tx, input, fresh, holder));
+      if (there !== null) return there;
+      const isLast = tx.get("meta", scopeKey(input)) === last?.id && last?.state !== "running";
+      return isLast ? begin(core, tx, input, fresh, holder) : null;
     },
   });
   if (begun === null) return null;
@@ -211,6 +214,13 @@ async function brokenOff(core: Core, id: string, lease: Lease, error: unknown): 
       tx.put("containments", id, { ...job, ...ended });
     },
   });
+}
+
+const LISTED = 100;
+
+/** The last ones, newest first. */
+export async function listContainments({ store }: Pick<Core, "store">): Promise<ContainmentDoc[]> {
+  return (await store.list("containments", { order: "desc", limit: LISTED })).map(({ doc }) => doc);
 }
 
 export async function getContainment(core: Core, id: string): Promise<ContainmentDoc> {

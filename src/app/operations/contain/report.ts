@@ -93,8 +93,17 @@ const waitsFor = (blocked_by: readonly number[]): string => `waits for step ${bl
 const CHANGED_SINCE = "conflict: what is there now is not what the call left";
 const UNSEEN = "conflict: not checked, since what is there now could not be read";
 
-/** Why an undo that is possible would be left; null where it would be done. `consented`: a person has approved it. */
-export function whyLeft(action: CompensateAction, consented: boolean): string | null {
+/** What a preview knows of an undo beyond its plan. */
+export interface UndoProspect {
+  /** A person has approved it. */
+  consented: boolean;
+  /** Why nothing here can run it; null where something can. */
+  unavailable: string | null;
+}
+
+/** Why an undo that is possible would be left; null where it would be done. */
+export function whyLeft(action: CompensateAction, { consented, unavailable }: UndoProspect): string | null {
+  if (unavailable !== null) return `nothing here can undo it: ${unavailable}`;
   if (hasConflict(action)) return CHANGED_SINCE;
   if (action.before !== undefined && action.is === undefined) return UNSEEN;
   return action.needs_approval && !consented ? "its undo needs a person's approval" : null;
@@ -105,7 +114,7 @@ export function foretold(
   run: RunName,
   plan: RollbackPlan,
   rollback: ContainReport["rollback"],
-  consented: (step: number) => boolean,
+  prospectOf: (action: CompensateAction) => UndoProspect,
 ): RunContainment {
   const told: RunContainment = { ...run, undone: [], cannot: [], unknown: [], bundle: null, error: null };
   for (const action of plan.actions) {
@@ -115,7 +124,7 @@ export function foretold(
     else if (action.kind === "defer") told.cannot.push({ step, tool, why: waitsFor(action.blocked_by) });
     else if (action.kind !== "compensate") told.cannot.push({ step, tool, why: WHY[action.kind] });
     else {
-      const why = rollback === "yes" ? whyLeft(action, consented(step)) : NO_ROLLBACK[rollback];
+      const why = rollback === "yes" ? whyLeft(action, prospectOf(action)) : NO_ROLLBACK[rollback];
       if (why === null) told.undone.push({ step, tool });
       else told.cannot.push({ step, tool, why });
     }

@@ -9,6 +9,7 @@ import { allRows } from "../../../port/pages.ts";
 import { needsUndo } from "../../../rollback/classify.ts";
 import { hasConsent } from "../../../rollback/consent.ts";
 import { ledgerPlace } from "../../../rollback/in-order.ts";
+import type { JobTools } from "../../../rollback/job.ts";
 import { type Loaded, loadForRollback } from "../../../rollback/load.ts";
 import { type Lookout, readStates } from "../../../rollback/look.ts";
 import { type CompensateAction, planTogether } from "../../../rollback/plan.ts";
@@ -22,6 +23,7 @@ import {
   NO_SIGNING_KEY,
   type RunContainment,
   summed,
+  type UndoProspect,
   whyLeft,
 } from "./report.ts";
 import { isInScope, type RunInScope, runsInScope, type Scope, type ScopeMatch } from "./scope.ts";
@@ -100,7 +102,7 @@ export const runLabels = ({ run_id, actor, tenant }: RunDoc) => ({ run_id, actor
  * undo, is compared with what the calls left.
  */
 export async function foretell(
-  { core }: App,
+  { core, jobTools }: App,
   runs: readonly RunInScope[],
   rollback: ContainReport["rollback"],
   lookout: Lookout | null = null,
@@ -119,15 +121,40 @@ export async function foretell(
   }
   const consented = await consentedIn(core, loaded);
   const states = lookout && (await readStates(loaded, lookout, now_ms));
+  const lacking = rollback === "yes" ? await unavailableTools(jobTools, loaded) : new Map<string, string>();
+  const prospectOf = (run_id: string, { step, compensation_tool }: CompensateAction): UndoProspect => ({
+    consented: consented.has(stepKey(run_id, step)),
+    unavailable: lacking.get(compensation_tool) ?? null,
+  });
   const left = (run_id: string, action: CompensateAction) =>
-    rollback === "yes" && whyLeft(action, consented.has(stepKey(run_id, action.step))) !== null;
+    rollback === "yes" && whyLeft(action, prospectOf(run_id, action)) !== null;
   const plans = new Map(planTogether(loaded, { now_ms, states, left }).map((plan) => [plan.run_id, plan]));
   return runs.map(({ run }) => {
     const { run_id } = run;
     const plan = plans.get(run_id) ?? { run_id, actions: [], fully_reversible: false };
-    const told = foretold(runLabels(run), plan, rollback, (step) => consented.has(stepKey(run_id, step)));
+    const told = foretold(runLabels(run), plan, rollback, (action) => prospectOf(run_id, action));
     return { ...told, error: broken.get(run_id) ?? null };
   });
+}
+
+/** Undo tools of these runs that nothing here can call, each with the reason. */
+async function unavailableTools(
+  jobTools: JobTools | null,
+  runs: readonly Loaded[],
+): Promise<Map<string, string>> {
+  const lacking = new Map<string, string>();
+  if (jobTools?.unavailable === undefined) return lacking;
+  const tools = new Set<string>();
+  for (const { steps, manifests } of runs)
+    for (const step of steps.filter(needsUndo)) {
+      const undo = manifests.get(step.manifest_hash ?? "")?.compensation;
+      if (undo) for (const tool of [undo.tool, undo.when_absent?.tool]) if (tool) tools.add(tool);
+    }
+  for (const tool of tools) {
+    const why = await jobTools.unavailable(tool);
+    if (why !== null) lacking.set(tool, why);
+  }
+  return lacking;
 }
 
 /** Steps, by key, whose undo a person has to approve and has approved. */

@@ -4,8 +4,8 @@
  */
 import type { Core } from "../../../engine/core.ts";
 import { runToolKey } from "../../../engine/keys.ts";
-import { LIMITS } from "../../../kernel/limits.ts";
-import type { RunDoc } from "../../../model/run.ts";
+import { RunStates } from "../../../engine/run-state.ts";
+import type { RunDoc, RunState } from "../../../model/run.ts";
 import type { DocRow, ListQuery } from "../../../port/store.ts";
 
 interface RunQuery {
@@ -34,6 +34,7 @@ export interface FoundRun {
   steps: number;
   unresolved: number;
   attention: boolean;
+  state: RunState;
 }
 
 const LOOKS = 5_000;
@@ -44,6 +45,7 @@ export async function findRuns(
   query: RunQuery,
 ): Promise<{ runs: FoundRun[]; next: { sort: number; key: string } | null }> {
   const runs: FoundRun[] = [];
+  const states = new RunStates(core);
   let after = query.after;
   let full: { sort: number; key: string } | undefined;
   for (let looks = 0; looks < LOOKS; ) {
@@ -56,7 +58,7 @@ export async function findRuns(
     for (const row of rows) {
       looks++;
       after = { sort: row.sort, key: row.key };
-      const found = await examine(core, row, query);
+      const found = await examine(core, row, query, states);
       if (found === null) continue;
       // Only another match tells that the page is not the last.
       if (full !== undefined) return { runs, next: full };
@@ -77,12 +79,18 @@ function storeQuery(query: RunQuery): Pick<ListQuery, "tag" | "from" | "to"> {
   };
 }
 
-async function examine(core: Core, { doc: run }: DocRow<"runs">, query: RunQuery): Promise<FoundRun | null> {
+async function examine(
+  core: Core,
+  { doc: run }: DocRow<"runs">,
+  query: RunQuery,
+  states: RunStates,
+): Promise<FoundRun | null> {
   if (query.actor !== undefined && run.actor !== query.actor) return null;
   if (query.tenant !== undefined && run.tenant !== query.tenant) return null;
   if (query.mode !== undefined && run.mode !== query.mode) return null;
   if (query.q !== undefined && !textOf(run).includes(query.q.toLowerCase())) return null;
-  const attention = await needsAttention(core, run);
+  const state = await states.stateOf(run);
+  const attention = state === "needs attention";
   if (query.attention && !attention) return null;
   if (
     query.tool !== undefined &&
@@ -109,16 +117,9 @@ async function examine(core: Core, { doc: run }: DocRow<"runs">, query: RunQuery
     steps: next_step,
     unresolved: open + uncertain,
     attention,
+    state,
   };
 }
 
 const textOf = (run: RunDoc): string =>
   [run.run_id, run.actor, run.tenant ?? "", run.reason ?? ""].join("\n").toLowerCase();
-
-/** Uncertain, awaiting a compensation approval, failed to compensate, or intended for more than an hour. */
-async function needsAttention(core: Core, run: RunDoc): Promise<boolean> {
-  if (run.uncertain > 0 || run.compensation_failed > 0 || run.awaiting > 0) return true;
-  if (run.open === 0) return false;
-  const [oldest] = await core.store.list("steps", { owner: run.run_id, tag: "intended", limit: 1 });
-  return oldest !== undefined && core.env.now() - oldest.doc.intended_ms > LIMITS.unresolved_after_ms;
-}
