@@ -78,16 +78,17 @@ describe("diffLines", () => {
     "compares a bounded number of lines, and keeps both texts whole: %s",
     (_name, make) => {
       verifies("beyond.heavy.diff-bounded");
-      const [before, after] = make(400_000);
-      const budget = newDiffBudget();
-      const { steps } = budget;
-      const lines = diffLines(before, after, budget);
-      // One line of a match may be looked at beyond the last step.
-      expect(steps - budget.steps).toBeLessThanOrEqual(steps + before.split("\n").length);
-      const removed = lines.filter(({ kind }) => kind === "removed").length;
-      const added = lines.filter(({ kind }) => kind === "added").length;
-      const count = (text: string) => text.split("\n").length;
-      expect(count(after) - count(before)).toBe(added - removed);
+      for (const bytes of [10_000, 55_000, 400_000]) {
+        const [before, after] = make(bytes);
+        const budget = newDiffBudget();
+        const { steps } = budget;
+        const lines = diffLines(before, after, budget);
+        const count = (text: string) => text.split("\n").length;
+        // The lines of one match may be looked at beyond the last step.
+        expect(steps - budget.steps).toBeLessThanOrEqual(steps + count(before));
+        const of = (kind: DiffLine["kind"]) => lines.filter((line) => line.kind === kind).length;
+        expect(count(after) - count(before)).toBe(of("added") - of("removed"));
+      }
     },
   );
 });
