@@ -29,12 +29,6 @@ export function asText(value: Json | undefined): string {
   return typeof value === "string" ? value : jsonLines(value);
 }
 
-/** Whether a value is written on more than one line. */
-export function hasLines(value: Json): boolean {
-  if (typeof value === "string") return value.includes("\n");
-  return value !== null && typeof value === "object" && Object.keys(value).length > 0;
-}
-
 export interface DrawnDiff {
   lines: DiffLine[];
   /** Whether unchanged lines were left out. */
