@@ -149,4 +149,11 @@ it("draws a bounded number of lines of a long plan, and opens each further call 
   await last.getByRole("link", { name: "Show this call" }).click();
   expect(await page.locator("#call-59 .judged").innerText()).toContain("line 299 of 59");
   expect(await drawn()).toBeLessThan(60);
+  // Calls that the page does not show are not approved in passing.
+  await page.getByRole("button", { name: "Approve the plan" }).click();
+  await page.locator(".notice").first().waitFor();
+  expect(await page.locator(".notice").first().innerText()).toContain(
+    "open the calls that the page does not show",
+  );
+  expect((await server.api("agent", "GET", `/v1/plans/${body.id}`)).body.status).toBe("pending");
 });

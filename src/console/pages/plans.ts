@@ -6,7 +6,7 @@ import type { PlanStatus } from "../../model/plan.ts";
 import { type Answer, type Ctx, get, post } from "../ctx.ts";
 import { type Html, html, nothing } from "../html.ts";
 import { bullets, card, empty, factList, notice, pageHead, pager, table } from "../parts/blocks.ts";
-import { decision, form, secondGesture } from "../parts/forms.ts";
+import { checkbox, decision, form, secondGesture } from "../parts/forms.ts";
 import { nameText, runLink } from "../parts/ids.ts";
 import { mark, plural, rulingMark, type Tone } from "../parts/marks.ts";
 import { ago, when } from "../parts/time.ts";
@@ -88,16 +88,22 @@ ${shown.status === "pending" && shown.card_hash !== undefined ? card({ title: "D
 const MOST_DRAWN = 4_000;
 const LINE_CHARS = 200;
 
-/** The call that was asked for, and all others as long as the page has room for them. */
 function callCards(ctx: Ctx, shown: PlanShown): Html[] {
-  const open = Number(ctx.query["open"] ?? Number.NaN);
+  const closed = closedCalls(shown, Number(ctx.query["open"] ?? Number.NaN));
+  return shown.calls.map((_, i) => (closed.has(i) ? closedCard(shown, i) : callCard(shown, i)));
+}
+
+/** The calls that the page has no room for; there is always room for the one that was asked for. */
+function closedCalls(shown: PlanShown, open: number): ReadonlySet<number> {
   const cost = (i: number): number => drawnLines(shown.cards?.[i] ?? null);
+  const closed = new Set<number>();
   let left = MOST_DRAWN - (shown.calls[open] === undefined ? 0 : cost(open));
-  return shown.calls.map((_, i) => {
-    if (i === open) return callCard(shown, i);
+  for (const i of shown.calls.keys()) {
+    if (i === open) continue;
     left -= cost(i);
-    return left >= 0 ? callCard(shown, i) : closedCard(shown, i);
-  });
+    if (left < 0) closed.add(i);
+  }
+  return closed;
 }
 
 function drawnLines(judged: NonNullable<PlanShown["cards"]>[number]): number {
@@ -154,10 +160,14 @@ const nothingTakesBack = ({ irreversible, cards }: PlanShown): boolean =>
 
 function decisionForm(ctx: Ctx, shown: PlanShown): Html {
   const { id, card_hash } = shown;
+  const closed = closedCalls(shown, Number.NaN).size;
   return form(
     ctx,
     { action: `${PATH}/${id}`, class: "decide" },
     html`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
+    closed === 0
+      ? null
+      : checkbox("opened", `I have opened the ${plural(closed, "call")} that this page has no room for.`),
     nothingTakesBack(shown)
       ? secondGesture("I have read every call. Nothing can take some of them back.", "main")
       : null,
@@ -165,15 +175,23 @@ function decisionForm(ctx: Ctx, shown: PlanShown): Html {
   );
 }
 
+/** What the person has not confirmed of a plan that is decided by its cards; null if nothing is missing. */
+function missingGesture(ctx: Ctx, shown: PlanShown): string | null {
+  if (shown.card_hash === undefined) return null;
+  if (nothingTakesBack(shown) && !ctx.form.checked("irreversible"))
+    return "Not approved yet: tick that nothing can take some of the calls back, then approve.";
+  if (closedCalls(shown, Number.NaN).size > 0 && !ctx.form.checked("opened"))
+    return "Not approved yet: open the calls that the page does not show, tick that you did, then approve.";
+  return null;
+}
+
 async function decide(ctx: Ctx): Promise<Answer> {
   const verb = ctx.form.text("decision");
   if (verb !== "approve" && verb !== "deny") throw invalid("choose approve or deny");
   const plan_id = ctx.params["id"]!;
-  if (verb === "approve" && !ctx.form.checked("irreversible")) {
-    const text = "Not approved yet: tick that nothing can take some of the calls back, then approve.";
-    const shown = await ctx.call(getPlan, { plan_id });
-    if (shown.card_hash !== undefined && nothingTakesBack(shown))
-      return { to: `${PATH}/${plan_id}`, notice: { kind: "warn", text } };
+  if (verb === "approve" && !(ctx.form.checked("irreversible") && ctx.form.checked("opened"))) {
+    const text = missingGesture(ctx, await ctx.call(getPlan, { plan_id }));
+    if (text !== null) return { to: `${PATH}/${plan_id}`, notice: { kind: "warn", text } };
   }
   const { status, reason, id } = await ctx.call(verb === "approve" ? approvePlan : denyPlan, {
     plan_id,
