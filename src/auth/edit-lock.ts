@@ -79,9 +79,10 @@ async function isDead(path: string, env: Env, watch: SilenceWatch): Promise<bool
   ]);
   if (stats === undefined) return false;
   const mark = `${stats.ino} ${stats.mtimeMs} ${text}`;
-  if (watch.silentFor(path, mark, env.elapsed()) >= SILENT_MS) return true;
   const match = /^(\d+)@(\S+) /.exec(text);
-  return match !== null && match[2] === hostname() && !isAlive(Number(match[1]));
+  // A holder on this machine is asked for; only one on another machine is judged by its silence.
+  if (match !== null && match[2] === hostname()) return !isAlive(Number(match[1]));
+  return watch.silentFor(path, mark, env.elapsed()) >= SILENT_MS;
 }
 
 function isAlive(pid: number): boolean {

@@ -147,7 +147,7 @@ it("draws a bounded number of lines of a long plan, and opens each further call 
   const last = page.locator("#call-59");
   expect(await last.locator(".judged").count()).toBe(0);
   await last.getByRole("link", { name: "Show this call" }).click();
-  expect(await page.locator("#call-59 .judged").innerText()).toContain("line 299 of 59");
+  expect(await page.locator("#call-59 .judged").textContent()).toContain("line 299 of 59");
   expect(await drawn()).toBeLessThan(60);
   // Calls that the page does not show are not approved in passing.
   await page.getByRole("button", { name: "Approve the plan" }).click();

@@ -54,6 +54,7 @@ describe("the endpoint", () => {
       "overwrite",
       "reason",
       "run_id",
+      "to",
     ]);
     expect(inputs("svc.export_evidence")).toEqual(["run_id"]);
     expect(inputs("svc.halt")).toEqual(["reason"]);

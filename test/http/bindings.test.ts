@@ -256,8 +256,7 @@ const CONSOLE_ROWS: Record<string, Operation | Role> = {
   "POST /grants/:id/revoke": revokeGrant,
   "GET /plans": "auditor",
   "GET /plans/:id": "auditor",
-  // It is read first, and that it is not there is for all who may read; its decision is the operation's.
-  "POST /plans/:id": "auditor",
+  "POST /plans/:id": "approver",
   "GET /runs": searchRuns,
   "GET /runs/:id": "auditor",
   "POST /runs/:id/steps/:n/resolve": resolve,
