@@ -38,9 +38,12 @@ function judgedLines(card: JudgedCard, around: Proven): string[] {
   for (const cause of card.causes) lines.push(row("Cause", cause));
   if (card.rule !== null) lines.push(row("Rule", card.rule.id));
   if (card.risk !== null) lines.push(row("Risk", `${card.risk.score}: ${card.risk.text}`));
-  for (const change of furtherChanges(card)) lines.push("", ...changeLines(change));
+  // One by one: a card may have more lines than a call can take arguments.
+  for (const change of furtherChanges(card))
+    for (const line of ["", ...changeLines(change)]) lines.push(line);
   const fields = [...card.fields, ...card.more];
-  if (fields.length > 0) lines.push("", ...fields.flatMap(fieldLines));
+  if (fields.length > 0) lines.push("");
+  for (const field of fields) for (const line of fieldLines(field)) lines.push(line);
   if (card.note !== null) lines.push("", row("Note", card.note));
   lines.push("", row("Way back", card.way_back.text));
   for (const left of card.way_back.residue) lines.push(row("", `cannot be undone: ${left}`));
