@@ -73,6 +73,7 @@ describe("GET /v1/search/runs", () => {
           steps: 2,
           unresolved: 0,
           attention: false,
+          state: "open",
         },
         {
           run_id: "second",
@@ -84,6 +85,7 @@ describe("GET /v1/search/runs", () => {
           steps: 1,
           unresolved: 0,
           attention: false,
+          state: "settled",
         },
         {
           run_id: "first",
@@ -95,6 +97,7 @@ describe("GET /v1/search/runs", () => {
           steps: 1,
           unresolved: 0,
           attention: false,
+          state: "settled",
         },
       ],
       next_cursor: null,
