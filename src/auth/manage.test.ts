@@ -252,8 +252,11 @@ describe("edits at the same time", () => {
     // It changes all the time: its holders live, although the file's time is long ago.
     expect(await refusal(other.create("a", { role: "agent" }))).toMatch(/^conflict: another edit/);
     held = false;
+    const pass = async (): Promise<void> => {
+      clock += 1_000;
+    };
     const watching = new KeyManager(path, {
-      env: { ...systemEnv, elapsed: () => clock, sleep: async () => void (clock += 1_000) },
+      env: { ...systemEnv, elapsed: () => clock, sleep: pass },
     });
     await watching.create("b", { role: "agent" });
     await manager.create("c", { role: "agent" });
