@@ -14,8 +14,12 @@ import { SilenceWatch } from "../kernel/silence.ts";
 
 const WAIT_MS = 10_000;
 const RETRY_MS = 10;
-/** An edit takes milliseconds; a lock that was seen for so long has no living holder, whatever machine it was on. */
-const SILENT_MS = 8_000;
+/**
+ * An edit takes milliseconds: a lock of another machine that was seen for so long has no living holder. On this machine
+ * the process is looked for; where one of that number lives, it may be another, which only a longer silence shows.
+ */
+const SILENT_MS = { elsewhere: 8_000, here: 30_000 } as const;
+const watch = new SilenceWatch();
 
 export interface Held {
   /** Throws where the lock is no longer ours. */
@@ -41,10 +45,9 @@ export async function withEditLock<T>(file: string, env: Env, edit: (held: Held)
 
 async function take(path: string, token: string, env: Env): Promise<void> {
   const until = env.elapsed() + WAIT_MS;
-  const watch = new SilenceWatch();
   for (;;) {
     if (await create(path, token)) return;
-    if (await isDead(path, env, watch)) {
+    if (await isDead(path, env)) {
       // Moved aside before it is deleted, so that of several who see it dead only one removes it.
       const aside = `${path}.${randomBytes(8).toString("hex")}`;
       await rename(path, aside).catch(() => undefined);
@@ -72,17 +75,17 @@ async function create(path: string, token: string): Promise<boolean> {
   }
 }
 
-async function isDead(path: string, env: Env, watch: SilenceWatch): Promise<boolean> {
+async function isDead(path: string, env: Env): Promise<boolean> {
   const [text, stats] = await Promise.all([
     readFile(path, "utf8").catch(() => ""),
     stat(path).catch(() => undefined),
   ]);
   if (stats === undefined) return false;
   const mark = `${stats.ino} ${stats.mtimeMs} ${text}`;
+  const silent_ms = watch.silentFor(path, mark, env.elapsed());
   const match = /^(\d+)@(\S+) /.exec(text);
-  // A holder on this machine is asked for; only one on another machine is judged by its silence.
-  if (match !== null && match[2] === hostname()) return !isAlive(Number(match[1]));
-  return watch.silentFor(path, mark, env.elapsed()) >= SILENT_MS;
+  if (match === null || match[2] !== hostname()) return silent_ms >= SILENT_MS.elsewhere;
+  return !isAlive(Number(match[1])) || silent_ms >= SILENT_MS.here;
 }
 
 function isAlive(pid: number): boolean {

@@ -6,6 +6,7 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { hostname } from "node:os";
@@ -230,5 +231,35 @@ describe("edits at the same time", () => {
     let clock = 0;
     expect(await refusal(impatient.create("b", { role: "agent" }))).toMatch(/^conflict: another edit/);
     expect(raw()).toHaveLength(2);
+  });
+
+  test("a lock of another machine goes by how long it was seen, not by the time on its file", async () => {
+    const { manager, path, raw } = await managed(root);
+    let clock = 0;
+    let held = true;
+    const other = new KeyManager(path, {
+      env: {
+        ...systemEnv,
+        elapsed: () => clock,
+        sleep: async () => {
+          clock += 1_000;
+          if (held) writeFileSync(`${path}.lock`, `1@elsewhere ${clock}`);
+          utimesSync(`${path}.lock`, 0, clock);
+        },
+      },
+    });
+    writeFileSync(`${path}.lock`, "1@elsewhere 00");
+    // It changes all the time: its holders live, although the file's time is long ago.
+    expect(await refusal(other.create("a", { role: "agent" }))).toMatch(/^conflict: another edit/);
+    held = false;
+    const pass = async (): Promise<void> => {
+      clock += 1_000;
+    };
+    const watching = new KeyManager(path, {
+      env: { ...systemEnv, elapsed: () => clock, sleep: pass },
+    });
+    await watching.create("b", { role: "agent" });
+    await manager.create("c", { role: "agent" });
+    expect(raw()).toHaveLength(3);
   });
 });

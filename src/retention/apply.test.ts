@@ -1,6 +1,7 @@
 /** Deleting due runs: what happens between planning and deleting decides, and nothing of a deleted run stays. */
 import { expect, it } from "vitest";
 import { principal, testEngine } from "../../test/support/engine.ts";
+import { LIMITS } from "../kernel/limits.ts";
 import { acquireLease } from "../rollback/lease.ts";
 import { type Archive, applyRetention } from "./apply.ts";
 import { placeHoldUnit } from "./holds.ts";
@@ -51,6 +52,8 @@ it("keeps a run that is used while it is being archived", async () => {
 it("leaves nothing of a deleted run but its records", async () => {
   const { e, apply } = await due();
   await acquireLease(e.core, "r");
+  expect((await apply(null)).kept).toEqual([{ run_id: "r", reason: "a rollback of it is under way" }]);
+  await e.env.advance(LIMITS.lease_ms);
   expect((await apply(null)).deleted).toEqual(["r"]);
   for (const table of ["runs", "steps", "payloads", "run_tools", "leases"] as const)
     expect([table, await e.store.count(table)]).toEqual([table, 0]);
