@@ -11,6 +11,8 @@ import { ERROR_CAUSES } from "../../src/kernel/error-codes.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import { createRequestLog } from "../../src/telemetry/request-log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
+import { loggedIn, type Seen } from "../console/support/client.ts";
+import { consoleServer } from "../console/support/server.ts";
 import { testGateway } from "../gateway/support/gateway.ts";
 import { ROOT } from "../support/files.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -242,6 +244,18 @@ describe("on the gateway", () => {
     });
     expect(response.headers.get("svc-error-code")).toBe(code);
   });
+});
+
+it("a page of the console that refuses names its cause, too", async () => {
+  verifies("core.error.code-header");
+  const { url: at, close } = await consoleServer({ config: "console: login\n" });
+  const person = await loggedIn(at, "auditor");
+  const codeOf = ({ status, headers }: Seen) => [status, headers["svc-error-code"]];
+  expect(codeOf(await person.get("/console/runs/none"))).toEqual([404, "unknown_run"]);
+  expect(codeOf(await person.get("/console/nowhere"))).toEqual([404, "not_found"]);
+  expect(codeOf(await person.post("/console/evidence/halt", { reason: "stop" }))).toEqual([403, "forbidden"]);
+  expect(codeOf(await person.get("/console"))).toEqual([200, undefined]);
+  await close();
 });
 
 it("every cause has its row in the reference", () => {
