@@ -3,11 +3,10 @@
  * at once; all else is read in a thread with a limit on its time.
  */
 import { compiling, type Policy } from "../../model/policy/compile.ts";
-import type { PolicyDoc } from "../../model/policy/schema.ts";
 import { doInTurns } from "../../process/turns.ts";
 import { JOB_LIMITS, SandboxHost } from "./host.ts";
 import type { PastCalls } from "./job.ts";
-import { doReading, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
+import { doReading, type GivenPolicy, type ReadAs, type Reading, type ReadPolicy } from "./readings.ts";
 
 /** Reading costs a few microseconds a character at most. */
 const SHORT_CHARS = 16_384;
@@ -45,7 +44,12 @@ const isPlain = (text: string): boolean => text.length <= SHORT_CHARS && !COSTLY
 const FEW_TOOLS = 100;
 const FEW_ENTRIES = 10;
 
-function isSmall(doc: PolicyDoc): boolean {
+/** A policy of a few entries; a text of these few characters has no more. */
+const FEW_CHARS = 600;
+
+function isFew(policy: GivenPolicy): boolean {
+  if ("text" in policy) return policy.text.length <= FEW_CHARS && isPlain(policy.text);
+  const { doc } = policy;
   const { rules = [], flows = [], limits = [], budgets = [], windows = [], freezes = [], claims = [] } = doc;
   const entries = [rules, flows, limits, budgets, windows, freezes, claims];
   return entries.reduce((sum, { length }) => sum + length, 0) <= FEW_ENTRIES && isPlain(JSON.stringify(doc));
@@ -68,8 +72,8 @@ function isShort(reading: Reading): boolean {
       return text.length <= SHORT_CHARS;
     }
     case "policy_warnings":
-      // Of what a caller sent, a few lines can ask for much; the service's own policy is looked at when it is loaded.
-      return "doc" in reading.policy && reading.labels.length <= FEW_TOOLS && isSmall(reading.policy.doc);
+      // Each entry is held against the others and against every tool: only a few are looked at here.
+      return reading.labels.length <= FEW_TOOLS && isFew(reading.policy);
     case "claims":
     case "policy_diff":
       return false;

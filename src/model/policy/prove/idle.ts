@@ -23,7 +23,7 @@ interface WarningOptions {
 /** A reader does not read further; the rest is counted. */
 const MOST_WARNINGS = 50;
 /** Choices that one question may look at, and entries that it may hold against one. */
-const MOST_NODES = 20_000;
+const MOST_NODES = 4_000;
 const MOST_COVERING = 60;
 
 const KINDS: Record<Entry["section"], string> = {
