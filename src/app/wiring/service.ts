@@ -7,7 +7,6 @@ import type { Authenticator } from "../../auth/authenticate.ts";
 import { KeyFile } from "../../auth/key-file.ts";
 import { CaptureRecorder } from "../../capture/recorder.ts";
 import { keyFileOf, type Settings } from "../../config/settings.ts";
-import { watchLeases } from "../../engine/lease.ts";
 import { startAnchoring } from "../../evidence/anchoring.ts";
 import { startStreams } from "../../evidence/stream/stream.ts";
 import type { Env } from "../../kernel/env.ts";
@@ -170,7 +169,6 @@ function startWork(app: App, notifier: Notifier, failures: AuthFailureCounter): 
   background.every(LIMITS.lease_heartbeat_ms, "carrying on containments", () =>
     resumeContainments(app, app.today),
   );
-  background.every(LIMITS.lease_heartbeat_ms, "watching leases", () => watchLeases(core));
   background.every(FORGET_MS, "forgetting old answers", () => forgetReplies(app));
   tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
