@@ -40,6 +40,7 @@ export async function paper(about: Paper, write: (doc: Doc) => Promise<void>): P
   const ended = new Promise<void>((resolve, reject) => doc.on("end", resolve).on("error", reject));
   await write(doc);
   await footers(doc, about.footer);
+  await flushInTurns(doc);
   doc.end();
   await ended;
   return Buffer.concat(chunks);
@@ -93,6 +94,17 @@ export async function each<T>(items: readonly T[], set: (item: T) => void): Prom
   for (const [i, item] of items.entries()) {
     if (i > 0 && i % TURN === 0) await nextTurn();
     set(item);
+  }
+}
+
+/** Ends the pages a few at a time: each is compressed, and the library would end all of them at once. */
+async function flushInTurns(doc: Doc): Promise<void> {
+  const inner = doc as unknown as { _pageBuffer: unknown[] };
+  const pages = inner._pageBuffer;
+  for (let i = 0; i < pages.length; i += TURN) {
+    inner._pageBuffer = pages.slice(i, i + TURN);
+    doc.flushPages();
+    await nextTurn();
   }
 }
 
