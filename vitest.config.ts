@@ -5,31 +5,31 @@ import { askBroker } from "./test/support/broker.ts";
 
 /** Tests next to their sources that start a process, open a socket or work on real disks; all others are unit tests. */
 const MACHINE_TESTS = [
-  "src/auth/{key-file,manage,oidc}.test.ts",
+  "src/auth/{key-file,key-manager,oidc}.test.ts",
   "src/config/{manifest-source,problems}.test.ts",
   "src/egress/*.test.ts",
-  "src/evidence/{anchors,ledger-tree,verify-ledger}.test.ts",
+  "src/evidence/{ledger-tree,verify-ledger,anchors/anchors}.test.ts",
   "src/hook/service.test.ts",
-  "src/http/*.test.ts",
+  "src/http/**/*.test.ts",
   "src/notify/{mailer,notifier,channels/contract}.test.ts",
   "src/store/files/*.test.ts",
-  "src/store/logged/{backup,kill,model,real-disk,set-back}.test.ts",
+  "src/store/journal/{backup,kill,model,real-disk,set-back}.test.ts",
   "src/store/postgres/encode.test.ts",
   "src/store/sqlite/*.test.ts",
   "src/telemetry/{log,trace}.test.ts",
 ];
-const PROCESS_TESTS = "src/process/*.test.ts";
+const PROCESS_TESTS = "src/child-process/*.test.ts";
 
 /** Tests that leave nothing behind in their process: many files share one, and load the service once. */
 const SHARING = [
   ...MACHINE_TESTS,
-  "test/{http,sandbox,evidence,undo,console,library,policy,gateway,adapters,cli,contract,sim}/**/*.test.ts",
+  "test/{http,simulate,evidence,undo,console,library,policy,gateway,adapters,cli,contract,sim}/**/*.test.ts",
 ];
 
 /** The longest of each project are begun first: one of them at the end would keep a single core busy. */
 const LONG = [
-  "test/proof/attack.test.ts",
-  "test/proof/fault.test.ts",
+  "test/stress/attack.test.ts",
+  "test/stress/fault.test.ts",
   "test/verifiers.test.ts",
   "test/contract/postgres.test.ts",
   "test/console/pages.test.ts",

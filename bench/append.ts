@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Store, Unit } from "../src/port/store.ts";
+import type { StateStore, UnitOfWork } from "../src/govern/port/store.ts";
 import { openStore } from "../src/store/open.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
@@ -12,7 +12,7 @@ const WRITERS = 64;
 const KINDS = ["files", "sqlite", "postgres"] as const;
 
 /** The shape of an intent: one record and three documents. */
-function unit(n: number): Unit<void> {
+function unit(n: number): UnitOfWork<void> {
   const key = `bench/${n}`;
   return {
     needs: [["runs", "bench"]],
@@ -33,7 +33,7 @@ function unit(n: number): Unit<void> {
   };
 }
 
-async function measure(store: Store, ms: number, writers: number): Promise<number> {
+async function measure(store: StateStore, ms: number, writers: number): Promise<number> {
   let n = Math.floor(performance.now() * 1_000);
   let done = 0;
   const start = performance.now();

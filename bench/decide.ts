@@ -1,10 +1,10 @@
 /** How a decision's cost grows with the policy, and how it compares with general rule engines on the same rules. */
-import { decide } from "../src/engine/decide/decide.ts";
-import type { Facts } from "../src/engine/decide/facts.ts";
-import { readManifests } from "../src/model/manifest/load.ts";
-import { compilePolicy } from "../src/model/policy/compile.ts";
-import type { PolicyDoc } from "../src/model/policy/schema.ts";
-import { scopeSeal } from "../src/model/run.ts";
+import { decideCall } from "../src/govern/decide/decide.ts";
+import type { DecisionFacts } from "../src/govern/decide/facts.ts";
+import { scopeSeal } from "../src/govern/runs/run.ts";
+import { readManifests } from "../src/rules/manifest/load.ts";
+import { compilePolicy } from "../src/rules/policy/compile.ts";
+import type { PolicyDoc } from "../src/rules/policy/schema.ts";
 import type { BenchOptions } from "./main.ts";
 import { alternate, type Row, ratio } from "./report.ts";
 
@@ -35,7 +35,7 @@ function thresholds(n: number): PolicyDoc {
   return { version: 1, rules };
 }
 
-export function factsFor(doc: PolicyDoc): Facts {
+export function factsFor(doc: PolicyDoc): DecisionFacts {
   const policy = compilePolicy(doc);
   const manifest = readManifests([{ file: "m", text: MANIFESTS }]).active("payments.refund")!;
   const facts = { run_id: "r", actor: "bot", mode: "enforce" as const, tenant: null };
@@ -107,10 +107,10 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
   };
   const peers = await peerEngines();
   const speeds = await alternate(rounds, {
-    one: () => perSecond(() => decide(facts.one)),
-    hundred: () => perSecond(() => decide(facts.hundred)),
-    many: () => perSecond(() => decide(facts.many)),
-    thresholds: () => perSecond(() => decide(facts.thresholds)),
+    one: () => perSecond(() => decideCall(facts.one)),
+    hundred: () => perSecond(() => decideCall(facts.hundred)),
+    many: () => perSecond(() => decideCall(facts.many)),
+    thresholds: () => perSecond(() => decideCall(facts.thresholds)),
     ...peers,
   });
   const rows: Row[] = [

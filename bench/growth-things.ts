@@ -6,14 +6,14 @@ import { setMaxListeners } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App } from "../src/app/app.ts";
-import { Sweep } from "../src/app/background/sweep.ts";
-import { runWaitsOf } from "../src/app/operations/approvals/run-waits.ts";
-import { delegateUnit } from "../src/engine/approvals/delegations.ts";
-import { giveUnit } from "../src/engine/grants/give.ts";
-import { HALTS_KEY } from "../src/engine/keys.ts";
-import { proposeUnit } from "../src/engine/plans/propose.ts";
-import type { Principal } from "../src/model/roles.ts";
+import { delegateUnit } from "../src/govern/approvals/delegations.ts";
+import { HALTS_KEY } from "../src/govern/document-keys.ts";
+import { giveGrantUnit } from "../src/govern/grants/give.ts";
+import { proposeUnit } from "../src/govern/plans/propose.ts";
+import type { CallerPrincipal } from "../src/govern/roles.ts";
+import type { ServiceApp } from "../src/operations/app.ts";
+import { runWaitsOf } from "../src/operations/approvals/run-watcher.ts";
+import { ExpiryJob } from "../src/operations/background/expire.ts";
 import { placeHoldUnit } from "../src/retention/holds.ts";
 import { BOT, cost, intent, newOne, open } from "./growth.ts";
 import { median, type Row } from "./report.ts";
@@ -21,7 +21,7 @@ import { median, type Row } from "./report.ts";
 const MANY = 10_000;
 const SOME = 1_000;
 const HOUR = 3_600_000;
-const ANN: Principal = { ...BOT, id: "key:ann", name: "ann", roles: ["approver", "admin"] };
+const ANN: CallerPrincipal = { ...BOT, id: "key:ann", name: "ann", roles: ["approver", "admin"] };
 const POLICY =
   "version: 1\nrules: [{id: ask, match: {tool: crm.ask}, action: require_approval, reason: a person decides}]\n";
 const call = (tool: string) => ({ tool, args: { id: 1 }, reason: "bench", depends_on: [] });
@@ -29,7 +29,7 @@ const call = (tool: string) => ({ tool, args: { id: 1 }, reason: "bench", depend
 const polls = new AbortController();
 setMaxListeners(0, polls.signal);
 
-type Grow = (app: App) => Promise<unknown>;
+type Grow = (app: ServiceApp) => Promise<unknown>;
 
 /** So many at a time that their commits share a sync. */
 async function times(n: number, one: (i: number) => Promise<unknown>): Promise<void> {
@@ -66,7 +66,7 @@ const THINGS: Record<string, Grow> = {
       const terms = { match, rules: ["ask"], when: [], max_uses: 10, budget: null, irreversible: false };
       const giver = { principal: ANN, at_the_data: true, delegations: [], today: () => ANN };
       const input = { ...terms, reason: "bench", expires_ms: core.env.now() + HOUR };
-      return core.store.transact(giveUnit(core, giver as never, input as never));
+      return core.store.transact(giveGrantUnit(core, giver as never, input as never));
     }),
   [`${SOME} legal holds`]: ({ core }) =>
     times(SOME, (i) =>
@@ -88,8 +88,8 @@ const THINGS: Record<string, Grow> = {
 };
 
 /** Milliseconds of a look at what time changes, after the first. */
-async function looking(app: App): Promise<number> {
-  const sweep = new Sweep(app);
+async function looking(app: ServiceApp): Promise<number> {
+  const sweep = new ExpiryJob(app);
   await sweep.approvals();
   const took: number[] = [];
   for (let i = 0; i < 20; i++) {

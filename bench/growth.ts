@@ -6,21 +6,21 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App } from "../src/app/app.ts";
-import { appFor } from "../src/app/door/access.ts";
-import { approvalCounts } from "../src/app/operations/status.ts";
-import { openApp } from "../src/app/wiring/open-app.ts";
 import { readEntry } from "../src/auth/key-entry.ts";
 import { KeyRing } from "../src/auth/keys.ts";
 import { loadSettings } from "../src/config/load.ts";
-import type { IntentInput } from "../src/engine/gather.ts";
-import { intentUnit } from "../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../src/engine/open-run.ts";
+import { intentUnit } from "../src/govern/decide/intent.ts";
+import type { IntentInput } from "../src/govern/decide/load-facts.ts";
+import type { CallerPrincipal } from "../src/govern/roles.ts";
+import { newRun, openRunUnit } from "../src/govern/runs/open-run.ts";
+import type { RunDoc } from "../src/govern/runs/run.ts";
 import { systemEnv } from "../src/kernel/env.ts";
 import { sha256Hex } from "../src/kernel/hash.ts";
-import type { Principal } from "../src/model/roles.ts";
-import type { RunDoc } from "../src/model/run.ts";
-import { shownRecords } from "../src/store/confined.ts";
+import type { ServiceApp } from "../src/operations/app.ts";
+import { appFor } from "../src/operations/pipeline/access.ts";
+import { approvalCounts } from "../src/operations/status.ts";
+import { openApp } from "../src/service/open-app.ts";
+import { countVisibleRecords } from "../src/store/tenant-store.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
@@ -33,7 +33,7 @@ const INTENTS = 5_000;
 const SETTLE_MS = 1_500;
 const GOAL = { at_most: 1.2 };
 const KEY = { name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex("bench-key") };
-export const BOT: Principal = {
+export const BOT: CallerPrincipal = {
   id: "key:bench",
   name: "bench",
   roles: ["agent"],
@@ -44,7 +44,12 @@ export const BOT: Principal = {
   allow_observe: true,
 };
 
-export function open(folder: string, store: string, database: string | null, policy?: string): Promise<App> {
+export function open(
+  folder: string,
+  store: string,
+  database: string | null,
+  policy?: string,
+): Promise<ServiceApp> {
   const flags = {
     ...(policy === undefined ? {} : { policy }),
     data: join(folder, store),
@@ -55,25 +60,29 @@ export function open(folder: string, store: string, database: string | null, pol
   return openApp(loadSettings({ flags, env: { SVC_LOG_LEVEL: "error" }, cwd: folder }), systemEnv);
 }
 
-export const newOne = ({ core }: App, by = BOT): Promise<RunDoc> =>
+export const newOne = ({ core }: ServiceApp, by = BOT): Promise<RunDoc> =>
   core.store.transact(openRunUnit(newRun(core, by, { permissions: ["crm.read"] })));
 
-const ACME: Principal = { ...BOT, id: "key:acme", name: "acme", tenant: "acme", tenant_only: true };
+const ACME: CallerPrincipal = { ...BOT, id: "key:acme", name: "acme", tenant: "acme", tenant_only: true };
 
 /** Milliseconds until a tenant of a hundred runs has its status. */
-async function counting(app: App): Promise<number> {
+async function counting(app: ServiceApp): Promise<number> {
   const own = appFor(app, ACME);
   const took: number[] = [];
   for (let look = 0; look < 30; look++) {
     const start = performance.now();
-    await Promise.all([shownRecords(own.core.store), own.core.store.count("runs"), approvalCounts(own)]);
+    await Promise.all([
+      countVisibleRecords(own.core.store),
+      own.core.store.count("runs"),
+      approvalCounts(own),
+    ]);
     took.push(performance.now() - start);
   }
   return median(took);
 }
 
 /** Milliseconds until a tenant of a hundred runs has the newest page of its records, of all and of one event. */
-async function searching(app: App): Promise<number> {
+async function searching(app: ServiceApp): Promise<number> {
   const { store } = appFor(app, ACME).core;
   const took: number[] = [];
   for (let look = 0; look < 30; look++) {
@@ -88,11 +97,11 @@ async function searching(app: App): Promise<number> {
 }
 
 const CALL: IntentInput = { tool: "crm.get", args: { id: 1 }, reason: "bench", depends_on: [] };
-export const intent = ({ core }: App, run: RunDoc, call = CALL) =>
+export const intent = ({ core }: ServiceApp, run: RunDoc, call = CALL) =>
   core.store.transact(intentUnit(core, BOT, run.run_id, call, run));
 
 /** Milliseconds an intent, with sixteen at a time: the median of many short looks, after what grew has settled. */
-export async function cost(app: App, run: RunDoc, rounds: number, before = () => {}): Promise<number> {
+export async function cost(app: ServiceApp, run: RunDoc, rounds: number, before = () => {}): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const measured: number[] = [];
   for (let look = 0; look < 10 * rounds; look++) {
@@ -109,7 +118,7 @@ export async function cost(app: App, run: RunDoc, rounds: number, before = () =>
   return median(measured);
 }
 
-async function growLedger({ core }: App, records: number, tenant = "globex"): Promise<void> {
+async function growLedger({ core }: ServiceApp, records: number, tenant = "globex"): Promise<void> {
   const { records: have } = await core.store.head();
   for (let left = records - have; left > 0; left -= 1_000) {
     await core.store.transact({
@@ -129,12 +138,12 @@ async function growLedger({ core }: App, records: number, tenant = "globex"): Pr
   }
 }
 
-async function growRuns(app: App, runs: number): Promise<void> {
+async function growRuns(app: ServiceApp, runs: number): Promise<void> {
   for (let done = 0; done < runs; done += 500)
     await Promise.all(Array.from({ length: 500 }, () => newOne(app)));
 }
 
-async function growSteps(app: App, run: RunDoc, steps: number): Promise<void> {
+async function growSteps(app: ServiceApp, run: RunDoc, steps: number): Promise<void> {
   for (let done = 0; done < steps; done += 250)
     await Promise.all(Array.from({ length: 250 }, () => intent(app, run)));
 }

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decide } from "../src/engine/decide/decide.ts";
+import { decideCall } from "../src/govern/decide/decide.ts";
 import { factsFor, peerEngines, perSecond, policyOf } from "./decide.ts";
 import type { BenchOptions } from "./main.ts";
 import { installedEngines } from "./peer-engines.ts";
@@ -89,7 +89,7 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   try {
     const facts = factsFor(policyOf(RULES));
     const decisions = await alternate(options.rounds, {
-      svc: () => perSecond(() => decide(facts)),
+      svc: () => perSecond(() => decideCall(facts)),
       ...(await peerEngines()),
       ...(await installedEngines(folder)),
     });

@@ -1,7 +1,7 @@
 /** Planning a rollback: ten times the steps may cost eleven times the time, no more. */
-import { readManifests } from "../src/model/manifest/load.ts";
-import type { StepDoc } from "../src/model/run.ts";
-import { planRollback } from "../src/rollback/plan.ts";
+import type { StepDoc } from "../src/govern/runs/run.ts";
+import { planRollback } from "../src/rollback/plan/plan.ts";
+import { readManifests } from "../src/rules/manifest/load.ts";
 import type { BenchOptions } from "./main.ts";
 import { alternate, type Row, ratio } from "./report.ts";
 

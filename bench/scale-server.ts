@@ -1,11 +1,11 @@
 /** One of the servers that `scale` measures: an engine on PostgreSQL with agents that ask as fast as they are answered. */
-import type { Core } from "../src/engine/core.ts";
-import { intentUnit } from "../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../src/engine/open-run.ts";
+import type { EngineCore } from "../src/govern/core.ts";
+import { intentUnit } from "../src/govern/decide/intent.ts";
+import type { CallerPrincipal } from "../src/govern/roles.ts";
+import { newRun, openRunUnit } from "../src/govern/runs/open-run.ts";
 import { systemEnv } from "../src/kernel/env.ts";
-import type { Principal } from "../src/model/roles.ts";
-import { openPostgresStore, workOf } from "../src/store/postgres/store.ts";
-import type { Work } from "../src/store/postgres/writer.ts";
+import { batchStatsOf, openPostgresStore } from "../src/store/postgres/store.ts";
+import type { BatchStats } from "../src/store/postgres/writer.ts";
 import { principal, testEngine } from "../test/support/engine.ts";
 import { AGENTS, type ScaleFigures, type ScaleWork } from "./scale-work.ts";
 
@@ -16,14 +16,14 @@ const MANIFESTS = "- {tool: crm.get, effect: read, permission: crm.read}";
 const CONTESTED =
   "version: 1\nlimits:\n  - {id: all, match: {tool: crm.get}, per: global, max: 1000000, window: 1d}\n";
 
-async function open(url: string, policy: string): Promise<Core> {
+async function open(url: string, policy: string): Promise<EngineCore> {
   const store = await openPostgresStore(url, () => {});
   return { ...testEngine({ manifests: MANIFESTS, policy }).core, env: systemEnv, store };
 }
 
 /** An agent of this tenant with a run of its own; each call of what is answered asks once. */
-async function agent(core: Core, tenant: string | null): Promise<() => Promise<void>> {
-  const who: Principal = { ...principal("bench"), tenant };
+async function agent(core: EngineCore, tenant: string | null): Promise<() => Promise<void>> {
+  const who: CallerPrincipal = { ...principal("bench"), tenant };
   const run = newRun(core, who, { permissions: ["crm.read"] });
   await core.store.transact(openRunUnit(run));
   const { run_id, principal: owner, actor, environment, salt } = run;
@@ -35,7 +35,7 @@ async function agent(core: Core, tenant: string | null): Promise<() => Promise<v
 }
 
 interface Loaded {
-  core: Core;
+  core: EngineCore;
   asks: (() => Promise<void>)[];
   neighbour: (() => Promise<void>) | undefined;
 }
@@ -71,7 +71,7 @@ async function measure({ core, asks, neighbour }: Loaded, seconds: number): Prom
   let decided = 0;
   const waits: number[] = [];
   const waited = (ms: number) => waits.push(ms);
-  const before = { ...workOf(core.store)! };
+  const before = { ...batchStatsOf(core.store)! };
   const cpu = process.cpuUsage();
   const began = performance.now();
   const end = began + seconds * 1_000;
@@ -80,10 +80,10 @@ async function measure({ core, asks, neighbour }: Loaded, seconds: number): Prom
   await Promise.allSettled(all);
   const elapsed_ms = performance.now() - began;
   const { user, system } = process.cpuUsage(cpu);
-  const after = workOf(core.store)!;
+  const after = batchStatsOf(core.store)!;
   const spent = Object.fromEntries(
-    Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Work]]),
-  ) as unknown as Work;
+    Object.entries(after).map(([name, value]) => [name, value - before[name as keyof BatchStats]]),
+  ) as unknown as BatchStats;
   waits.sort((a, b) => a - b);
   return {
     decided,

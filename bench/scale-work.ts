@@ -1,5 +1,5 @@
 /** What the servers of `scale` are asked to do, and what they answer. */
-import type { Work } from "../src/store/postgres/writer.ts";
+import type { BatchStats } from "../src/store/postgres/writer.ts";
 
 export type ScaleWork =
   | { kind: "intents" | "contested"; seconds: number }
@@ -9,7 +9,7 @@ export interface ScaleFigures {
   decided: number;
   elapsed_ms: number;
   cpu_us: number;
-  work: Work;
+  work: BatchStats;
   p99_ms: number;
 }
 

@@ -7,12 +7,12 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { runToolKey, slotKey } from "../src/engine/keys.ts";
-import type { Key } from "../src/port/store.ts";
-import { FetchedDocs } from "../src/store/postgres/facts.ts";
-import { fetchVersions } from "../src/store/postgres/rounds.ts";
-import { PgSession } from "../src/store/postgres/session.ts";
-import { WRITER_SETTINGS } from "../src/store/postgres/settings.ts";
+import { runToolKey, slotKey } from "../src/govern/document-keys.ts";
+import type { DocKey } from "../src/govern/port/store.ts";
+import { PgSession } from "../src/store/postgres/connect/session.ts";
+import { WRITER_SETTINGS } from "../src/store/postgres/connect/settings.ts";
+import { FetchedDocs } from "../src/store/postgres/prefetch.ts";
+import { fetchVersions } from "../src/store/postgres/round-trips.ts";
 import { type Cpu, cpuOf } from "./cpu.ts";
 import { load, type Running, serverFolder, svc } from "./http.ts";
 import type { BenchOptions } from "./main.ts";
@@ -197,7 +197,7 @@ async function readingAhead(url: string): Promise<number> {
     const { rows } = await session.client.query<{ key: string }>(
       `SELECT key FROM svc_docs WHERE tbl = 'runs' ORDER BY sort DESC LIMIT ${AGENTS}`,
     );
-    const keys = rows.flatMap(({ key }): Key[] => [
+    const keys = rows.flatMap(({ key }): DocKey[] => [
       ["runs", key],
       ["approval_slots", slotKey(key, "crm.get", "")],
       ["run_tools", runToolKey(key, "crm.get")],

@@ -5,11 +5,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App } from "../src/app/app.ts";
-import { openApp } from "../src/app/wiring/open-app.ts";
 import { loadSettings } from "../src/config/load.ts";
+import type { RecordQuery } from "../src/govern/port/store.ts";
 import { systemEnv } from "../src/kernel/env.ts";
-import type { RecordQuery } from "../src/port/store.ts";
+import type { ServiceApp } from "../src/operations/app.ts";
+import { openApp } from "../src/service/open-app.ts";
 import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { median, type Row } from "./report.ts";
@@ -35,7 +35,7 @@ const PAGES: Record<string, RecordQuery> = {
   },
 };
 
-async function fill({ core }: App, upTo: number): Promise<void> {
+async function fill({ core }: ServiceApp, upTo: number): Promise<void> {
   for (let { records: at } = await core.store.head(); at < upTo; at += 1_000) {
     const from = at;
     await core.store.transact({
@@ -56,7 +56,7 @@ async function fill({ core }: App, upTo: number): Promise<void> {
   }
 }
 
-async function cost({ core }: App, query: RecordQuery, rounds: number): Promise<number> {
+async function cost({ core }: ServiceApp, query: RecordQuery, rounds: number): Promise<number> {
   const measured: number[] = [];
   for (let round = 0; round < rounds + 1; round++) {
     const start = performance.now();

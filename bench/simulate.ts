@@ -4,19 +4,19 @@
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
-import { SandboxHost } from "../src/app/sandbox/host.ts";
-import type { Job } from "../src/app/sandbox/job.ts";
-import { doJob } from "../src/app/sandbox/work.ts";
-import { capturedPages } from "../src/capture/read.ts";
-import { decide } from "../src/engine/decide/decide.ts";
-import type { Facts } from "../src/engine/decide/facts.ts";
-import { policyCall } from "../src/engine/gather.ts";
-import { readManifests } from "../src/model/manifest/load.ts";
-import { compilePolicy } from "../src/model/policy/compile.ts";
-import { loadPolicy } from "../src/model/policy/load.ts";
-import { scopeSeal } from "../src/model/run.ts";
-import type { PastCall } from "../src/sandbox/past-call.ts";
-import type { SimulationReport } from "../src/sandbox/simulate.ts";
+import { capturedPages } from "../src/capture/captured-calls.ts";
+import { decideCall } from "../src/govern/decide/decide.ts";
+import type { DecisionFacts } from "../src/govern/decide/facts.ts";
+import { policyCall } from "../src/govern/decide/load-facts.ts";
+import { scopeSeal } from "../src/govern/runs/run.ts";
+import { doJob } from "../src/operations/worker/execute.ts";
+import { SandboxHost } from "../src/operations/worker/host.ts";
+import type { SandboxJob } from "../src/operations/worker/job.ts";
+import { readManifests } from "../src/rules/manifest/load.ts";
+import { compilePolicy } from "../src/rules/policy/compile.ts";
+import { loadPolicy } from "../src/rules/policy/load.ts";
+import type { HistoricCall } from "../src/simulate/recorded-call.ts";
+import type { SimulationReport } from "../src/simulate/simulate.ts";
 import { MemoryStore } from "../src/store/memory/store.ts";
 import type { BenchOptions } from "./main.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
@@ -40,7 +40,7 @@ const HISTORY = 100_000;
 const manifests = readManifests([{ file: "m", text: MANIFESTS }]);
 const policy = compilePolicy(loadPolicy(POLICY, "policy"));
 
-function pastCall(n: number, now: number): PastCall {
+function pastCall(n: number, now: number): HistoricCall {
   const tool = TOOLS[n % TOOLS.length]!;
   return {
     run_id: `run_${Math.floor(n / CALLS_PER_RUN)}`,
@@ -69,13 +69,13 @@ function pastCall(n: number, now: number): PastCall {
   };
 }
 
-function jobAt(now_ms: number): Job {
+function jobAt(now_ms: number): SandboxJob {
   const rules = { manifests: manifests.all, active: policy.doc, policy: null };
   return { ...rules, task: { kind: "simulate" }, now_ms, environment: "prod", storeKey: "bench" };
 }
 
 /** Every fact at hand, nothing gathered, nothing kept: the least that judging a call can cost. */
-function bareDecisions(calls: readonly PastCall[]): number {
+function bareDecisions(calls: readonly HistoricCall[]): number {
   const facts = { run_id: "r", actor: "bot", mode: "enforce" as const, tenant: null };
   const permissions = [...manifests.permissions];
   const run = {
@@ -87,7 +87,7 @@ function bareDecisions(calls: readonly PastCall[]): number {
     ...{ created_ms: 0, salt: "s", next_step: 0, next_run_seq: 0 },
     ...{ open: 0, uncertain: 0, compensation_failed: 0, awaiting: 0, open_approvals: 0 },
   };
-  const all = calls.map(({ tool, args }): Facts => {
+  const all = calls.map(({ tool, args }): DecisionFacts => {
     const manifest = manifests.active(tool)!;
     const call = policyCall(run, tool, args, manifest);
     return {
@@ -98,18 +98,18 @@ function bareDecisions(calls: readonly PastCall[]): number {
     };
   });
   const start = performance.now();
-  for (const one of all) decide(one);
+  for (const one of all) decideCall(one);
   return (all.length * 1_000) / (performance.now() - start);
 }
 
-async function simulated(calls: readonly PastCall[], now: number): Promise<number> {
+async function simulated(calls: readonly HistoricCall[], now: number): Promise<number> {
   const start = performance.now();
   const report = (await doJob(jobAt(now), inPages(calls))) as SimulationReport;
   if (report.summary.unchanged !== calls.length) throw new Error("the simulation changed something");
   return (calls.length * 1_000) / (performance.now() - start);
 }
 
-async function* inPages(calls: readonly PastCall[]): AsyncGenerator<readonly PastCall[]> {
+async function* inPages(calls: readonly HistoricCall[]): AsyncGenerator<readonly HistoricCall[]> {
   for (let i = 0; i < calls.length; i += 200) yield calls.slice(i, i + 200);
 }
 

@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { allCores } from "../src/evidence/chain/pool.ts";
 import { verifyLedgerFile } from "../src/evidence/verify-ledger.ts";
-import { EMPTY_HEAD, type Head, sealRecord } from "../src/ledger/record.ts";
+import { EMPTY_HEAD, type LedgerHead, sealRecord } from "../src/ledger/record.ts";
 import { cpuOf, endedChildrenMs, ownMs } from "./cpu.ts";
 import type { BenchOptions } from "./main.ts";
 import { median, type Row } from "./report.ts";
@@ -15,7 +15,7 @@ const FOUR = 4;
 
 async function writeLedger(file: string): Promise<void> {
   const out = createWriteStream(file);
-  let head: Head = EMPTY_HEAD;
+  let head: LedgerHead = EMPTY_HEAD;
   for (let i = 0; i < RECORDS; i++) {
     const { record, line } = sealRecord(
       {

@@ -15,7 +15,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const BEGUN = [
   "cli/bin",
   "cli/demo",
-  "app/sandbox/worker",
+  "operations/worker/worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",

@@ -20,12 +20,13 @@ const PAGES = [
 /** The headings of the sidebar, in its order, and what stands under each: the first that fits. */
 const LIBRARY = "Library";
 const GROUPS = {
-  Guides: /^(docs\/guides\/[\w-]+\.md|deploy|viewer)/,
+  Guides: /^(docs\/guides\/[\w-]+\.md|viewer)/,
+  Operations: /^(docs\/(operations|scale)|deploy)/,
   "Agent frameworks": /^docs\/guides\/frameworks/,
   Examples: /^examples/,
-  Reference: /^(docs\/reference|sdk)/,
+  Reference: /^(docs\/reference|docs\/http-conventions|sdk)/,
   [LIBRARY]: /^$/,
-  "How it is built": /^docs\/(architecture|design)/,
+  "Architecture and internals": /^docs\/(architecture|design|internals)/,
   Decisions: /^docs\/adr/,
   Contributing: /^(docs\/adding|CONTRIBUTING)/,
   About: /^/,

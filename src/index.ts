@@ -1,38 +1,54 @@
 /**
- * The library: `open` runs the engine in this process, `connect` talks to a server.
+ * The library: `open` runs the engine in this process, `connect` calls a server.
  *
  * @module takeback
  */
 
-export type { BeforeRead } from "./engine/before.ts";
-export type { Decision } from "./engine/decide/verdict.ts";
+export type { ApprovalView } from "./govern/approvals/approval.ts";
+export type { BeforeRead } from "./govern/decide/before-state.ts";
+export type { IntentDecision as Decision } from "./govern/decide/verdict.ts";
+export type { PlanView } from "./govern/plans/plan.ts";
 export { SvcError } from "./kernel/errors.ts";
-export type { Json } from "./kernel/json.ts";
-export type { Approvals, DecideOptions, OfferedApproval, Wait } from "./library/approvals.ts";
-export { type ConnectOptions, connect, type RemoteSvc } from "./library/connect.ts";
-export type { DrillCall, DrillOptions } from "./library/drill.ts";
-export { BlockedError, type Offer, UncertainError } from "./library/errors.ts";
-export { type OpenOptions, open, type RunOptions, type Svc } from "./library/open.ts";
-export type { CallOptions, Run } from "./library/run.ts";
+export type { JsonValue as Json } from "./kernel/json/json.ts";
 export type {
-  Allowed,
-  Asked,
-  Intent,
-  Outcome,
+  ApprovalRequests as Approvals,
+  DecideOptions,
+  OfferedApproval,
+  WaitTime as Wait,
+} from "./library/approvals.ts";
+export { type ConnectOptions, connectToServer as connect, type RemoteSvc } from "./library/connect.ts";
+export type { DrillCall, DrillOptions } from "./library/drill.ts";
+export { BlockedError, type CounterOffer as Offer, UncertainError } from "./library/errors.ts";
+export {
+  type EmbeddedSvc as Svc,
+  type OpenOptions,
+  openEmbedded as open,
+  type RunOptions,
+} from "./library/open.ts";
+export type { AgentRun as Run, CallOptions } from "./library/run.ts";
+export type {
+  AllowedDecision as Allowed,
+  CallIntent as Intent,
+  CallOutcome as Outcome,
+  DecisionPreview as Preview,
+  IntentResponse as Asked,
   PlannedCall,
-  Preview,
   RollbackRequest,
 } from "./library/transport.ts";
-export type { ApprovalView } from "./model/approval.ts";
-export type { PlanView } from "./model/plan.ts";
-export type { DrillDoc } from "./model/proof.ts";
-export { RollbackInterrupted } from "./rollback/execute.ts";
 export type {
   CompensateAction,
   DeferAction,
   PlainAction,
   PlanAction,
   RollbackPlan,
-} from "./rollback/plan.ts";
-export type { CompensationCall, Compensator, Overwrite, Reader, ReadRequest } from "./rollback/ports.ts";
-export type { Failure, RollbackReport } from "./rollback/report.ts";
+} from "./rollback/plan/plan.ts";
+export type { RollbackReport, StepFailure as Failure } from "./rollback/plan/report.ts";
+export type {
+  CompensationCall,
+  CompensatorFn as Compensator,
+  OverwriteDecision as Overwrite,
+  ReaderFn as Reader,
+  ReadRequest,
+} from "./rollback/ports.ts";
+export { RollbackInterrupted } from "./rollback/undo/execute.ts";
+export type { DrillDoc } from "./rules/undo-proof.ts";

@@ -22,7 +22,7 @@ const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 70;
 const MAX_PARAMETERS = 5;
 /** It counts in bare numbers, millions of them: an object for each would cost more than the counting. */
-const BARE_NUMBERS = "src/evidence/chain/runs.ts";
+const BARE_NUMBERS = "src/evidence/chain/run-numbering.ts";
 const VAGUE = /(?:^|[/._-])(?:utils?|helpers?|misc|common)(?=[/._-])/i;
 
 const all = ["src", "test"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
@@ -54,7 +54,7 @@ describe("tidy", () => {
   });
 
   it("exports nothing that no other file uses", () => {
-    const users = ["proof", "bench"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
+    const users = ["stress", "bench"].flatMap((folder) => filesUnder(folder, ".ts")).map(sourceFile);
     const scripts = filesUnder("scripts", ".mjs").map(sourceFile);
     expect(exportProblems(shipped, [...all, ...users, ...scripts])).toEqual([]);
   });
@@ -145,32 +145,34 @@ describe("tidy", () => {
 
 describe("the rules themselves", () => {
   it.each([
-    ["src/kernel/a.ts", "src/model/b.ts", false, "kernel may not know model"],
-    ["src/engine/a.ts", "src/port/store.ts", false, undefined],
-    ["src/port/a.ts", "src/engine/b.ts", true, "within core the order is"],
-    ["src/engine/a.ts", "src/store/batch.ts", true, "core may not know infrastructure"],
-    ["src/ledger/a.ts", "src/engine/b.ts", false, "within core the order is"],
-    ["src/engine/a.ts", "src/ledger/b.ts", false, undefined],
+    ["src/kernel/a.ts", "src/rules/b.ts", false, "kernel may not know rules"],
+    ["src/rules/a.ts", "src/govern/b.ts", true, "rules may not know core"],
+    ["src/govern/a.ts", "src/rollback/b.ts", true, "within core the order is"],
+    ["src/govern/a.ts", "src/store/batch.ts", true, "core may not know infrastructure"],
+    ["src/ledger/a.ts", "src/govern/b.ts", false, "within core the order is"],
+    ["src/govern/a.ts", "src/ledger/b.ts", false, undefined],
     ["src/alerts/a.ts", "src/notify/b.ts", false, "do not import one another"],
-    ["src/app/wiring/a.ts", "src/store/sqlite/store.ts", false, "only src/store/open.ts"],
+    ["src/service/a.ts", "src/store/sqlite/store.ts", false, "only src/store/open.ts"],
     ["src/store/open.ts", "src/store/sqlite/store.ts", false, undefined],
     ["src/store/sqlite/a.ts", "src/store/sqlite/b.ts", false, undefined],
     ["src/store/sqlite/a.ts", "src/store/files/b.ts", false, "only src/store/open.ts"],
-    ["src/http/a.ts", "src/app/b.ts", false, undefined],
-    ["src/gateway/a.ts", "src/console/b.ts", false, "let src/serve bring them together"],
-    ["src/serve/a.ts", "src/console/b.ts", false, undefined],
-    ["src/serve/a.ts", "src/cli/b.ts", false, "within processes the order is"],
-    ["src/app/a.ts", "src/http/b.ts", false, "app may not know surfaces"],
+    ["src/http/a.ts", "src/operations/b.ts", false, undefined],
+    ["src/gateway/a.ts", "src/console/b.ts", false, "let src/service/start bring them together"],
+    ["src/library/a.ts", "src/http/api/b.ts", false, undefined],
+    ["src/http/api/a.ts", "src/http/b.ts", false, "api may not know surfaces"],
+    ["src/service/start/a.ts", "src/console/b.ts", false, undefined],
+    ["src/service/a.ts", "src/service/start/b.ts", false, "service may not know processes"],
+    ["src/service/start/a.ts", "src/cli/b.ts", false, "within processes the order is"],
+    ["src/operations/a.ts", "src/http/b.ts", false, "operations may not know surfaces"],
     ["src/helper/a.ts", "src/kernel/b.ts", false, "belongs to no layer"],
-    ["src/app/door/a.ts", "src/app/operations/b.ts", false, "within app the order is"],
-    ["src/app/wiring/a.ts", "src/app/door/b.ts", false, undefined],
-    ["src/app/door/a.ts", "src/app/app.ts", true, undefined],
-    ["src/app/app.ts", "src/app/wiring/a.ts", true, undefined],
-    ["src/app/app.ts", "src/app/wiring/a.ts", false, "only src/app/wiring makes it"],
-    ["src/app/wiring/a.ts", "src/app/attic/b.ts", false, "put the file into one of them"],
-    ["src/app/a.ts", "src/index.ts", false, "the library's entry"],
-    ["src/index.ts", "src/app/a.ts", false, undefined],
-    ["src/app/a.ts", "test/support/env.ts", false, "only from src/"],
+    ["src/operations/pipeline/a.ts", "src/operations/runs/b.ts", false, "within operations the order is"],
+    ["src/operations/runs/a.ts", "src/operations/pipeline/b.ts", false, undefined],
+    ["src/operations/pipeline/a.ts", "src/operations/app.ts", true, undefined],
+    ["src/operations/app.ts", "src/operations/runs/a.ts", true, undefined],
+    ["src/operations/app.ts", "src/operations/runs/a.ts", false, "only src/service makes the app"],
+    ["src/operations/a.ts", "src/index.ts", false, "the library's entry"],
+    ["src/index.ts", "src/operations/a.ts", false, undefined],
+    ["src/operations/a.ts", "test/support/env.ts", false, "only from src/"],
   ])("layers: %s -> %s", (from, to, typeOnly, problem) => {
     const found = arrowProblem(from, to, typeOnly);
     if (problem === undefined) expect(found).toBeUndefined();
@@ -195,10 +197,10 @@ describe("the rules themselves", () => {
 
   it("imports: reads every form and no text that looks like one", () => {
     const file = sample(
-      "src/app/a.ts",
+      "src/operations/a.ts",
       [
         'import x from "./x.ts";',
-        'import type { Y } from "../model/y.ts";',
+        'import type { Y } from "../rules/y.ts";',
         "import {\n  z,\n} from './z.ts';",
         'import "./effect.ts";',
         'export { w } from "./w.ts";',
@@ -209,54 +211,62 @@ describe("the rules themselves", () => {
       ].join("\n"),
     );
     expect(importsOf(file).map(({ target, typeOnly }) => `${typeOnly ? "type " : ""}${target}`)).toEqual([
-      "src/app/x.ts",
-      "type src/model/y.ts",
-      "src/app/z.ts",
-      "src/app/effect.ts",
-      "src/app/w.ts",
-      "src/app/late.ts",
+      "src/operations/x.ts",
+      "type src/rules/y.ts",
+      "src/operations/z.ts",
+      "src/operations/effect.ts",
+      "src/operations/w.ts",
+      "src/operations/late.ts",
     ]);
   });
 
   it.each([
-    ["src/engine/a.ts", "const t = Date.now();"],
-    ["src/engine/a.ts", "const t = new Date();"],
-    ["src/engine/a.ts", "const t = new Date;"],
-    ["src/model/a.ts", "Math.random()"],
-    ["src/model/a.ts", "setTimeout(f, 1)"],
-    ["src/model/a.ts", "process.env.X"],
-    ["src/model/a.ts", 'import { readFileSync } from "node:fs";'],
-    ["src/model/a.ts", 'import { spawn } from "child_process";'],
+    ["src/govern/a.ts", "const t = Date.now();"],
+    ["src/govern/a.ts", "const t = new Date();"],
+    ["src/govern/a.ts", "const t = new Date;"],
+    ["src/rules/a.ts", "Math.random()"],
+    ["src/rules/a.ts", "setTimeout(f, 1)"],
+    ["src/rules/a.ts", "process.env.X"],
+    ["src/rules/a.ts", 'import { readFileSync } from "node:fs";'],
+    ["src/rules/a.ts", 'import { spawn } from "child_process";'],
     ["src/kernel/a.ts", 'import { randomBytes } from "node:crypto";'],
     ["src/notify/a.ts", "await fetch(url)"],
     ["src/notify/a.ts", 'import { request } from "undici";'],
-    ["src/app/a.ts", 'console.log("x")'],
-    ["src/app/a.ts", 'export * from "./b.ts";'],
-    ["src/app/a.ts", "const x: any = 1;"],
-    ["src/app/a.ts", "const x = y as any;"],
-    ["src/app/a.ts", "const x: Map<string, any> = y;"],
-    ["src/app/a.ts", "// @ts-ignore"],
-    ["src/app/a.ts", "/** Told to nobody. */"],
+    ["src/operations/a.ts", 'console.log("x")'],
+    ["src/operations/a.ts", 'export * from "./b.ts";'],
+    ["src/operations/a.ts", "const x: any = 1;"],
+    ["src/operations/a.ts", "const x = y as any;"],
+    ["src/operations/a.ts", "const x: Map<string, any> = y;"],
+    ["src/operations/a.ts", "// @ts-ignore"],
+    ["src/operations/a.ts", "/** Told to nobody. */"],
+    ["src/operations/a.ts", "if (env.now() >= approval.expires_ms) return null;"],
+    ["src/console/a.ts", "const fresh = sessions.filter(({ expires_ms }) => expires_ms > now);"],
+    ["src/console/a.ts", 'const run = await ctx.app.core.store.get("runs", id);'],
+    ["src/gateway/a.ts", "const { store, env } = this.app.core;"],
   ])("bans: %s may not hold %s", (path, text) => {
     expect(banProblems([sample(path, text)], SOURCE_BANS)).toHaveLength(1);
   });
 
   it.each([
     ["src/kernel/env.ts", "Date.now()"],
-    ["src/engine/a.ts", "const t = new Date(env.now());"],
-    ["src/engine/a.ts", "// Date.now() would be wrong here"],
-    ["src/engine/a.ts", 'const text = "Date.now()";'],
+    ["src/govern/a.ts", "const t = new Date(env.now());"],
+    ["src/govern/a.ts", "// Date.now() would be wrong here"],
+    ["src/govern/a.ts", 'const text = "Date.now()";'],
     ["src/console/a.ts", 'const text = "Nobody waits.";'],
-    ["src/engine/a.ts", "process(units)"],
-    ["src/engine/a.ts", "work.process.start()"],
+    ["src/govern/a.ts", "process(units)"],
+    ["src/govern/a.ts", "work.process.start()"],
     ["src/store/a.ts", 'import { readFileSync } from "node:fs";'],
     ["src/egress/a.ts", "await fetch(url)"],
     ["src/notify/a.ts", "await egress.fetch(url)"],
     ["src/store/a.ts", "class A {\n  fetch(keys: Key[]) {}\n}"],
     ["src/config/a.ts", "console.role"],
     ["src/cli/a.ts", 'console.log("x")'],
-    ["src/app/a.ts", "const found = Promise.any(list);"],
-    ["src/app/a.ts", "const many: Company[] = company;"],
+    ["src/operations/a.ts", "const found = Promise.any(list);"],
+    ["src/operations/a.ts", "const many: Company[] = company;"],
+    ["src/govern/expiry.ts", "return now >= expires_ms;"],
+    ["src/notify/a.ts", "const sorted = all.sort((a, b) => a.expires_ms - b.expires_ms);"],
+    ["src/operations/a.ts", 'const run = await app.core.store.get("runs", id);'],
+    ["src/console/a.ts", "const key = app.core.storeKey;"],
   ])("bans: %s may hold %s", (path, text) => {
     expect(banProblems([sample(path, text)], SOURCE_BANS)).toEqual([]);
   });
@@ -293,11 +303,16 @@ describe("the rules themselves", () => {
 
   it("exports: finds what only its own file names", () => {
     const files = [
-      sample("src/app/a.ts", "export const used = 1;\nexport const alone = used;\nexport type Told = 1;"),
-      sample("src/app/b.ts", 'import { used } from "./a.ts"; // alone'),
+      sample(
+        "src/operations/a.ts",
+        "export const used = 1;\nexport const alone = used;\nexport type Told = 1;",
+      ),
+      sample("src/operations/b.ts", 'import { used } from "./a.ts"; // alone'),
       sample("src/library/c.ts", "export const offered = 1;"),
     ];
-    expect(exportProblems(files, files)).toEqual([expect.stringContaining("src/app/a.ts exports alone")]);
+    expect(exportProblems(files, files)).toEqual([
+      expect.stringContaining("src/operations/a.ts exports alone"),
+    ]);
   });
 
   it("language: finds phrases in any case, and none inside a longer word", () => {

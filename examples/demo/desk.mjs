@@ -1,7 +1,6 @@
 /**
- * The support desk that the demo's agent works at: contacts, refunds and mail in one JSON file. As a program it
- * is the command behind a rollback, for undoing and for reading back alike: a call as JSON on stdin, the tool's
- * answer on stdout.
+ * The support desk of the demo's shop: contacts, refunds, emails and the agent's notes in one JSON file. As a program,
+ * this file is the command behind a rollback. It undoes and reads: a call as JSON on stdin, the answer on stdout.
  *
  *   node desk.mjs .demo/desk.json
  */
@@ -14,9 +13,11 @@ const NEW = {
     "c-771": { name: "Jo Berg", city: "Kiel", note: "" },
     "c-772": { name: "Lin Okafor", city: "Porto", note: "" },
     "c-773": { name: "Sam Reyes", city: "Graz", note: "" },
+    "c-774": { name: "Mara Lind", city: "Turku", note: "" },
   },
   refunds: {},
   mails: [],
+  tickets: {},
 };
 
 export function openDesk(file) {
@@ -24,8 +25,9 @@ export function openDesk(file) {
   const change = (edit) => {
     const state = read();
     const answer = edit(state);
-    writeFileSync(`${file}.new`, JSON.stringify(state, null, 2));
-    renameSync(`${file}.new`, file);
+    const next = `${file}.${process.pid}`;
+    writeFileSync(next, JSON.stringify(state, null, 2));
+    renameSync(next, file);
     return answer;
   };
   const contactOf = (state, id) => {
@@ -34,6 +36,12 @@ export function openDesk(file) {
   };
   return {
     begin: () => writeFileSync(file, JSON.stringify(NEW, null, 2)),
+    read,
+    /** Keeps the agent's words about a ticket; `state` is `waiting`, `closed` or `stopped`. */
+    report: (ticket, state, words, approval_id = null) =>
+      change((desk) => {
+        desk.tickets = { ...desk.tickets, [ticket]: { state, words, approval_id } };
+      }),
     tools: {
       "crm.get_contact": ({ id }) => contactOf(read(), id),
       "crm.export_contacts": () => Object.values(read().contacts),
@@ -41,10 +49,10 @@ export function openDesk(file) {
         change((state) => Object.assign(contactOf(state, id), fields)),
       "crm.restore_contact": ({ id, fields }) =>
         change((state) => Object.assign(contactOf(state, id), fields)),
-      "payments.refund": ({ order, amount }) =>
+      "payments.refund": ({ order, amount, currency, customer }) =>
         change((state) => {
           const refund = `rf-${Object.keys(state.refunds).length + 1}`;
-          state.refunds[refund] = { order, amount, status: "paid" };
+          state.refunds[refund] = { order, amount, currency, customer, status: "paid" };
           return { refund };
         }),
       "payments.get_refund": ({ refund }) => read().refunds[refund],

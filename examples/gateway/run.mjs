@@ -1,4 +1,4 @@
-/** An MCP client works on files through the gateway, and all of it is taken back: node examples/gateway/run.mjs */
+/** An MCP client works on files through the gateway, and all of it is undone: node examples/gateway/run.mjs */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -72,17 +72,17 @@ await story(async (stage) => {
   ]);
   show("after");
   await takeBack(run);
-  show("taken back");
+  show("after undo");
 
   stage.say();
-  stage.say("Another run, and a colleague writes before it is taken back:");
+  stage.say("Another run, and a colleague writes before the undo:");
   const second = await work([
     ["files.write_file", { path: path("photo.raw"), content: "gone" }],
     ["files.write_file", { path: path("notes.txt"), content: "gone\n" }],
   ]);
   writeFileSync(path("notes.txt"), "buy wine, says the colleague\n");
   await takeBack(second);
-  show("taken back");
+  show("after undo");
 
   stage.say();
   await stage.trail(second);

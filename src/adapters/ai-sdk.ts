@@ -1,29 +1,30 @@
 /**
- * The Vercel AI SDK: one call wraps a set of tools. Its approval hooks only look ahead; executing asks, carries out and
- * reports. Written for `ai` 6 (`needsApproval` of a tool) and 7 (`toolApproval` beside the tools).
+ * Adapter for the Vercel AI SDK: one call wraps a set of tools. The SDK's approval hooks only preview the decision;
+ * execution requests it, runs the tool and reports the outcome. Supports `ai` 6 (`needsApproval` of a tool) and 7
+ * (`toolApproval`, separate from the tools).
  *
  * @module takeback/ai-sdk
  */
 import type { ToolSet } from "ai";
-import type { Run } from "../library/run.ts";
-import { type GovernOptions, Governor, isRefusal, type PauseAnswer, textOf } from "./governor.ts";
-import { type Undo, undoWith } from "./thread.ts";
+import type { AgentRun } from "../library/run.ts";
+import { CallGovernor, type GovernOptions, isRefusal, type PauseAnswer, refusalText } from "./governor.ts";
+import { type UndoRun, undoWith } from "./thread-run.ts";
 
-export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
+export type { ApprovalRequest, CallRefusal as Refusal, GovernOptions } from "./governor.ts";
 export { isRefusal } from "./governor.ts";
-export { threadRun, type Undo } from "./thread.ts";
+export { threadRun, type UndoRun as Undo } from "./thread-run.ts";
 
-/** A set of tools under a run. */
-export interface Governed<TOOLS extends ToolSet> {
-  /** The same tools, governed. Those that the client or the provider executes are not, and stay as they are. */
+/** A set of tools governed by a run. */
+interface GovernedTools<TOOLS extends ToolSet> {
+  /** The same tools, governed. Tools that the client or the provider executes stay as they are and are not governed. */
   tools: TOOLS;
-  /** For `ai` 7: what becomes of a call before it is executed. */
+  /** Approval hooks for `ai` 7, which decide on a call before it executes. */
   toolApproval: { [NAME in keyof TOOLS]: ToolApproval };
   /** Undoes the whole run with these tools. */
-  undo: Undo;
+  undo: UndoRun;
 }
 
-/** As the SDK calls it, with its answer. */
+/** Approval hook in the form that the SDK calls. */
 export type ToolApproval = (input: unknown, call: HookOptions) => Promise<ToolApprovalStatus>;
 export type ToolApprovalStatus =
   | { type: "not-applicable" }
@@ -34,19 +35,22 @@ interface HookOptions {
   messages: readonly unknown[];
 }
 
-/** Governs every tool of the set that is executed here ([guide](../../docs/guides/frameworks/ai-sdk.md)). */
-export function govern<TOOLS extends ToolSet>(
-  run: Run,
+/** Governs every tool of the set that executes in this process ([guide](../../docs/guides/frameworks/ai-sdk.md)). */
+function governTools<TOOLS extends ToolSet>(
+  run: AgentRun,
   tools: TOOLS,
   options: GovernOptions = {},
-): Governed<TOOLS> {
-  const governor = new Governor(run, options, "ai-sdk");
+): GovernedTools<TOOLS> {
+  const governor = new CallGovernor(run, options, "ai-sdk");
+  // The type of a tool names its input and output; the adapter calls every tool with unknown ones.
   const given = Object.entries(tools as unknown as Record<string, AnyTool>);
   const each = <T>(make: (name: string, tool: AnyTool) => T) =>
     Object.fromEntries(given.map(([name, tool]) => [name, make(name, tool)])) as unknown;
   return {
     tools: each((name, tool) => governed(governor, name, tool)) as TOOLS,
-    toolApproval: each((name, tool) => approvalHook(governor, name, tool)) as Governed<TOOLS>["toolApproval"],
+    toolApproval: each((name, tool) =>
+      approvalHook(governor, name, tool),
+    ) as GovernedTools<TOOLS>["toolApproval"],
     undo: undoWith(run, (wanted) => {
       const execute = given.find(([name]) => governor.nameOf(name) === wanted)?.[1].execute;
       return execute && ((args, key) => lastOf(execute(args, { toolCallId: key, messages: [] })));
@@ -54,14 +58,14 @@ export function govern<TOOLS extends ToolSet>(
   };
 }
 
-/** What is used of a tool, whatever it takes and gives. */
+/** The members of a tool that this adapter uses, without their types. */
 interface AnyTool {
   execute?: (input: unknown, options: HookOptions) => unknown;
   needsApproval?: boolean | ((input: unknown, options: HookOptions) => boolean | PromiseLike<boolean>);
   toModelOutput?: (told: { output: unknown }) => unknown;
 }
 
-function governed(governor: Governor, name: string, tool: AnyTool): AnyTool {
+function governed(governor: CallGovernor, name: string, tool: AnyTool): AnyTool {
   const { execute, needsApproval: own, toModelOutput } = tool;
   if (execute === undefined) return tool;
   const callOf = (args: unknown, id: string) => ({ id, tool: name, args });
@@ -74,7 +78,7 @@ function governed(governor: Governor, name: string, tool: AnyTool): AnyTool {
   const wrapped: AnyTool = {
     ...tool,
     async needsApproval(input, options) {
-      // The SDK asks again before it carries out what was approved, and drops what no longer needs it.
+      // The SDK asks again before it executes an approved call, and drops a call that no longer needs approval.
       if (answerIn(options) !== undefined || (await wants(own, input, options))) return true;
       return (await governor.preview(callOf(input, options.toolCallId))).decision === "needs_approval";
     },
@@ -88,21 +92,27 @@ function governed(governor: Governor, name: string, tool: AnyTool): AnyTool {
   return wrapped;
 }
 
-/** Whether the tool itself asks for a person. */
+/** Whether the tool's own definition requires approval. */
 async function wants(own: AnyTool["needsApproval"], input: unknown, options: HookOptions): Promise<boolean> {
   return typeof own === "function" ? own(input, options) : own === true;
 }
 
-function approvalHook(governor: Governor, tool: string, { execute, needsApproval }: AnyTool): ToolApproval {
+function approvalHook(
+  governor: CallGovernor,
+  tool: string,
+  { execute, needsApproval }: AnyTool,
+): ToolApproval {
   return async (args, options) => {
     const own = await wants(needsApproval, args, options);
-    if (own) return { type: "user-approval", reason: "the tool asks for a person" };
+    if (own) return { type: "user-approval", reason: "the tool requires approval" };
     if (execute === undefined) return { type: "not-applicable" };
     const call = { id: options.toolCallId, tool, args };
     const { decision, reasons } = await governor.preview(call);
     if (decision === "needs_approval") return { type: "user-approval", reason: reasons.join("; ") };
     const refusal = decision === "block" ? await governor.refuse(call) : undefined;
-    return refusal === undefined ? { type: "not-applicable" } : { type: "denied", reason: textOf(refusal) };
+    return refusal === undefined
+      ? { type: "not-applicable" }
+      : { type: "denied", reason: refusalText(refusal) };
   };
 }
 
@@ -113,7 +123,7 @@ interface ApprovalPart {
   approved?: boolean;
 }
 
-/** What a person answered to this call's request, in the messages that the SDK resumes from. */
+/** Finds the user's answer to this call's approval request in the messages that the SDK resumes from. */
 function answerIn({ messages, toolCallId }: HookOptions): ApprovalPart | undefined {
   const parts = messages.flatMap((message): ApprovalPart[] => {
     const { content } = message as { content?: unknown };
@@ -136,7 +146,7 @@ const isGenerator = (execute: unknown): boolean =>
 const isIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 
-/** A tool that yields shows its last value as its result. */
+/** The result of a tool: for a tool that yields, its last value. */
 async function lastOf(given: unknown, pass: (value: unknown) => unknown = () => {}): Promise<unknown> {
   const value = await given;
   if (!isIterable(value)) return value;
@@ -145,7 +155,7 @@ async function lastOf(given: unknown, pass: (value: unknown) => unknown = () => 
   return last;
 }
 
-/** What the tool yields is passed on while it works. */
+/** Passes on the values that a tool yields while it runs. */
 async function* streamed(
   work: (pass: (value: unknown) => Promise<void>) => Promise<unknown>,
 ): AsyncGenerator<unknown> {
@@ -157,3 +167,5 @@ async function* streamed(
   const value = await done;
   if (isRefusal(value)) yield value;
 }
+
+export { type GovernedTools as Governed, governTools as govern };

@@ -1,6 +1,7 @@
 /**
- * The Claude Agent SDK: hooks around every tool of a session, the built-in ones and those of MCP servers. What is
- * allowed here still meets the SDK's own permissions. Nothing of the package is imported: hooks are functions.
+ * Adapter for the Claude Agent SDK: hooks around every tool of a session, both built-in tools and those of MCP servers.
+ * The SDK still applies its own permissions to allowed calls. This module imports nothing from the package, because
+ * hooks are plain functions.
  *
  * @module takeback/claude-agent-sdk
  */
@@ -9,29 +10,32 @@ import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../kernel/errors.ts";
 import { waitMs } from "../library/approvals.ts";
 import { UncertainError } from "../library/errors.ts";
-import type { Run } from "../library/run.ts";
+import type { AgentRun } from "../library/run.ts";
 import {
   type ApprovalRequest,
+  CallGovernor,
+  type CallRefusal,
   type FrameworkCall,
   type GovernOptions,
-  Governor,
   isRefusal,
-  PAUSED,
+  PAUSED_CALL,
   type PauseAnswer,
-  type Refusal,
-  textOf,
+  refusalText,
 } from "./governor.ts";
 
-export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
-export { threadRun } from "./thread.ts";
+export type { ApprovalRequest, CallRefusal as Refusal, GovernOptions } from "./governor.ts";
+export { threadRun } from "./thread-run.ts";
 
-/** What every adapter takes, and who is asked at the session. */
+/** The options of every adapter, and the function that asks the user of the session. */
 export interface SessionOptions extends GovernOptions {
-  /** Asks the person at the session, as the SDK's own option does; what the policy wants approved is asked here. */
+  /**
+   * Asks the user of the session, like the SDK option of the same name. It also handles approvals that the policy
+   * requires.
+   */
   canUseTool?: CanUseTool;
 }
 
-/** As the SDK's own option of the name. */
+/** Same signature as the SDK option `canUseTool`. */
 export type CanUseTool = (
   tool: string,
   input: Record<string, unknown>,
@@ -41,7 +45,7 @@ export type PermissionResult =
   | { behavior: "allow"; updatedInput?: Record<string, unknown> }
   | { behavior: "deny"; message: string; interrupt?: boolean };
 
-/** What the SDK tells a hook, as far as it is used here. */
+/** The fields of a hook's input that this adapter uses. */
 interface HookInput {
   hook_event_name: string;
   tool_name?: string;
@@ -50,7 +54,7 @@ interface HookInput {
   tool_response?: unknown;
   error?: string;
   is_interrupt?: boolean;
-  /** Of an agent that another delegates to. */
+  /** Present for a subagent. */
   agent_id?: string;
   tool_calls?: { tool_use_id: string; tool_response?: unknown }[];
 }
@@ -67,18 +71,18 @@ type Hook = (
   options: { signal: AbortSignal },
 ) => Promise<HookOutput>;
 type HookEvent = "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch";
-/** How long the SDK waits for a hook that is not given another time. */
+/** The SDK's default timeout of a hook. */
 const HOOK_TIMEOUT_S = 60;
 
-/** What the SDK's `query` takes over. */
+/** Options for the SDK's `query`, and the state of the governed session. */
 export interface GovernedSession {
-  /** For the options of `query`. */
+  /** Pass these hooks in the options of `query`. */
   hooks: Record<HookEvent, { hooks: [Hook]; timeout?: number }[]>;
-  /** Only where one was given: the SDK asks only that one. */
+  /** Present only if you pass your own function. The SDK then asks only this one. */
   canUseTool?: CanUseTool;
-  /** The requests that deferred calls wait for: decide on them, then resume the session. */
+  /** Approval requests of deferred calls. Decide them, then resume the session. */
   waiting: readonly ApprovalRequest[];
-  /** For a session that was cut short: the SDK tells no hook of that. What was under way is uncertain. */
+  /** Ends a session that was cut short, which the SDK reports to no hook. Calls in progress become uncertain. */
   end(): Promise<void>;
 }
 
@@ -86,8 +90,8 @@ export interface GovernedSession {
  * Governs every tool call of a session: `query({ prompt, options: { ...govern(run), … } })`
  * ([guide](../../docs/guides/frameworks/claude-agent-sdk.md)).
  */
-export function govern(run: Run, options: SessionOptions = {}): GovernedSession {
-  const session = new SessionHooks(new Governor(run, options, "claude-agent-sdk"), options);
+function governSession(run: AgentRun, options: SessionOptions = {}): GovernedSession {
+  const session = new SessionHooks(new CallGovernor(run, options, "claude-agent-sdk"), options);
   const on = (hook: Hook): { hooks: [Hook] }[] => [{ hooks: [hook] }];
   const { canUseTool, wait_for_approval = 0 } = options;
   const timeout = HOOK_TIMEOUT_S + waitMs(wait_for_approval, "wait_for_approval") / 1_000;
@@ -106,29 +110,29 @@ export function govern(run: Run, options: SessionOptions = {}): GovernedSession 
   };
 }
 
-/** A call under way: the SDK carries it out, and its end is what the next hook says. */
+/** A call in progress. The SDK executes it, and a later hook reports its result. */
 interface UnderWay {
   end(settle: () => unknown): void;
   reported: Promise<unknown>;
 }
 
 class SessionHooks {
-  private readonly governor: Governor;
+  private readonly governor: CallGovernor;
   private readonly options: SessionOptions;
   private readonly under_way = new Map<string, UnderWay>();
   readonly waiting: ApprovalRequest[] = [];
 
-  constructor(governor: Governor, options: SessionOptions) {
+  constructor(governor: CallGovernor, options: SessionOptions) {
     this.governor = governor;
     this.options = options;
   }
 
-  /** The SDK carries out what a hook fails over: what cannot be decided on is denied. */
+  /** Denies calls that cannot be decided, because the SDK executes a call after its hook fails. */
   async before(input: HookInput, signal: AbortSignal): Promise<HookOutput> {
     try {
       const told = await this.decide(input);
-      // The SDK waits for the answer no more, and does not make the call.
-      if (signal.aborted) await this.fail(input.tool_use_id, "not made: the SDK no longer waited");
+      // The SDK stopped waiting for this hook and does not make the call.
+      if (signal.aborted) await this.fail(input.tool_use_id, "not made: the SDK had stopped waiting");
       return told;
     } catch (error) {
       return decided("deny", notDecided(error));
@@ -142,17 +146,17 @@ class SessionHooks {
       const { decision, reasons } = await this.governor.preview(call);
       if (decision === "needs_approval") return decided("ask", reasons.join("; "));
     }
-    // An agent that another delegates to would end over a deferred call, and the session go on without it.
+    // A deferred call would end a subagent, and the session would continue without it.
     const defers = this.options.wait_for_approval === undefined && agent_id === undefined;
     const begun = await this.begin(call, (request) => {
       if (!defers) return undefined;
       this.waiting.push(request);
-      return PAUSED;
+      return PAUSED_CALL;
     });
     if (begun === "made") return {};
     return begun === "paused"
       ? decided("defer", "waiting for a person's approval")
-      : decided("deny", textOf(begun));
+      : decided("deny", refusalText(begun));
   }
 
   async asked(
@@ -167,16 +171,16 @@ class SessionHooks {
       return answer;
     }
     const wanted = answer.updatedInput ?? args;
-    // Older executables take no yes without the arguments.
+    // Older SDK executables accept an approval only together with the arguments.
     const yes: PermissionResult = { ...answer, updatedInput: wanted };
-    // Begun before the SDK asked for reasons of its own: good for the arguments that were decided on.
+    // The call began before the SDK asked for its own reasons, so only the decided arguments are allowed.
     if (this.under_way.has(id)) {
       if (isDeepStrictEqual(wanted, args)) return yes;
       await this.fail(id, "not made: other arguments were chosen");
     }
     try {
       const begun = await this.begin({ id, tool, args: wanted }, () => ({ answer: true }));
-      return isRefusal(begun) ? deny(textOf(begun)) : yes;
+      return isRefusal(begun) ? deny(refusalText(begun)) : yes;
     } catch (error) {
       return deny(notDecided(error));
     }
@@ -191,7 +195,7 @@ class SessionHooks {
     return {};
   }
 
-  /** What the SDK's own permissions refused is told of here alone. */
+  /** Fails the calls that the SDK's own permissions refused. No other hook reports them. */
   async afterAll({ tool_calls = [] }: HookInput): Promise<HookOutput> {
     for (const { tool_use_id, tool_response } of tool_calls)
       await this.fail(tool_use_id, `not made: ${JSON.stringify(tool_response)}`);
@@ -205,11 +209,11 @@ class SessionHooks {
     await Promise.all([...this.under_way.keys()].map((id) => this.finish(id, lost)));
   }
 
-  /** Asks, and answers as soon as the SDK may carry the call out. */
+  /** Requests a decision, and resolves as soon as the SDK can execute the call. */
   private begin(
     call: FrameworkCall,
     pause: (request: ApprovalRequest) => PauseAnswer,
-  ): Promise<Refusal | "made" | "paused"> {
+  ): Promise<CallRefusal | "made" | "paused"> {
     return new Promise((resolve, reject) => {
       const reported = this.governor.make(
         call,
@@ -236,14 +240,13 @@ class SessionHooks {
     if (call === undefined) return;
     this.under_way.delete(id);
     call.end(work);
-    // What the tool did wrong is the SDK's to tell.
+    // The SDK reports the tool's own errors itself.
     await call.reported.catch(() => {});
   }
 }
 
 const deny = (message: string): PermissionResult => ({ behavior: "deny", message });
-const notDecided = (error: unknown): string =>
-  `blocked: the call could not be decided on: ${messageOf(error)}`;
+const notDecided = (error: unknown): string => `blocked: no decision could be made: ${messageOf(error)}`;
 const decided = (
   permissionDecision: "deny" | "ask" | "defer",
   permissionDecisionReason: string,
@@ -251,7 +254,7 @@ const decided = (
   hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason },
 });
 
-/** The tool's own value: MCP servers wrap theirs in content. */
+/** The tool's own value, without the content wrapper of MCP servers. */
 function ownValue(response: unknown): unknown {
   const { structuredContent, content = response } = Object(response) as {
     structuredContent?: unknown;
@@ -266,3 +269,5 @@ function ownValue(response: unknown): unknown {
     return only.text;
   }
 }
+
+export { governSession as govern };

@@ -1,78 +1,79 @@
 /**
- * What every adapter does with a framework's tool call: ask, wait, carry out, report. A call that is not made is an
- * answer for the model, never an exception, and a call of the framework is carried out at most once.
+ * The part that all adapters share: decide, wait, execute and report one tool call of a framework. A refused call
+ * becomes an answer for the model and never an exception. Each framework call executes at most once.
  */
-import { canonical } from "../kernel/canonical.ts";
+import { OPEN_APPROVAL_STATUSES, pendingApprovalId } from "../govern/approvals/approval.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { Json } from "../kernel/json.ts";
-import { endedReason, type OfferedApproval, offerOf, type Wait } from "../library/approvals.ts";
-import type { Offer } from "../library/errors.ts";
-import { assertTellable } from "../library/fitting.ts";
-import { type CallOptions, jsonOf, type Run } from "../library/run.ts";
-import type { Allowed, Asked, Intent, Preview } from "../library/transport.ts";
-import { approvalIn, OPEN_APPROVAL } from "../model/approval.ts";
+import { toCanonicalJson } from "../kernel/json/canonical.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import { endedReason, type OfferedApproval, offerOf, type WaitTime } from "../library/approvals.ts";
+import type { CounterOffer } from "../library/errors.ts";
+import { assertSendable } from "../library/request-size.ts";
+import { type AgentRun, type CallOptions, jsonOf } from "../library/run.ts";
+import type { AllowedDecision, CallIntent, DecisionPreview, IntentResponse } from "../library/transport.ts";
 
-/** A call as the framework has it. */
+/** A tool call as the framework represents it. */
 export interface FrameworkCall {
-  /** The framework's own id of the call: the same when it resumes. */
+  /** The framework's id of the call, which stays the same when the framework resumes it. */
   id: string | undefined;
   tool: string;
   args: unknown;
 }
 
-/** The request that a call waits for. */
+/** The approval request that a call waits for. */
 export interface ApprovalRequest {
   approval_id: string;
   tool: string;
-  args: Json;
+  args: JsonValue;
   reasons: readonly string[];
 }
 
-/** What the model gets in place of the tool's value when the call was not made. */
-export interface Refusal {
+/** The answer that the model gets instead of the tool's value if the call was not made. */
+export interface CallRefusal {
   blocked: true;
   reasons: readonly string[];
-  /** What the agent can do instead, where the policy says so. */
+  /** Alternatives for the agent that the policy suggests. */
   hints: readonly string[];
-  /** The request that still waits for a person. */
+  /** The approval request, if it is still pending. */
   approval_id?: string;
-  /** What a person offered in place of the call. */
-  offer?: Offer;
+  /** The approver's counter-proposal. */
+  offer?: CounterOffer;
 }
 
-/** What every adapter takes. */
+/** Options of every adapter. */
 export interface GovernOptions extends Pick<CallOptions, "timeout_ms" | "read"> {
   /**
-   * A person said yes (or answered) in the framework's own way. Decides on the request with that person's credential, as
-   * `svc.approvals.approve(approval_id, { key })`. What is still open afterwards is not carried out.
+   * Runs after the user answered in the framework's own approval prompt. Decide the request here with that user's
+   * credential, for example with `svc.approvals.approve(approval_id, { key })`. The call runs only if the request is
+   * approved afterwards.
    */
   onApproval?: (request: ApprovalRequest, answer: unknown) => Promise<unknown> | unknown;
-  /** How long to wait, in the call itself, for a decision that is made elsewhere. */
-  wait_for_approval?: Wait;
-  /** The name in the manifests of a tool of the framework, where it is another. */
+  /** How long a call waits for a decision that an approver makes elsewhere. */
+  wait_for_approval?: WaitTime;
+  /** Maps a framework tool's name to its name in the manifests. Default: the same name. */
   name?: (tool: string) => string;
-  /** Why the call is made, for the ledger; the same for the same call. */
-  reason?: (call: { tool: string; args: Json }) => string;
+  /** Reason of a call for the ledger. Must return the same text for the same call. */
+  reason?: (call: { tool: string; args: JsonValue }) => string;
 }
 
-/** What the framework's pause was answered with; undefined where it did not pause. */
-export type PauseAnswer = { answer: unknown } | typeof PAUSED | undefined;
-/** Told by a pause that comes back although nothing was answered yet: the framework calls again. */
-export const PAUSED = Symbol("paused");
+/** The answer to the framework's pause. Undefined if the framework did not pause. */
+export type PauseAnswer = { answer: unknown } | typeof PAUSED_CALL | undefined;
+/** Returned by a pause that ends without an answer. The framework repeats the call later. */
+export const PAUSED_CALL = Symbol("paused");
 
-type Verdict = { go: Allowed } | { refusal: Refusal } | { request: ApprovalRequest };
-/** Where nothing is left to ask. */
+type Verdict = { go: AllowedDecision } | { refusal: CallRefusal } | { request: ApprovalRequest };
+/** A verdict that needs no further decision. */
 type Settled = Exclude<Verdict, { request: ApprovalRequest }> | { paused: true };
 
-export class Governor {
-  readonly run: Run;
+export class CallGovernor {
+  readonly run: AgentRun;
   private readonly options: GovernOptions;
   private readonly framework: string;
-  /** Decisions that were asked for before the framework executes. */
+  /** Verdicts requested before the framework executes the call, by call id. */
   private readonly held = new Map<string, Verdict>();
 
-  constructor(run: Run, options: GovernOptions, framework: string) {
+  constructor(run: AgentRun, options: GovernOptions, framework: string) {
     this.run = run;
     this.options = options;
     this.framework = framework;
@@ -82,18 +83,18 @@ export class Governor {
     return this.options.name?.(tool) ?? tool;
   }
 
-  /** For a hook that comes before the execution; nothing is left behind. */
-  async preview(call: FrameworkCall): Promise<Preview> {
+  /** Previews the decision for a hook that runs before the execution. Records nothing. */
+  async preview(call: FrameworkCall): Promise<DecisionPreview> {
     const problem = problemIn(call);
     if (problem !== undefined) return { decision: "block", reasons: [problem], hints: [], risk_score: 0 };
     return this.run.preview(this.intentOf(call));
   }
 
   /**
-   * For a hook that refuses by itself: the refusal is recorded as any other. Undefined where the call is not refused
-   * after all.
+   * Refuses a call from a hook that runs before the execution, and records the refusal. Undefined if the call turns out
+   * not to be refused.
    */
-  async refuse(call: FrameworkCall): Promise<Refusal | undefined> {
+  async refuse(call: FrameworkCall): Promise<CallRefusal | undefined> {
     const verdict = await this.ask(call);
     if ("refusal" in verdict) return verdict.refusal;
     if (call.id !== undefined) this.held.set(call.id, verdict);
@@ -101,14 +102,16 @@ export class Governor {
   }
 
   /**
-   * The whole way of a call. `pause` stands for the framework's own: it may throw or never come back, since the call is
-   * asked for again when the framework resumes, and answered as the first time. Undefined where it has paused.
+   * Handles a call from decision to report. Resolves to undefined if the framework paused.
+   *
+   * `pause` triggers the framework's own pause. It may throw or never return: a resumed framework repeats the call,
+   * which then gets its first answer.
    */
   async make<T>(
     call: FrameworkCall,
     execute: () => Promise<T> | T,
     pause: (request: ApprovalRequest) => Promise<PauseAnswer> | PauseAnswer = () => undefined,
-  ): Promise<T | Refusal | undefined> {
+  ): Promise<T | CallRefusal | undefined> {
     const asked = await this.ask(call);
     const settled =
       "request" in asked ? await this.settle(call, asked.request, () => pause(asked.request)) : asked;
@@ -131,18 +134,18 @@ export class Governor {
     if (asked.decision === "block") return blocked(intent, asked);
     if (asked.replayed !== true) return { go: asked };
     const status = await this.run.status(asked.step);
-    // A call that failed may be tried again, and is then a step of its own.
+    // A failed call can be retried, as a new step.
     if (status === "failed") return verdictOn(intent, await this.run.intent(intent));
-    return refused([`this call was made already, as step ${asked.step} (${status}): it is not made again`]);
+    return refused([`this call was already made as step ${asked.step} (${status}) and is not repeated`]);
   }
 
   /**
-   * A resumed call finds its first answer, and nothing is carried out twice. Ids of small models repeat: another call
-   * under an old id is a call of its own.
+   * Key under which a resumed call finds its first answer, so that it executes only once. The key includes the
+   * arguments, because small models repeat ids.
    */
-  private once(id: string | undefined, { tool, args }: Intent): Pick<Intent, "idempotency_key"> {
+  private once(id: string | undefined, { tool, args }: CallIntent): Pick<CallIntent, "idempotency_key"> {
     if (id === undefined || id === "") return {};
-    return { idempotency_key: sha256Hex(canonical([this.framework, id, tool, args])) };
+    return { idempotency_key: sha256Hex(toCanonicalJson([this.framework, id, tool, args])) };
   }
 
   private async settle(
@@ -153,9 +156,9 @@ export class Governor {
     const { approval_id } = request;
     const { onApproval, wait_for_approval = 0 } = this.options;
     let approval: OfferedApproval = await this.run.approval(approval_id);
-    if (OPEN_APPROVAL.has(approval.status)) {
+    if (OPEN_APPROVAL_STATUSES.has(approval.status)) {
       const answered = await pause();
-      if (answered === PAUSED) return { paused: true };
+      if (answered === PAUSED_CALL) return { paused: true };
       try {
         if (answered !== undefined) await onApproval?.(request, answered.answer);
       } catch (error) {
@@ -165,20 +168,22 @@ export class Governor {
       approval = await this.run.approval(approval_id, { for: wait_for_approval });
     }
     if (approval.status === "approved") return this.use(call, request);
-    if (OPEN_APPROVAL.has(approval.status)) return refused(request.reasons, { approval_id });
+    if (OPEN_APPROVAL_STATUSES.has(approval.status)) return refused(request.reasons, { approval_id });
     return ended(approval);
   }
 
-  /** An approval is used once: whoever comes second opens a request that is not wanted. */
+  /**
+   * Consumes an approval, which is valid once. A second attempt opens a new request by accident, so it is withdrawn.
+   */
   private async use(call: FrameworkCall, { approval_id }: ApprovalRequest): Promise<Settled> {
     const intent = this.intentOf(call);
     const verdict = verdictOn(intent, await this.run.intent(intent));
     if (!("request" in verdict)) return verdict;
     await this.run.withdraw(verdict.request.approval_id).catch(() => {});
-    return refused([`approval ${approval_id} was used already: this call is not made again`]);
+    return refused([`approval ${approval_id} was used already, so this call is not repeated`]);
   }
 
-  private intentOf({ tool: named, args: given }: FrameworkCall): Intent {
+  private intentOf({ tool: named, args: given }: FrameworkCall): CallIntent {
     const tool = this.nameOf(named);
     const args = jsonOf(given) ?? {};
     const reason = this.options.reason?.({ tool, args }) ?? `called by an agent (${this.framework})`;
@@ -187,8 +192,8 @@ export class Governor {
 }
 
 /**
- * What is judged has to be what is called. Frameworks hand over what a tool's schema made of the model's words, and that
- * may have no JSON form, or another one.
+ * Describes arguments that JSON cannot represent exactly, or returns undefined. A framework converts the model's text
+ * by the tool's schema, and the policy must evaluate the same arguments that the tool receives.
  */
 function problemIn({ args }: FrameworkCall): string | undefined {
   try {
@@ -198,24 +203,27 @@ function problemIn({ args }: FrameworkCall): string | undefined {
         throw new Error(`arguments: ${lost ? "a Map or Set" : value} is not a JSON value`);
       return value;
     });
-    assertTellable(JSON.parse(text), "arguments");
+    assertSendable(JSON.parse(text), "arguments");
     return undefined;
   } catch (error) {
-    return `the call cannot be judged: ${messageOf(error)}`;
+    return `the call cannot be evaluated: ${messageOf(error)}`;
   }
 }
 
-function verdictOn(intent: Intent, asked: Asked): Verdict {
+function verdictOn(intent: CallIntent, asked: IntentResponse): Verdict {
   return asked.decision === "block" ? blocked(intent, asked) : { go: asked };
 }
 
-function blocked({ tool, args }: Intent, { reasons, hints }: Extract<Asked, { decision: "block" }>): Verdict {
-  const approval_id = approvalIn(reasons);
+function blocked(
+  { tool, args }: CallIntent,
+  { reasons, hints }: Extract<IntentResponse, { decision: "block" }>,
+): Verdict {
+  const approval_id = pendingApprovalId(reasons);
   if (approval_id === null) return refused(reasons, { hints: hints ?? [] });
   return { request: { approval_id, tool, args, reasons } };
 }
 
-const refused = (reasons: readonly string[], more: Partial<Refusal> = {}): { refusal: Refusal } => ({
+const refused = (reasons: readonly string[], more: Partial<CallRefusal> = {}): { refusal: CallRefusal } => ({
   refusal: { blocked: true, reasons, hints: [], ...more },
 });
 
@@ -224,8 +232,8 @@ function ended(approval: OfferedApproval): Settled {
   return refused([endedReason(approval)], offer === null ? {} : { offer });
 }
 
-/** Whether a tool's value says that the call was not made. */
-export function isRefusal(value: unknown): value is Refusal {
+/** Whether a tool's value reports that the call was not made. */
+export function isRefusal(value: unknown): value is CallRefusal {
   return (
     typeof value === "object" &&
     value !== null &&
@@ -234,8 +242,8 @@ export function isRefusal(value: unknown): value is Refusal {
   );
 }
 
-/** A refusal as one text, for frameworks that take no other. */
-export function textOf({ reasons, hints }: Pick<Refusal, "reasons" | "hints">): string {
+/** A refusal as one text, for frameworks that accept only text. */
+export function refusalText({ reasons, hints }: Pick<CallRefusal, "reasons" | "hints">): string {
   const instead = hints.length === 0 ? "" : ` Instead: ${hints.join("; ")}`;
   return `blocked: ${reasons.join("; ")}.${instead}`;
 }

@@ -1,30 +1,30 @@
 /**
- * LangChain.js and LangGraph: one middleware for all tools of an agent. A call that waits interrupts the graph, and a call
- * that is not made is a tool message, since what a middleware throws would end the agent.
+ * Adapter for LangChain.js and LangGraph: one middleware for all tools of an agent. A pending call interrupts the
+ * graph. A refused call becomes a tool message, because an exception in a middleware would end the agent.
  *
  * @module takeback/langchain
  */
 import { type AgentMiddleware, createMiddleware, ToolMessage } from "langchain";
-import type { Json } from "../kernel/json.ts";
-import type { Run } from "../library/run.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import type { AgentRun } from "../library/run.ts";
 import type { RollbackRequest } from "../library/transport.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { type FrameworkCall, type GovernOptions, Governor, type Refusal } from "./governor.ts";
-import { type RunOrThread, undoWith } from "./thread.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import { CallGovernor, type CallRefusal, type FrameworkCall, type GovernOptions } from "./governor.ts";
+import { type RunOrThread, undoWith } from "./thread-run.ts";
 
-export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
-export { type RunOrThread, threadRun } from "./thread.ts";
+export type { ApprovalRequest, CallRefusal as Refusal, GovernOptions } from "./governor.ts";
+export { type RunOrThread, threadRun } from "./thread-run.ts";
 
 /**
- * Governs every tool of an agent ([guide](../../docs/guides/frameworks/langchain.md)). It comes first in the list of
- * middleware, so that what others do counts as part of the call.
+ * Governs every tool of an agent ([guide](../../docs/guides/frameworks/langchain.md)). Put it first in the list of
+ * middleware, so that the work of the others counts as part of the call.
  */
-export function govern(run: RunOrThread, options: GovernOptions = {}): AgentMiddleware {
+function governAgent(run: RunOrThread, options: GovernOptions = {}): AgentMiddleware {
   return createMiddleware({
     name: "takeback",
     async wrapToolCall(request, handler) {
       const { toolCall, tool, runtime } = request;
-      const governor = new Governor(await runOf(run, runtime), options, "langchain");
+      const governor = new CallGovernor(await runOf(run, runtime), options, "langchain");
       const call: FrameworkCall = { id: toolCall.id, tool: toolCall.name, args: toolCall.args };
       const made: { answer?: Awaited<ReturnType<typeof handler>> } = {};
       const execute = async (): Promise<unknown> => {
@@ -36,10 +36,10 @@ export function govern(run: RunOrThread, options: GovernOptions = {}): AgentMidd
         const value = await governor.make(call, execute, (asked) => ({
           answer: runtime.interrupt!({ ...asked }),
         }));
-        return made.answer ?? told(call, value as Refusal);
+        return made.answer ?? told(call, value as CallRefusal);
       } catch (error) {
         if (isForTheGraph(error)) throw error;
-        // Without a middleware this is what the agent's tools node does.
+        // Handles the error as the agent's tools node does without a middleware.
         return new ToolMessage({
           ...addressed(call),
           content: `${error}\n Please fix your mistakes.`,
@@ -50,9 +50,9 @@ export function govern(run: RunOrThread, options: GovernOptions = {}): AgentMidd
   });
 }
 
-/** Undoes the whole run; each undo is a call of one of these tools. */
-export function undo(
-  run: Run,
+/** Undoes the whole run. Each undo calls one of these tools. */
+function undoAgentRun(
+  run: AgentRun,
   tools: readonly Invokable[],
   { name = (tool) => tool, ...request }: Partial<RollbackRequest> & Pick<GovernOptions, "name"> = {},
 ): Promise<RollbackReport> {
@@ -67,7 +67,7 @@ interface Invokable {
   invoke(args: never): Promise<unknown>;
 }
 
-async function runOf(run: RunOrThread, runtime: { configurable?: object }): Promise<Run> {
+async function runOf(run: RunOrThread, runtime: { configurable?: object }): Promise<AgentRun> {
   if (typeof run !== "function") return run;
   const { thread_id } = (runtime.configurable ?? {}) as { thread_id?: unknown };
   if (typeof thread_id !== "string")
@@ -77,7 +77,7 @@ async function runOf(run: RunOrThread, runtime: { configurable?: object }): Prom
   return run(thread_id);
 }
 
-/** The framework makes a message of what a tool returns; the undo needs the value itself. */
+/** Wraps a tool to capture its value, which the framework would turn into a message. The undo needs the value. */
 function watched(tool: unknown): { tool: unknown; ran: boolean; value: unknown } {
   const seen = { tool, ran: false, value: undefined as unknown };
   const { _call: call, responseFormat } = (tool ?? {}) as { _call?: unknown; responseFormat?: string };
@@ -92,12 +92,12 @@ function watched(tool: unknown): { tool: unknown; ran: boolean; value: unknown }
   return seen;
 }
 
-/** For tools whose own value is not to be had: what the message says. */
+/** Reads the value from the message, for tools whose own value is not available. */
 function contentOf(answer: unknown): unknown {
   const { content } = answer as { content?: unknown };
   if (typeof content !== "string") return content;
   try {
-    return JSON.parse(content) as Json;
+    return JSON.parse(content) as JsonValue;
   } catch {
     return content;
   }
@@ -105,12 +105,17 @@ function contentOf(answer: unknown): unknown {
 
 const addressed = ({ id, tool }: FrameworkCall) => ({ tool_call_id: id ?? "", name: tool });
 
-function told(call: FrameworkCall, refusal: Refusal): ToolMessage {
+function told(call: FrameworkCall, refusal: CallRefusal): ToolMessage {
   return new ToolMessage({ ...addressed(call), content: JSON.stringify(refusal), status: "error" });
 }
 
-/** Interrupts and commands travel through the graph as exceptions, and arguments that do not fit are its own affair. */
+/**
+ * Whether an error belongs to the graph: interrupts and commands travel as exceptions, and the graph handles arguments
+ * that do not match the schema.
+ */
 function isForTheGraph(error: unknown): boolean {
   const { is_bubble_up, name } = error as { is_bubble_up?: boolean; name?: string };
   return is_bubble_up === true || name === "ToolInvocationError" || name === "AbortError";
 }
+
+export { governAgent as govern, undoAgentRun as undo };

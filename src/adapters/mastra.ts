@@ -1,26 +1,26 @@
 /**
- * Mastra: a tool definition becomes a governed one, for `createTool`. A call that waits suspends as Mastra's tools
- * do. Nothing of `@mastra/core` is imported: a definition is an object.
+ * Adapter for Mastra: turns a tool definition into a governed one for `createTool`. A pending call suspends the way
+ * Mastra's tools do. This module imports nothing from `@mastra/core`, because a definition is a plain object.
  *
  * @module takeback/mastra
  */
-import type { Run } from "../library/run.ts";
+import type { AgentRun } from "../library/run.ts";
 import type { RollbackRequest } from "../library/transport.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { type GovernOptions, Governor, PAUSED } from "./governor.ts";
-import { type RunOrThread, undoWith } from "./thread.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import { CallGovernor, type GovernOptions, PAUSED_CALL } from "./governor.ts";
+import { type RunOrThread, undoWith } from "./thread-run.ts";
 
-export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
+export type { ApprovalRequest, CallRefusal as Refusal, GovernOptions } from "./governor.ts";
 export { isRefusal } from "./governor.ts";
-export { type RunOrThread, threadRun } from "./thread.ts";
+export { type RunOrThread, threadRun } from "./thread-run.ts";
 
-/** What `createTool` takes, as far as it is used here. */
+/** The members of a `createTool` definition that this adapter uses. */
 export interface ToolDefinition {
   id: string;
   execute?: (input: never, context: never) => unknown;
 }
 
-/** The same definition, governed; it keeps its types ([guide](../../docs/guides/frameworks/mastra.md)). */
+/** Returns the same definition, governed and with the same types ([guide](../../docs/guides/frameworks/mastra.md)). */
 export function governedTool<D extends ToolDefinition>(
   run: RunOrThread,
   definition: D,
@@ -30,9 +30,9 @@ export function governedTool<D extends ToolDefinition>(
   const execute = definition.execute as ((args: unknown, context?: ToolContext) => unknown) | undefined;
   if (execute === undefined) return definition;
   const governed = async (args: unknown, context?: ToolContext): Promise<unknown> => {
-    // Where the tool runs decides who suspends it: an agent, a workflow, or an MCP server.
+    // An agent, a workflow or an MCP server can run the tool, and the one that runs it also suspends it.
     const place = context?.agent ?? context?.workflow ?? context ?? {};
-    const governor = new Governor(await runOf(run, context), options, "mastra");
+    const governor = new CallGovernor(await runOf(run, context), options, "mastra");
     return governor.make(
       { id: context?.agent?.toolCallId, tool: id, args },
       () => execute(args, context),
@@ -40,16 +40,16 @@ export function governedTool<D extends ToolDefinition>(
         if (place.resumeData !== undefined) return { answer: place.resumeData };
         if (place.suspend === undefined) return undefined;
         await place.suspend({ ...request });
-        return PAUSED;
+        return PAUSED_CALL;
       },
     );
   };
   return { ...definition, execute: governed };
 }
 
-/** Undoes the whole run; each undo is a call of one of these definitions. */
-export function undo(
-  run: Run,
+/** Undoes the whole run. Each undo calls one of these definitions. */
+function undoAgentRun(
+  run: AgentRun,
   definitions: readonly ToolDefinition[],
   { name = (tool) => tool, ...request }: Partial<RollbackRequest> & Pick<GovernOptions, "name"> = {},
 ): Promise<RollbackReport> {
@@ -69,9 +69,9 @@ interface ToolContext extends Suspendable {
   workflow?: Suspendable;
 }
 
-async function runOf(run: RunOrThread, context: ToolContext | undefined): Promise<Run> {
+async function runOf(run: RunOrThread, context: ToolContext | undefined): Promise<AgentRun> {
   if (typeof run !== "function") return run;
-  // Mastra gives an agent that another delegates to a thread of its own; the request's context goes along.
+  // Mastra gives a subagent a separate thread, but passes on the request context.
   const thread = context?.requestContext?.get("takeback_thread") ?? context?.agent?.threadId;
   if (typeof thread !== "string")
     throw new Error(
@@ -79,3 +79,5 @@ async function runOf(run: RunOrThread, context: ToolContext | undefined): Promis
     );
   return run(thread);
 }
+
+export { undoAgentRun as undo };

@@ -1,6 +1,7 @@
 /**
- * The OpenAI Agents SDK: a tool definition becomes a governed tool. Its approval hook only looks ahead; executing asks,
- * carries out and reports. A refusal is the tool's answer, because the SDK hides from the model what a tool throws.
+ * Adapter for the OpenAI Agents SDK: turns a tool definition into a governed tool. The SDK's approval hook only
+ * previews the decision; execution requests it, runs the tool and reports the outcome. A refusal is returned as the
+ * tool's answer, because the SDK hides a tool's exceptions from the model.
  *
  * @module takeback/openai-agents
  */
@@ -11,19 +12,21 @@ import {
   type ToolOutputSchema,
   tool,
 } from "@openai/agents";
-import type { Run } from "../library/run.ts";
+import type { AgentRun } from "../library/run.ts";
 import type { RollbackRequest } from "../library/transport.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { type FrameworkCall, type GovernOptions, Governor } from "./governor.ts";
-import { undoWith } from "./thread.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import { CallGovernor, type FrameworkCall, type GovernOptions } from "./governor.ts";
+import { undoWith } from "./thread-run.ts";
 
-export type { ApprovalRequest, GovernOptions, Refusal } from "./governor.ts";
-export { threadRun } from "./thread.ts";
+export type { ApprovalRequest, CallRefusal as Refusal, GovernOptions } from "./governor.ts";
+export { threadRun } from "./thread-run.ts";
 
-/** A run, or how it is found from the context that the SDK's run carries. */
-export type RunOrContext<Context> = Run | ((context: RunContext<Context>) => Run | Promise<Run>);
+/** A run, or a function that finds it from the SDK's run context. */
+export type RunOrContext<Context> =
+  | AgentRun
+  | ((context: RunContext<Context>) => AgentRun | Promise<AgentRun>);
 
-/** The same as the SDK's own `tool(definition)`, governed ([guide](../../docs/guides/frameworks/openai-agents.md)). */
+/** Governed version of the SDK's `tool(definition)` ([guide](../../docs/guides/frameworks/openai-agents.md)). */
 export function governedTool<
   TParameters extends ToolInputParameters = undefined,
   Context = unknown,
@@ -34,11 +37,11 @@ export function governedTool<
   definition: ToolOptions<TParameters, Context, TOutputSchema>,
   options: GovernOptions = {},
 ): GovernedTool<TParameters, Context, Result, TOutputSchema> {
-  const { name = "", execute, needsApproval: own } = definition as unknown as AnyDefinition;
+  const { name = "", execute, needsApproval: own } = definition as AnyDefinition;
   const governorIn = async (context: RunContext<Context>) =>
-    new Governor(typeof run === "function" ? await run(context) : run, options, "openai-agents");
+    new CallGovernor(typeof run === "function" ? await run(context) : run, options, "openai-agents");
   const governed: AnyDefinition = {
-    ...(definition as unknown as AnyDefinition),
+    ...(definition as AnyDefinition),
     async needsApproval(context, args, id) {
       if (typeof own === "function" ? await own(context, args, id) : own === true) return true;
       const governor = await governorIn(context as RunContext<Context>);
@@ -58,7 +61,7 @@ export function governedTool<
       );
     },
   };
-  return tool(governed as never) as unknown as GovernedTool<TParameters, Context, Result, TOutputSchema>;
+  return tool(governed as never) as GovernedTool<TParameters, Context, Result, TOutputSchema>;
 }
 
 type GovernedTool<
@@ -68,7 +71,7 @@ type GovernedTool<
   TOutputSchema extends ToolOutputSchema | undefined,
 > = ReturnType<typeof tool<TParameters, Context, Result, TOutputSchema>>;
 
-/** What is used of a definition, whatever it takes and gives. */
+/** The members of a definition that this adapter uses, without their types. */
 interface AnyDefinition {
   name?: string;
   needsApproval?: boolean | ((context: AnyContext, args: unknown, id?: string) => Promise<boolean>);
@@ -76,10 +79,10 @@ interface AnyDefinition {
 }
 type AnyContext = Pick<RunContext<unknown>, "isToolApproved">;
 
-/** Undoes the whole run; each undo is a call of one of these definitions. */
-export function undo(
-  run: Run,
-  definitions: readonly Executable[],
+/** Undoes the whole run. Each undo calls one of these definitions. */
+function undoAgentRun(
+  run: AgentRun,
+  definitions: readonly ExecutableTool[],
   { name = (tool) => tool, ...request }: Partial<RollbackRequest> & Pick<GovernOptions, "name"> = {},
 ): Promise<RollbackReport> {
   return undoWith(run, (wanted) => {
@@ -88,8 +91,10 @@ export function undo(
   })(request);
 }
 
-/** A definition, as far as an undo needs it. */
-export interface Executable {
+/** The members of a definition that an undo needs. */
+interface ExecutableTool {
   name?: string;
   execute(args: never): unknown;
 }
+
+export { type ExecutableTool as Executable, undoAgentRun as undo };

@@ -5,7 +5,7 @@ import { fakeEnv } from "../../test/support/env.ts";
 import { tempDir } from "../../test/support/tmp.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { Authenticator, type AuthFailure } from "./authenticate.ts";
+import { type AuthFailure, RequestAuthenticator } from "./authenticate.ts";
 import { readEntry } from "./key-entry.ts";
 import { KeyFile } from "./key-file.ts";
 import { KeyRing } from "./keys.ts";
@@ -17,7 +17,12 @@ async function setUp(entries: object[] = [{ name: "ann", role: "admin", key_sha2
   const env = fakeEnv();
   const failures: AuthFailure[] = [];
   const keys = await KeyFile.open(path, { env });
-  const auth = new Authenticator({ env, keys, oidc: null, failed: (failure) => failures.push(failure) });
+  const auth = new RequestAuthenticator({
+    env,
+    keys,
+    oidc: null,
+    failed: (failure) => failures.push(failure),
+  });
   return { auth, env, failures, write };
 }
 const told = (work: Promise<unknown>) =>
@@ -71,7 +76,7 @@ describe("an empty credential", () => {
     const { entry } = readEntry({ name: "n", role: "admin", key_sha256: sha256Hex("something") });
     const entries = nothing.map((key) => ({ ...entry!, key_sha256: sha256Hex(key) }));
     const keys = { ring: new KeyRing(entries) } as KeyFile;
-    const auth = new Authenticator({ env, keys, oidc: null });
+    const auth = new RequestAuthenticator({ env, keys, oidc: null });
     for (const key of nothing) {
       expect(await told(auth.authenticateToken(key))).toBe(INVALID);
       expect(await told(auth.authenticate(`Bearer ${key}`))).toBe(INVALID);
@@ -109,7 +114,7 @@ describe("a key's validity is judged on every call", () => {
   });
 
   test("without keys and without an issuer nobody comes in", async () => {
-    const auth = new Authenticator({ env: fakeEnv(), keys: null, oidc: null });
+    const auth = new RequestAuthenticator({ env: fakeEnv(), keys: null, oidc: null });
     expect(await told(auth.authenticate("Bearer x"))).toBe(INVALID);
     expect(auth.holderOf("x")).toBeUndefined();
     expect(await auth.reload()).toBe(0);

@@ -1,44 +1,45 @@
 /**
- * Turns an Authorization header into a principal: an API key, else a token of the issuer. Validity is
- * judged on every call, so that a key that was disabled or has expired stops counting at once.
+ * Turns an Authorization header into a principal: first as an API key, then as a token of the issuer. Checks validity
+ * on every call, so that a disabled or expired key stops working at once.
  */
-import type { Env } from "../kernel/env.ts";
+import { isExpired } from "../govern/expiry.ts";
+import { type CallerPrincipal, principalName, type StoredPrincipal } from "../govern/roles.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
-import { type KeptPrincipal, type Principal, principalName } from "../model/roles.ts";
 import type { KeyFile } from "./key-file.ts";
 import type { FoundKey, KeyRefusal } from "./keys.ts";
 import { looksLikeToken, type OidcVerifier } from "./oidc.ts";
 import type { IssuerSignIn } from "./sign-in.ts";
 
-/** Why a caller was not let in; `token` is any token that proves nothing. */
+/** The reason for a rejected credential. `token` covers every invalid token. */
 export type AuthFailure = "missing" | "malformed" | "token" | KeyRefusal;
 
 interface AuthenticatorOptions {
-  readonly env: Env;
-  /** Null where only tokens are accepted. */
+  readonly env: RuntimeEnv;
+  /** Null if the server accepts only tokens. */
   readonly keys: KeyFile | null;
   readonly oidc: OidcVerifier | null;
-  /** Present where people may sign in at the issuer. */
+  /** Set if people can sign in at the issuer. */
   readonly signIn?: IssuerSignIn | null;
-  /** Counts failures, for the auth_failures alert; must not throw. */
+  /** Counts failures for the auth_failures alert. Must not throw. */
   readonly failed?: (failure: AuthFailure) => void;
 }
 
-export interface Authenticated {
-  readonly principal: Principal;
+export interface AuthenticatedCaller {
+  readonly principal: CallerPrincipal;
   readonly kind: "key" | "oidc";
-  /** When the credential stops counting, as far as that is known now. */
+  /** When the credential expires, as far as this process knows. */
   readonly expires_ms: number | null;
-  /** For a session that must not keep the key: pass it to `holderOf`. Null for a token. */
+  /** Lets a session look the key up with `holderOf` without storing it. Null for a token. */
   readonly key_sha256: string | null;
 }
 
 const MAX_CHARS = 16_384;
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
-/** What can be sent as a bearer, and so the only thing that is a credential anywhere: never an empty text. */
+/** The characters of a bearer credential. An empty text is never a credential. */
 const CREDENTIAL = /^[\x21-\x7e]+$/;
 
-export class Authenticator {
+export class RequestAuthenticator {
   private readonly options: AuthenticatorOptions;
 
   constructor(options: AuthenticatorOptions) {
@@ -50,22 +51,24 @@ export class Authenticator {
   }
 
   /**
-   * Throws `unauthenticated` (401), `forbidden` for a token without a role, `unavailable` while the issuer is out of
-   * reach.
+   * Throws `unauthenticated` (401), `forbidden` for a token without a role, or `unavailable` while the issuer is
+   * unreachable.
    */
-  async authenticate(authorization: string | undefined): Promise<Principal> {
+  async authenticate(authorization: string | undefined): Promise<CallerPrincipal> {
     return (await this.identify(authorization)).principal;
   }
 
-  /** The holder of an API key, at once; undefined for whatever else is sent, which `authenticate` judges. */
-  keyHolder(authorization: string | undefined): Principal | undefined {
+  /**
+   * Returns the holder of an API key synchronously. Returns undefined for anything else, which needs `authenticate`.
+   */
+  keyHolder(authorization: string | undefined): CallerPrincipal | undefined {
     const token = tokenIn(authorization);
     const found = token === undefined ? undefined : this.findKey(token);
     return found === undefined || typeof found === "string" ? undefined : found.principal;
   }
 
-  /** The same, with what a long-lived connection needs to see whether its credential still counts. */
-  async identify(authorization: string | undefined): Promise<Authenticated> {
+  /** Authenticates, and adds the data with which a long-lived connection can check its credential again. */
+  async identify(authorization: string | undefined): Promise<AuthenticatedCaller> {
     if (authorization === undefined || authorization === "") {
       throw this.refuse("missing", "missing credential: send Authorization: Bearer <API key or OIDC token>");
     }
@@ -74,8 +77,8 @@ export class Authenticator {
     return this.authenticateToken(token);
   }
 
-  /** The same for a bare credential, as it is pasted into the console's login form. */
-  async authenticateToken(token: string): Promise<Authenticated> {
+  /** Authenticates a bare credential from the console's login form. */
+  async authenticateToken(token: string): Promise<AuthenticatedCaller> {
     const { oidc } = this.options;
     if (token === "") throw this.refuse("missing");
     if (token.length > MAX_CHARS || !CREDENTIAL.test(token)) throw this.refuse("malformed");
@@ -94,35 +97,41 @@ export class Authenticator {
     }
   }
 
-  /** Who holds the key with this hash now; undefined once it is disabled, expired or gone. */
-  holderOf(key_sha256: string): Principal | undefined {
+  /**
+   * Returns the current holder of the key with this hash, or undefined once the key is disabled, expired or deleted.
+   */
+  holderOf(key_sha256: string): CallerPrincipal | undefined {
     const found = this.options.keys?.ring.findHash(key_sha256, this.options.env.now()) ?? "unknown";
     return typeof found === "string" ? undefined : found.principal;
   }
 
   /**
-   * Who holds a credential by now; null once it has ended. Settings do not change under a process, so a token's
-   * holder stays.
+   * Returns the current holder of a credential, or null once it has expired. A token's holder stays the same, because
+   * settings do not change while the process runs.
    */
-  current({ principal, expires_ms, key_sha256 }: Authenticated): Principal | null {
+  current(caller: AuthenticatedCaller): CallerPrincipal | null {
+    const { principal, key_sha256 } = caller;
     if (key_sha256 !== null) return this.holderOf(key_sha256) ?? null;
-    return expires_ms !== null && this.options.env.now() >= expires_ms ? null : principal;
+    return isExpired(caller, this.options.env.now()) ? null : principal;
   }
 
-  /** Who the key of this name is now, for chat users mapped to key names. */
-  named(name: string): Principal | undefined {
+  /** Returns the current holder of the key with this name, for chat users mapped to key names. */
+  named(name: string): CallerPrincipal | undefined {
     return this.options.keys?.ring.findName(name, this.options.env.now());
   }
 
-  /** Whom a kept principal stands for now, with the roles, groups and caps of today; null once it no longer counts. */
-  today({ principal, groups, credential }: KeptPrincipal): Principal | null {
+  /**
+   * Returns the current principal of a stored one, with its current roles, groups and caps. Null if it is no longer
+   * valid.
+   */
+  today({ principal, groups, credential }: StoredPrincipal): CallerPrincipal | null {
     const { kind, name } = principalName(principal);
     if (kind === "oidc") return this.options.oidc?.holder(principal, groups) ?? null;
     if (kind !== "key") return null;
     return this.options.keys?.ring.findName(name, this.options.env.now(), credential) ?? null;
   }
 
-  /** Reads the key file again; throws and keeps the old keys where it does not load. Answers their number. */
+  /** Reloads the key file and returns the number of keys. If the file does not load, throws and keeps the old keys. */
   async reload(): Promise<number> {
     return (await this.options.keys?.reload()) ?? 0;
   }
@@ -131,7 +140,7 @@ export class Authenticator {
     return this.options.keys?.ring.find(token, this.options.env.now()) ?? "unknown";
   }
 
-  /** All reasons are told alike: an outsider does not learn whether a key exists. */
+  /** Gives all failures the same message, so that an outsider does not learn whether a key exists. */
   private refuse(failure: AuthFailure, message = "invalid credential"): SvcError {
     this.options.failed?.(failure);
     return new SvcError("unauthenticated", message);

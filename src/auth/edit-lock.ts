@@ -1,32 +1,37 @@
 /**
- * A lock alongside a file, so that two processes do not edit it at once. It is a file that only one can
- * create; one whose holder died is taken over: its process is gone from this machine, or nothing changed while
- * this process watched it. An edit also checks, before it replaces the file, that it
- * still has the lock: a lock that was taken for dead too early costs a retry and never an edit.
+ * A lock file that serializes edits by several processes. Only one process can create the file. A process takes over
+ * the lock of a dead holder: one whose process is gone from this machine, or whose lock did not change while this
+ * process watched it. An edit checks the lock again before it replaces the file, so a lock lost too early costs a
+ * retry, never an edit.
  */
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { fileError } from "../config/files.ts";
-import type { Env } from "../kernel/env.ts";
-import { conflict } from "../kernel/errors.ts";
-import { SilenceWatch } from "../kernel/silence.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
+import { conflictError } from "../kernel/errors.ts";
+import { SilenceWatch } from "../kernel/silence-watch.ts";
 
 const WAIT_MS = 10_000;
 const RETRY_MS = 10;
 /**
- * An edit takes milliseconds: a lock of another machine that was seen for so long has no living holder. On this machine
- * the process is looked for; where one of that number lives, it may be another, which only a longer silence shows.
+ * How long an unchanged lock counts as alive. An edit takes milliseconds, so a lock from another machine is dead after
+ * the shorter time. On this machine, a dead process id shows it at once, but the system can reuse the id; then only the
+ * longer time does.
  */
 const SILENT_MS = { elsewhere: 8_000, here: 30_000 } as const;
 const watch = new SilenceWatch();
 
-export interface Held {
-  /** Throws where the lock is no longer ours. */
+export interface EditLockHandle {
+  /** Throws if this process has lost the lock. */
   check(): Promise<void>;
 }
 
-export async function withEditLock<T>(file: string, env: Env, edit: (held: Held) => Promise<T>): Promise<T> {
+export async function withEditLock<T>(
+  file: string,
+  env: RuntimeEnv,
+  edit: (held: EditLockHandle) => Promise<T>,
+): Promise<T> {
   const path = `${file}.lock`;
   const token = `${process.pid}@${hostname()} ${randomBytes(8).toString("hex")}`;
   await take(path, token, env);
@@ -35,7 +40,7 @@ export async function withEditLock<T>(file: string, env: Env, edit: (held: Held)
     return await edit({
       check: async () => {
         if (!(await ours()))
-          throw conflict("key_file_busy", "another edit of the key file is under way; try again");
+          throw conflictError("key_file_busy", "another edit of the key file is in progress; try again");
       },
     });
   } finally {
@@ -43,19 +48,19 @@ export async function withEditLock<T>(file: string, env: Env, edit: (held: Held)
   }
 }
 
-async function take(path: string, token: string, env: Env): Promise<void> {
+async function take(path: string, token: string, env: RuntimeEnv): Promise<void> {
   const until = env.elapsed() + WAIT_MS;
   for (;;) {
     if (await create(path, token)) return;
     if (await isDead(path, env)) {
-      // Moved aside before it is deleted, so that of several who see it dead only one removes it.
+      // Renamed before it is deleted, so that only one of several waiting processes removes it.
       const aside = `${path}.${randomBytes(8).toString("hex")}`;
       await rename(path, aside).catch(() => undefined);
       await rm(aside, { force: true });
       continue;
     }
     if (env.elapsed() >= until)
-      throw conflict("key_file_busy", "another edit of the key file is under way; try again");
+      throw conflictError("key_file_busy", "another edit of the key file is in progress; try again");
     await env.sleep(RETRY_MS * (1 + env.random()));
   }
 }
@@ -75,7 +80,7 @@ async function create(path: string, token: string): Promise<boolean> {
   }
 }
 
-async function isDead(path: string, env: Env): Promise<boolean> {
+async function isDead(path: string, env: RuntimeEnv): Promise<boolean> {
   const [text, stats] = await Promise.all([
     readFile(path, "utf8").catch(() => ""),
     stat(path).catch(() => undefined),

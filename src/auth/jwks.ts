@@ -1,23 +1,23 @@
 /**
- * The issuer's signing keys: found by discovery, cached, and fetched anew for an unknown key id at
- * most once a minute, however many bad tokens arrive. A fetch that fails leaves the old keys in use.
+ * The issuer's signing keys: found by discovery and cached. An unknown key id causes at most one fetch per minute,
+ * regardless of the number of bad tokens. After a failed fetch the old keys stay in use.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
-import type { Egress } from "../egress/egress.ts";
-import type { Env } from "../kernel/env.ts";
+import type { EgressClient } from "../egress/egress.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, parseJsonBytes } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, parseJsonBytes } from "../kernel/json/json.ts";
 
 const REFETCH_MS = 60_000;
 const FRESH_MS = 600_000;
-/** Between attempts while there are no keys at all: the issuer may be starting up beside us. */
+/** Time between attempts while there are no keys at all: the issuer may be starting at the same time. */
 const RETRY_MS = 5_000;
 const MAX_BYTES = 1_048_576;
 const MAX_KEYS = 200;
 
-export interface JwksParts {
-  readonly egress: Pick<Egress, "request">;
-  readonly env: Env;
+export interface JwksDeps {
+  readonly egress: Pick<EgressClient, "request">;
+  readonly env: RuntimeEnv;
   readonly warn?: (message: string, fields?: Record<string, unknown>) => void;
 }
 
@@ -25,22 +25,22 @@ type KeySet = JWTVerifyGetKey;
 
 export class IssuerKeys {
   private readonly issuer: string;
-  private readonly parts: JwksParts;
+  private readonly parts: JwksDeps;
   private keys: KeySet | undefined;
   private discovered: JsonObject | undefined;
   private fetchedAt = Number.NEGATIVE_INFINITY;
   private triedAt = Number.NEGATIVE_INFINITY;
   private refetchedAt = Number.NEGATIVE_INFINITY;
-  /** A token was verified since the keys were first fetched: the issuer works, so an unknown key may be a new one. */
+  /** A token was verified since the first fetch: the issuer works, so an unknown key may be a new one. */
   private confirmed = false;
   private running: Promise<void> | undefined;
 
-  constructor(issuer: string, parts: JwksParts) {
+  constructor(issuer: string, parts: JwksDeps) {
     this.issuer = issuer;
     this.parts = parts;
   }
 
-  /** The key for a token's header; for jose's `jwtVerify`. */
+  /** Returns the key for a token's header, for jose's `jwtVerify`. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     await this.ready();
     try {
@@ -51,7 +51,7 @@ export class IssuerKeys {
     }
   };
 
-  /** The issuer's discovery document, as fresh as the keys: asking for it often fetches nothing more. */
+  /** Returns the issuer's discovery document, as fresh as the keys. Frequent calls cause no further fetches. */
   async document(): Promise<JsonObject> {
     await this.ready();
     return this.discovered!;
@@ -61,7 +61,7 @@ export class IssuerKeys {
     this.confirmed = true;
   }
 
-  /** What is wrong with discovery or the keys, for svc doctor; undefined where all is well. */
+  /** Returns a problem with discovery or the keys for svc doctor, or undefined. */
   async check(): Promise<string | undefined> {
     try {
       await this.fetchKeys();
@@ -83,8 +83,8 @@ export class IssuerKeys {
   }
 
   /**
-   * For an unknown key id: true when newer keys were fetched. Before any token proved good, the first fetch
-   * counts too, so that a flood of bad tokens on a cold start causes one fetch and not two.
+   * Returns whether newer keys were fetched, for an unknown key id. Until the first valid token, the initial fetch
+   * counts, too, so that many bad tokens on a cold start cause one fetch instead of two.
    */
   private async refetched(): Promise<boolean> {
     const before = this.keys;
@@ -98,7 +98,7 @@ export class IssuerKeys {
     return this.keys !== before;
   }
 
-  /** One fetch at a time: whoever comes meanwhile waits for it. */
+  /** Runs one fetch at a time. Concurrent callers wait for it. */
   private refresh(): Promise<void> {
     this.running ??= this.attempt().finally(() => {
       this.running = undefined;
@@ -130,10 +130,10 @@ export class IssuerKeys {
     if (!Array.isArray(keys) || keys.length > MAX_KEYS)
       throw new SvcError("invalid", "the issuer's key set is not a list of keys");
     this.discovered = discovery;
-    // A symmetric key in a public document could be signed with by whoever reads it.
+    // Drops symmetric keys: every reader of the public document could sign with them.
     return {
       keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct"),
-    } as unknown as JSONWebKeySet;
+    } as JSONWebKeySet;
   }
 
   private async get(url: string): Promise<JsonObject> {

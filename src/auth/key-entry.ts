@@ -1,17 +1,23 @@
-/** One entry of the API key file: what it may hold, and everything that can be wrong with it. */
+/** Parser and validation for one entry of the API key file. */
+import type { ExpiringItem } from "../govern/expiry.ts";
+import {
+  PRINCIPAL_ROLES,
+  type PrincipalRole,
+  RESERVED_NAMES,
+  tenantBindingProblem,
+} from "../govern/roles.ts";
 import { tryTimestamp } from "../kernel/duration.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { compileGlob } from "../kernel/glob.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { didYouMean } from "../model/problems.ts";
-import { boundProblem, RESERVED_NAMES, ROLES, type Role } from "../model/roles.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { compileGlob } from "../kernel/text/glob.ts";
+import { didYouMean } from "../rules/schema-problems.ts";
 
-/** An entry with every default filled in; timestamps stay as they were written. */
+/** An entry with all defaults filled in. Timestamps keep their original text. */
 export interface KeyEntry {
   name: string;
-  roles: Role[];
+  roles: PrincipalRole[];
   key_sha256: string;
   max_permissions: string[];
   groups: string[];
@@ -39,20 +45,27 @@ const FIELDS = [
   "allow_observe",
   "self_rollback",
 ] as const;
-/** Most names; only others need the slower look. */
+/** Matches most names. Only the others need the slower check. */
 const PLAIN = /^[\x21-\x7e]+$/;
 const NAME_CHARS = 256;
 const LIST_ENTRIES = 1_000;
-/** What hashing a variable that was not set gives, with and without the line end of a shell's echo. */
+/** Hashes of an unset shell variable, with and without the newline of echo. */
 const HASHES_OF_NOTHING: ReadonlySet<string> = new Set(["", "\n", "\r\n"].map((text) => sha256Hex(text)));
 
-/** A key that can ask for a call and also approve it; svc doctor warns of these. */
-export function asksAndApproves({ roles }: KeyEntry): boolean {
+export function keyExpiry({ expires_at }: Pick<KeyEntry, "expires_at">): ExpiringItem {
+  return { expires_ms: expires_at === null ? null : tryTimestamp(expires_at)! };
+}
+
+/** Whether a key can both request calls and approve them. svc doctor warns about such keys. */
+export function canRequestAndApprove({ roles }: KeyEntry): boolean {
   return roles.includes("agent") && roles.some((role) => role !== "agent" && role !== "auditor");
 }
 
-/** Written by hand rather than as a schema: a file may hold 100,000 entries and is read while serving. */
-export function readEntry(value: Json): { entry: KeyEntry | undefined; problems: string[] } {
+/**
+ * Parses by hand instead of by schema, because a server reads files with up to 100,000 entries while it serves
+ * requests.
+ */
+export function readEntry(value: JsonValue): { entry: KeyEntry | undefined; problems: string[] } {
   if (!isJsonObject(value)) return { entry: undefined, problems: ["must be an object"] };
   const fields = new FieldReader(value);
   const entry: KeyEntry = {
@@ -71,7 +84,7 @@ export function readEntry(value: Json): { entry: KeyEntry | undefined; problems:
   };
   const { problems } = fields;
   fields.unknown();
-  const unbound = entry.tenant_only ? boundProblem(entry.tenant) : null;
+  const unbound = entry.tenant_only ? tenantBindingProblem(entry.tenant) : null;
   if (unbound !== null) problems.push(`tenant_only: ${unbound}`);
   if (
     entry.not_before !== null &&
@@ -91,7 +104,7 @@ class FieldReader {
     this.value = value;
   }
 
-  private get(field: (typeof FIELDS)[number]): Json | undefined {
+  private get(field: (typeof FIELDS)[number]): JsonValue | undefined {
     return this.value[field] ?? undefined;
   }
 
@@ -106,27 +119,32 @@ class FieldReader {
       return this.fail("name", "is missing; write who holds the key", "");
     if (name.length > NAME_CHARS) return this.fail("name", `must have at most ${NAME_CHARS} characters`, "");
     if (!PLAIN.test(name) && (/[\p{C}\u2028\u2029]/u.test(name) || name.trim() !== name)) {
-      return this.fail("name", "must not hold control characters, nor begin or end with a space", "");
+      return this.fail("name", "must not contain control characters, or begin or end with a space", "");
     }
     if (RESERVED_NAMES.has(name))
       return this.fail("name", "is a name of the service itself; choose another", "");
     return name;
   }
 
-  roles(): Role[] {
+  roles(): PrincipalRole[] {
     const role = this.get("role");
     const roles = this.get("roles");
     if (role !== undefined && roles !== undefined)
-      return this.fail("roles", "cannot stand beside role; keep one of the two", []);
-    // Either name takes one role or a list of them.
+      return this.fail("roles", "cannot be combined with role; keep one of the two", []);
+    // `role` and `roles` each accept one role or a list.
     const given = [role ?? roles ?? []].flat();
     if (given.length === 0) {
-      return this.fail("roles", `is missing; write one or more of ${ROLES.join(", ")}`, []);
+      return this.fail("roles", `is missing; write one or more of ${PRINCIPAL_ROLES.join(", ")}`, []);
     }
-    const held = new Set<Role>();
+    const held = new Set<PrincipalRole>();
     for (const item of given) {
-      if ((ROLES as readonly Json[]).includes(item)) held.add(item as Role);
-      else this.fail("roles", `must be one of ${ROLES.join(", ")}${didYouMean(item, ROLES)}`, null);
+      if ((PRINCIPAL_ROLES as readonly JsonValue[]).includes(item)) held.add(item as PrincipalRole);
+      else
+        this.fail(
+          "roles",
+          `must be one of ${PRINCIPAL_ROLES.join(", ")}${didYouMean(item, PRINCIPAL_ROLES)}`,
+          null,
+        );
     }
     return [...held];
   }
@@ -146,8 +164,12 @@ class FieldReader {
   permissions(): string[] {
     const list = this.texts("max_permissions");
     for (const pattern of list) {
-      if (pattern.length > LIMITS.permission_chars)
-        this.fail("max_permissions", `an entry is longer than ${LIMITS.permission_chars} characters`, null);
+      if (pattern.length > SERVICE_LIMITS.permission_chars)
+        this.fail(
+          "max_permissions",
+          `an entry is longer than ${SERVICE_LIMITS.permission_chars} characters`,
+          null,
+        );
       if (PLAIN.test(pattern) && !/[{}]/.test(pattern)) continue;
       try {
         compileGlob(pattern);
@@ -191,7 +213,7 @@ class FieldReader {
     return typeof flag === "boolean" ? flag : this.fail(field, "must be true or false", true);
   }
 
-  /** A misspelt `expires_at` would otherwise be a key that never expires. */
+  /** Rejects unknown fields: a misspelled `expires_at` would make a key that never expires. */
   unknown(): void {
     for (const field of Object.keys(this.value)) {
       if ((FIELDS as readonly string[]).includes(field)) continue;

@@ -7,7 +7,7 @@ import { countTrials } from "../../test/support/trials.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { LIMITS } from "../kernel/limits.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { KeyFile, modeWarning } from "./key-file.ts";
 
 const keys = (...names: string[]) =>
@@ -116,7 +116,7 @@ describe("a key file", () => {
     try {
       file.watch();
       file.watch();
-      vi.advanceTimersByTime(LIMITS.key_reload_ms);
+      vi.advanceTimersByTime(SERVICE_LIMITS.key_reload_ms);
       expect(polled).toHaveBeenCalledOnce();
       file.close();
       file.close();

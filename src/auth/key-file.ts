@@ -1,23 +1,23 @@
 /**
- * The key ring in force, kept in step with its file. The file is looked at every two seconds and when
- * a caller asks; one that does not parse, or is gone, changes nothing: the old keys stay in force.
+ * The active key ring, kept in sync with its file. This process checks the file every two seconds and on request. If
+ * the file is missing or does not parse, the old keys stay active.
  */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { decodeText, fileError, statStamp, unreadable } from "../config/files.ts";
-import type { Env } from "../kernel/env.ts";
+import { decodeText, fileError, statStamp, unreadableReason } from "../config/files.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { parseKeysGently } from "./key-list.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { parseKeysInSlices } from "./key-list.ts";
 import { KeyRing } from "./keys.ts";
 
-/** A file changed this recently may change again without its time moving on, so it is read once more. */
+/** A file changed this recently can change again under the same timestamp, so the process reads it once more. */
 const SETTLED_MS = 2_000;
 
 interface KeyFileParts {
-  readonly env: Env;
+  readonly env: RuntimeEnv;
   readonly warn?: (message: string, fields?: Record<string, unknown>) => void;
-  /** Told after new keys came into force. */
+  /** Called after new keys become active. */
   readonly changed?: (ring: KeyRing) => void;
 }
 
@@ -42,7 +42,7 @@ export class KeyFile {
     this.parts = parts;
   }
 
-  /** Throws where the file is missing or does not parse: a server does not start without its keys. */
+  /** Throws if the file is missing or does not parse, because a server does not start without its keys. */
   static async open(path: string, parts: KeyFileParts): Promise<KeyFile> {
     const file = new KeyFile(path, parts);
     await file.reload();
@@ -60,8 +60,8 @@ export class KeyFile {
   }
 
   /**
-   * Reads the file now; throws, and keeps the old keys, where it does not load. Answers how many there are.
-   * Of a storm of calls those that still wait share one reading, which sees the newest text.
+   * Reads the file now and returns the number of keys. If the file does not load, throws and keeps the old keys.
+   * Concurrent waiting calls share one read, which sees the newest content.
    */
   reload(): Promise<number> {
     this.waiting ??= this.inTurn(async () => {
@@ -72,7 +72,7 @@ export class KeyFile {
     return this.waiting;
   }
 
-  /** What the timer does: reads the file if it looks changed, and never throws. */
+  /** Called by the timer: reads the file if it looks changed, and never throws. */
   poll(): Promise<void> {
     return this.inTurn(async () => {
       try {
@@ -86,7 +86,7 @@ export class KeyFile {
   }
 
   watch(): void {
-    this.timer ??= setInterval(() => void this.poll(), LIMITS.key_reload_ms).unref();
+    this.timer ??= setInterval(() => void this.poll(), SERVICE_LIMITS.key_reload_ms).unref();
   }
 
   close(): void {
@@ -94,7 +94,7 @@ export class KeyFile {
     this.timer = undefined;
   }
 
-  /** One reading at a time, so that an older text can never replace a newer one. */
+  /** Runs one read at a time, so that an older text never replaces a newer one. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.running.then(work);
     this.running = result.catch(() => undefined);
@@ -106,7 +106,7 @@ export class KeyFile {
     try {
       handle = await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK);
       const stats = await handle.stat();
-      const problem = unreadable(stats);
+      const problem = unreadableReason(stats);
       if (problem !== undefined) throw new SvcError("invalid", `${this.path}: ${problem}`);
       return { text: decodeText(this.path, await handle.readFile()), stats };
     } catch (error) {
@@ -118,7 +118,7 @@ export class KeyFile {
 
   private async take({ text, stats }: Reading): Promise<void> {
     if (text !== this.text) {
-      const { entries } = await parseKeysGently(text, this.path);
+      const { entries } = await parseKeysInSlices(text, this.path);
       this.current = new KeyRing(entries);
       this.text = text;
       this.parts.changed?.(this.current);
@@ -127,7 +127,7 @@ export class KeyFile {
     this.remember(stats);
   }
 
-  /** The times are the disk's, so its clock and ours are compared only for what is recent. */
+  /** The file system sets the timestamps, so only a recent one is compared with this process's clock. */
   private remember(stats: Stats): void {
     const settled = Math.abs(this.parts.env.now() - stats.mtimeMs) > SETTLED_MS;
     this.seen = settled ? statStamp(stats) : "";
@@ -142,7 +142,7 @@ export class KeyFile {
   }
 }
 
-/** Why the file's mode is a danger, for the log and for svc doctor. */
+/** Returns a warning about a dangerous file mode, for the log and for svc doctor. */
 export function modeWarning(mode: number): string | undefined {
   if ((mode & 0o022) !== 0)
     return "the key file can be written by others, who could add a key of their own; use mode 0600";

@@ -1,9 +1,9 @@
 /**
- * Reads a key file entry by entry, so that a list of 100,000 keys can be read while serving without
- * holding up the answers in between. Every entry goes through the one strict JSON reading.
+ * Parses a key file entry by entry, so that a server can read 100,000 keys without delaying responses. Every entry goes
+ * through the strict JSON parser.
  */
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../kernel/json/json.ts";
 import { type KeyEntry, readEntry } from "./key-entry.ts";
 
 const MAX_PROBLEMS = 100;
@@ -11,11 +11,11 @@ const SLICE_MS = 10;
 
 export interface KeyList {
   readonly entries: KeyEntry[];
-  /** As they stand in the file, for writing them back. */
+  /** The entries as written in the file, for writing them again. */
   readonly raw: JsonObject[];
 }
 
-/** The entries of a key file, or a ProblemsError with what is wrong with each. */
+/** Returns the entries of a key file. Throws a ProblemsError that lists the problems of each entry. */
 export function parseKeys(text: string, file: string): KeyList {
   const work = readList(text, file);
   for (;;) {
@@ -24,8 +24,8 @@ export function parseKeys(text: string, file: string): KeyList {
   }
 }
 
-/** The same in slices, with room for other work between them. */
-export async function parseKeysGently(text: string, file: string): Promise<KeyList> {
+/** Parses in slices, with other work between them. */
+export async function parseKeysInSlices(text: string, file: string): Promise<KeyList> {
   const work = readList(text, file);
   let until = performance.now() + SLICE_MS;
   for (;;) {
@@ -68,7 +68,7 @@ function* readList(text: string, file: string): Generator<undefined, KeyList> {
   return { entries, raw };
 }
 
-function readItem(text: string, index: number, file: string): Json {
+function readItem(text: string, index: number, file: string): JsonValue {
   try {
     return parseJson(text);
   } catch (error) {
@@ -76,12 +76,12 @@ function readItem(text: string, index: number, file: string): Json {
   }
 }
 
-function shownName(value: Json): string {
+function shownName(value: JsonValue): string {
   const name = isJsonObject(value) ? value["name"] : undefined;
   return typeof name === "string" ? ` (${JSON.stringify(name.slice(0, 60))})` : "";
 }
 
-/** The texts between the commas of the outermost list; that each is JSON is for its reader to say. */
+/** Yields the texts between the commas of the outermost list. The caller parses each as JSON. */
 function* items(text: string, file: string): Generator<string> {
   const fail = (problem: string) => new ProblemsError([`${file}: ${problem}`]);
   const open = /^[ \t\r\n]*\[/.exec(text);

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
 import { ProblemsError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { asksAndApproves } from "./key-entry.ts";
-import { parseKeys, parseKeysGently } from "./key-list.ts";
+import { canRequestAndApprove } from "./key-entry.ts";
+import { parseKeys, parseKeysInSlices } from "./key-list.ts";
 import { fingerprintOf, KeyRing } from "./keys.ts";
 
 const HASH = sha256Hex("secret");
@@ -103,8 +103,8 @@ describe("reading the file", () => {
 
   const bad: [string, object, RegExp][] = [
     ["no name", { name: undefined }, /name: is missing/],
-    ["a name with a control character", { name: "a\nb" }, /name: must not hold control characters/],
-    ["a name with a space at the end", { name: "ann " }, /name: must not hold/],
+    ["a name with a control character", { name: "a\nb" }, /name: must not contain control characters/],
+    ["a name with a space at the end", { name: "ann " }, /name: must not contain/],
     ["a reserved name", { name: "engine" }, /name: is a name of the service itself/],
     ["the probe's name", { name: "svc-probe" }, /name of the service itself/],
     ["the console's name", { name: "local-console" }, /name of the service itself/],
@@ -113,7 +113,7 @@ describe("reading the file", () => {
     ["no roles", { role: undefined, roles: [] }, /roles: is missing/],
     ["an unknown role", { role: "root" }, /roles: must be one of agent, auditor/],
     ["a role in capitals", { role: "Admin" }, /did you mean "admin"/],
-    ["role beside roles", { roles: ["agent"] }, /roles: cannot stand beside role/],
+    ["role beside roles", { roles: ["agent"] }, /roles: cannot be combined with role/],
     ["uppercase hex", { key_sha256: HASH.toUpperCase() }, /key_sha256: must be .* lowercase hex/],
     ["63 digits", { key_sha256: HASH.slice(1) }, /key_sha256/],
     ["a plain key", { key_sha256: "secret" }, /key_sha256/],
@@ -179,7 +179,8 @@ describe("reading the file", () => {
 });
 
 test("a key that can ask and approve is told apart", () => {
-  const roles = (...list: string[]) => asksAndApproves(parse({ ...good, role: undefined, roles: list })[0]!);
+  const roles = (...list: string[]) =>
+    canRequestAndApprove(parse({ ...good, role: undefined, roles: list })[0]!);
   expect([
     roles("agent"),
     roles("agent", "auditor"),
@@ -256,7 +257,7 @@ test("100,000 entries are read, in slices and at once, to the same ring", async 
   const text = JSON.stringify(list);
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
-  const { entries } = await parseKeysGently(text, "keys.json");
+  const { entries } = await parseKeysInSlices(text, "keys.json");
   clearInterval(timer);
   // Others were served meanwhile; how well is for the benchmark to say.
   expect(turns).toBeGreaterThan(0);

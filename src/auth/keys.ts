@@ -1,23 +1,25 @@
 /**
- * The ring in which a presented key is looked up. Keys are never stored, only their SHA-256, and the
- * lookup is by that hash: it costs the same with one key and with 100,000, and tells nothing about how
- * nearly right a guess was.
+ * The key ring. Keys are never stored, only their SHA-256 hashes. A lookup is by hash, so it costs the same with one
+ * key as with 100,000, and its duration does not reveal how close a guess was.
  */
+
+import { isExpired } from "../govern/expiry.ts";
+import { type CallerPrincipal, keyId } from "../govern/roles.ts";
 import { tryTimestamp } from "../kernel/duration.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { keyId, type Principal } from "../model/roles.ts";
 import type { KeyEntry } from "./key-entry.ts";
+import { keyExpiry } from "./key-entry.ts";
 
 export type KeyRefusal = "unknown" | "disabled" | "expired" | "not_yet_valid";
 
 export interface FoundKey {
-  readonly principal: Principal;
+  readonly principal: CallerPrincipal;
   readonly key_sha256: string;
   readonly expires_ms: number | null;
 }
 
 interface Holder {
-  readonly principal: Principal;
+  readonly principal: CallerPrincipal;
   readonly not_before_ms: number;
   readonly expires_ms: number | null;
 }
@@ -40,22 +42,23 @@ export class KeyRing {
     return this.findHash(sha256Hex(key), now);
   }
 
-  /** By the hash alone, for a session that must not keep the key itself. */
+  /** Looks a key up by its hash alone, for a session that must not store the key. */
   findHash(hash: string, now: number): FoundKey | KeyRefusal {
     const entry = this.byHash.get(hash);
     if (entry === undefined) return "unknown";
     if (entry.disabled) return "disabled";
-    const { principal, not_before_ms, expires_ms } = this.holder(entry);
-    if (expires_ms !== null && now >= expires_ms) return "expired";
+    const holder = this.holder(entry);
+    const { principal, not_before_ms, expires_ms } = holder;
+    if (isExpired(holder, now)) return "expired";
     if (now < not_before_ms) return "not_yet_valid";
     return { principal, key_sha256: hash, expires_ms };
   }
 
   /**
-   * The principal that a chat user, or another trusted mapping, stands for: any usable key of that name, or the
-   * very one whose fingerprint is given.
+   * Returns the principal for a chat user or another trusted mapping: any usable key of that name, or the one with the
+   * given fingerprint.
    */
-  findName(name: string, now: number, fingerprint?: string): Principal | undefined {
+  findName(name: string, now: number, fingerprint?: string): CallerPrincipal | undefined {
     for (const entry of this.entries) {
       if (entry.name !== name) continue;
       if (fingerprint !== undefined && fingerprintOf(entry.key_sha256) !== fingerprint) continue;
@@ -65,7 +68,7 @@ export class KeyRing {
     return undefined;
   }
 
-  /** Made when a key is first used, so that a large ring costs only what is used of it. */
+  /** Built when a key is first used, so that a large ring costs only as much as its used keys. */
   private holder(entry: KeyEntry): Holder {
     let holder = this.holders.get(entry);
     if (holder === undefined) {
@@ -76,7 +79,7 @@ export class KeyRing {
   }
 }
 
-/** A hash of the stored hash: it can be shown and compared, and is not a part of what the file holds. */
+/** A hash of the stored hash, so it can be shown and compared without revealing the content of the file. */
 export function fingerprintOf(key_sha256: string): string {
   return sha256Hex(`svc-key-fingerprint\n${key_sha256}`).slice(0, 16);
 }
@@ -96,6 +99,6 @@ function holderOf(entry: KeyEntry): Holder {
       credential: fingerprintOf(entry.key_sha256),
     }),
     not_before_ms: entry.not_before === null ? Number.NEGATIVE_INFINITY : tryTimestamp(entry.not_before)!,
-    expires_ms: entry.expires_at === null ? null : tryTimestamp(entry.expires_at)!,
+    ...keyExpiry(entry),
   };
 }

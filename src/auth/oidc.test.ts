@@ -6,7 +6,7 @@ import { type FakeIssuer, fakeIssuer } from "../../test/support/issuer.ts";
 import { INVALID, told, verifier } from "../../test/support/oidc.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
-import { Authenticator } from "./authenticate.ts";
+import { RequestAuthenticator } from "./authenticate.ts";
 import { type OidcSettings, OidcVerifier } from "./oidc.ts";
 
 const encode = (value: unknown) =>
@@ -259,7 +259,7 @@ describe("with a real issuer, over the egress guard", () => {
 
   test("discovery, keys and verification work end to end", async () => {
     const oidc = new OidcVerifier(settings(), { egress, env });
-    const auth = new Authenticator({ env, keys: null, oidc });
+    const auth = new RequestAuthenticator({ env, keys: null, oidc });
     expect(await auth.authenticate(`Bearer ${await token()}`)).toMatchObject({
       id: `oidc:${server.issuer.url}#ann`,
       roles: ["admin"],

@@ -1,18 +1,26 @@
 /**
- * Bearer tokens of an OpenID Connect issuer. A token counts only if the issuer's public key signed it, for
- * our audience, and it has not expired; what its header asks for (algorithms, embedded keys, key URLs) is
- * never followed. The principal's identity holds the issuer, so it cannot be mistaken for an API key.
+ * Bearer tokens of an OpenID Connect issuer. A token is valid only if the issuer's public key signed it for this
+ * server's audience, and it has not expired. Header fields that select algorithms, embedded keys or key URLs are
+ * ignored. The principal's identity includes the issuer, so it cannot collide with an API key.
  */
-import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
-import type { Env } from "../kernel/env.ts";
-import { forbidden, SvcError } from "../kernel/errors.ts";
-import { sameSecret, sha256Hex } from "../kernel/hash.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { Lru } from "../kernel/lru.ts";
-import { type Principal, principalName, RESERVED_NAMES, type Role, tokenId } from "../model/roles.ts";
-import { IssuerKeys, type JwksParts } from "./jwks.ts";
 
-/** Only signatures that the issuer alone can make; with a shared secret, whoever checks could also sign. */
+import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
+import { isExpired } from "../govern/expiry.ts";
+import {
+  type CallerPrincipal,
+  type PrincipalRole,
+  principalName,
+  RESERVED_NAMES,
+  tokenId,
+} from "../govern/roles.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
+import { forbiddenError, SvcError } from "../kernel/errors.ts";
+import { sameSecret, sha256Hex } from "../kernel/hash.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
+import { LruMap } from "../kernel/lru.ts";
+import { IssuerKeys, type JwksDeps } from "./jwks.ts";
+
+/** Asymmetric algorithms only: with a shared secret, every verifier could also sign. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -29,23 +37,25 @@ const ALGORITHMS = [
 const TYPES = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
 const MAX_CHARS = 16_384;
 const SUBJECT_CHARS = 256;
-/** For `nbf` and `iat` of an issuer whose clock is a little ahead; expiry has no grace. */
+/** For `nbf` and `iat`, if the issuer's clock is slightly ahead. Expiry has no tolerance. */
 const CLOCK_TOLERANCE_S = 5;
-/** A checked token is trusted this long before its signature is checked again, so that a withdrawn key stops counting. */
+/**
+ * How long a verified token is trusted before its signature is checked again, so that a withdrawn key stops working.
+ */
 const TRUST_MS = 60_000;
 const TRUSTED_TOKENS = 10_000;
 
 export interface OidcSettings {
   readonly issuer: string;
   readonly audience: readonly string[];
-  readonly role_map: Readonly<Record<string, Role>>;
+  readonly role_map: Readonly<Record<string, PrincipalRole>>;
   readonly tenant_map: Readonly<Record<string, string>>;
   readonly groups_claim: string;
   readonly max_permissions: Readonly<Record<string, readonly string[]>> | null;
 }
 
 export interface VerifiedToken {
-  readonly principal: Principal;
+  readonly principal: CallerPrincipal;
   readonly expires_ms: number;
 }
 
@@ -55,29 +65,29 @@ interface Trusted extends VerifiedToken {
 
 const refused = () => new SvcError("unauthenticated", "invalid credential");
 
-/** Three parts of base64url: worth a look. Anything else costs no more than this. */
+/** Checks for three parts of base64url. Anything else needs no further check. */
 export function looksLikeToken(text: string): boolean {
   return text.length <= MAX_CHARS && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
 export class OidcVerifier {
   private readonly settings: OidcSettings;
-  private readonly env: Env;
+  private readonly env: RuntimeEnv;
   private readonly keys: IssuerKeys;
-  private readonly trusted = new Lru<string, Trusted>(TRUSTED_TOKENS);
+  private readonly trusted = new LruMap<string, Trusted>(TRUSTED_TOKENS);
 
-  constructor(settings: OidcSettings, parts: JwksParts) {
+  constructor(settings: OidcSettings, parts: JwksDeps) {
     this.settings = settings;
     this.env = parts.env;
     this.keys = new IssuerKeys(settings.issuer, parts);
   }
 
-  /** 401 for a token that proves nothing, 403 for one whose holder has no role here, 503 while it cannot be checked. */
+  /** Throws 401 for an invalid token, 403 for a holder without a role, and 503 while the token cannot be checked. */
   async verify(token: string): Promise<VerifiedToken> {
     const hash = sha256Hex(token);
     const known = this.trusted.get(hash);
     if (known !== undefined && this.env.elapsed() < known.until) {
-      if (this.env.now() < known.expires_ms) return known;
+      if (!isExpired(known, this.env.now())) return known;
       throw refused();
     }
     const verified = this.verified(await this.check(token, this.settings.audience));
@@ -86,8 +96,8 @@ export class OidcVerifier {
   }
 
   /**
-   * The id token of a sign-in: meant for this client, and for the very sign-in that asked with this nonce. It is
-   * not remembered, so it is no credential anywhere else.
+   * Verifies the id token of a sign-in: for this client, and for the sign-in with this nonce. The token is not cached,
+   * so it is not a credential anywhere else.
    */
   async verifySignIn(token: string, client_id: string, nonce: string): Promise<VerifiedToken> {
     const payload = await this.check(token, [client_id]);
@@ -96,19 +106,19 @@ export class OidcVerifier {
     return this.verified(payload);
   }
 
-  /** Where the issuer says that people sign in. */
+  /** Returns the issuer's discovery document, with its sign-in endpoints. */
   document(): Promise<JsonObject> {
     return this.keys.document();
   }
 
-  /** What is wrong with the issuer, for svc doctor. */
+  /** Returns a problem with the issuer for svc doctor, or undefined. */
   doctor(): Promise<string | undefined> {
     return this.keys.check();
   }
 
   private verified(payload: JWTPayload): VerifiedToken {
     const expires_ms = payload.exp! * 1_000;
-    if (this.env.now() >= expires_ms) throw refused();
+    if (isExpired({ expires_ms }, this.env.now())) throw refused();
     return { principal: this.principal(payload), expires_ms };
   }
 
@@ -126,13 +136,13 @@ export class OidcVerifier {
       this.keys.confirm();
       return payload;
     } catch (error) {
-      // Ours say that the issuer is out of reach; all others, whatever they are, mean the token is no good.
+      // A SvcError means that the issuer is unreachable. Any other error means that the token is invalid.
       if (error instanceof SvcError) throw error;
       throw refused();
     }
   }
 
-  /** Looks at what the token claims before anything is fetched on its behalf. */
+  /** Checks the claims of the token before this process fetches anything for it. */
   private worthChecking(token: string): boolean {
     try {
       const { alg, crit, b64, typ } = decodeProtectedHeader(token) as Record<string, unknown>;
@@ -145,8 +155,11 @@ export class OidcVerifier {
     }
   }
 
-  /** Who the holder of such a token is by today's settings; null where they give it no role, or name another issuer. */
-  holder(id: string, groups: readonly string[]): Principal | null {
+  /**
+   * Returns the holder of such a token under the current settings, or null if they give it no role or name another
+   * issuer.
+   */
+  holder(id: string, groups: readonly string[]): CallerPrincipal | null {
     const { kind, issuer, name } = principalName(id);
     if (kind !== "oidc" || issuer !== this.settings.issuer) return null;
     if (this.tenantsOf(groups).length > 1) return null;
@@ -154,7 +167,7 @@ export class OidcVerifier {
     return principal.roles.length === 0 ? null : principal;
   }
 
-  private principal(payload: JWTPayload): Principal {
+  private principal(payload: JWTPayload): CallerPrincipal {
     const { sub } = payload;
     if (
       typeof sub !== "string" ||
@@ -163,12 +176,12 @@ export class OidcVerifier {
       /[\p{C}\u2028\u2029]/u.test(sub)
     )
       throw refused();
-    if (RESERVED_NAMES.has(sub)) throw forbidden("the token's subject is a name of the service itself");
+    if (RESERVED_NAMES.has(sub)) throw forbiddenError("the token's subject is a name of the service itself");
     const groups = groupsOf(payload, this.settings.groups_claim);
     if (this.tenantsOf(groups).length > 1)
-      throw forbidden("this token's groups are bound to more than one tenant");
+      throw forbiddenError("this token's groups are bound to more than one tenant");
     const principal = this.principalOf(sub, groups);
-    if (principal.roles.length === 0) throw forbidden("no role is mapped to this token's groups");
+    if (principal.roles.length === 0) throw forbiddenError("no role is mapped to this token's groups");
     return principal;
   }
 
@@ -179,7 +192,7 @@ export class OidcVerifier {
     ];
   }
 
-  private principalOf(sub: string, groups: readonly string[]): Principal {
+  private principalOf(sub: string, groups: readonly string[]): CallerPrincipal {
     const { role_map, max_permissions: caps, issuer } = this.settings;
     const roles = [
       ...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : []))),
@@ -201,7 +214,7 @@ export class OidcVerifier {
   }
 }
 
-/** The claim by its whole name, else as a path of names joined by dots; a single text is a list of one. */
+/** Reads the claim by its full name, else as a dotted path. A single text counts as a list of one. */
 function groupsOf(payload: JWTPayload, claim: string): string[] {
   const value = Object.hasOwn(payload, claim)
     ? payload[claim]

@@ -1,12 +1,12 @@
 /**
- * Signing a person in at the issuer: OpenID Connect's authorization code, with PKCE. This is the part that knows the
- * issuer; whose browser asks, and that each sign-in counts once, is the console's part. The tokens that the issuer
- * answers with stay in here: they are in no address, no log and no error.
+ * Signs people in at the issuer: OpenID Connect authorization code flow with PKCE. This module talks to the issuer; the
+ * console checks the browser and that each sign-in counts once. The issuer's tokens never leave this module: they
+ * appear in no URL, log or error.
  */
-import type { Egress } from "../egress/egress.ts";
+import type { EgressClient } from "../egress/egress.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/hash.ts";
-import { isJsonObject, type JsonObject, parseJsonBytes } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, parseJsonBytes } from "../kernel/json/json.ts";
 import type { OidcVerifier, VerifiedToken } from "./oidc.ts";
 
 const MAX_BYTES = 262_144;
@@ -21,18 +21,18 @@ interface SignInSettings {
 }
 
 interface SignInParts {
-  readonly egress: Pick<Egress, "request">;
+  readonly egress: Pick<EgressClient, "request">;
   readonly verifier: Pick<OidcVerifier, "document" | "verifySignIn">;
-  /** Counts id tokens that prove nothing, as other bad credentials are counted. */
+  /** Counts invalid id tokens together with other bad credentials. */
   readonly failed?: () => void;
 }
 
-/** What one sign-in asks with, and is recognised by when its answer comes. */
+/** The parameters of one sign-in, which also identify its response. */
 export interface SignInRequest {
   readonly redirect_uri: string;
   readonly state: string;
   readonly nonce: string;
-  /** Goes to the issuer only as a hash, until the code is redeemed. */
+  /** Sent to the issuer only as a hash until the code is redeemed. */
   readonly verifier: string;
 }
 
@@ -47,7 +47,7 @@ export class IssuerSignIn {
     this.parts = parts;
   }
 
-  /** Where the browser goes to sign in. */
+  /** Returns the URL at which the browser signs in. */
   async address({ redirect_uri, state, nonce, verifier }: SignInRequest): Promise<string> {
     const document = await this.parts.verifier.document();
     const url = new URL(this.endpoint(document, "authorization_endpoint"));
@@ -65,7 +65,7 @@ export class IssuerSignIn {
     return url.href;
   }
 
-  /** Whom the issuer signed in: redeems the code and checks the id token that it is worth. */
+  /** Redeems the code, verifies the id token and returns the person who signed in. */
   async redeem(code: string, { redirect_uri, verifier, nonce }: SignInRequest): Promise<VerifiedToken> {
     const token = await this.idToken({
       grant_type: "authorization_code",
@@ -82,7 +82,7 @@ export class IssuerSignIn {
     }
   }
 
-  /** What keeps people from signing in, for svc doctor. */
+  /** Throws if a problem keeps people from signing in, for svc doctor. */
   async check(): Promise<void> {
     const document = await this.parts.verifier.document();
     this.endpoint(document, "authorization_endpoint");
@@ -103,7 +103,7 @@ export class IssuerSignIn {
     if (answer.status !== 200)
       throw new SvcError(
         "unauthenticated",
-        `the issuer did not redeem the sign-in${shownCode(said["error"])}`,
+        `the issuer did not redeem the sign-in${toShownErrorCode(said["error"])}`,
       );
     const token = said["id_token"];
     if (typeof token !== "string")
@@ -111,7 +111,9 @@ export class IssuerSignIn {
     return token;
   }
 
-  /** The secret goes into the header unless the issuer takes it in the body alone; without one the id is all there is. */
+  /**
+   * Sends the secret in the header, unless the issuer accepts it only in the body. A public client sends only its id.
+   */
   private asClient(document: JsonObject, fields: Record<string, string>) {
     const { client_id, client_secret } = this.settings;
     if (client_secret === null) return { headers: {}, body: { ...fields, client_id } };
@@ -123,8 +125,8 @@ export class IssuerSignIn {
   }
 
   /**
-   * Groups come with a scope of their own at some issuers and with the profile at others; only what is offered is
-   * asked for.
+   * Some issuers have a separate scope for groups, others include groups in the profile. Requests only scopes that the
+   * issuer offers.
    */
   private scope(document: JsonObject): string {
     const offered = listOf(document["scopes_supported"]);
@@ -146,12 +148,12 @@ export class IssuerSignIn {
   }
 }
 
-/** An error code of the protocol, as it may be shown; an issuer's longer words are not repeated. */
-export function shownCode(code: unknown): string {
+/** Returns an error code of the protocol if it is safe to show. Does not repeat the issuer's free text. */
+export function toShownErrorCode(code: unknown): string {
   return typeof code === "string" && /^[\w.-]{1,64}$/.test(code) ? ` (${code})` : "";
 }
 
-/** As the header of a client wants each half, so that a colon in one is not the colon between them. */
+/** Encodes one half of the client's Basic credentials, so that a colon inside it does not look like the separator. */
 function formEncoded(text: string): string {
   return new URLSearchParams({ "": text }).toString().slice(1);
 }
@@ -160,7 +162,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The answer may hold tokens, so what is wrong with it is not told. */
+/** The response may contain tokens, so the error does not quote it. */
 function readObject(body: Uint8Array): JsonObject {
   try {
     const value = parseJsonBytes(body);

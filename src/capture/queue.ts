@@ -1,9 +1,9 @@
-/** Calls that wait to be written: bounded in number and in weight, so that a slow store cannot fill the memory. */
-import type { Json } from "../kernel/json.ts";
+/** Queue of calls to be written, limited in number and weight, so that a slow store cannot fill the memory. */
+import type { JsonValue } from "../kernel/json/json.ts";
 
-const MOST_ITEMS = 10_000;
-const MOST_WEIGHT = 64 * 1_024 * 1_024;
-/** Up to here a value is weighed; a larger one counts as the largest that a request can bring. */
+const MAX_QUEUED_CALLS = 10_000;
+const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024;
+/** Values are weighed up to this size. A larger one counts as the largest possible request. */
 const WEIGHED = 64 * 1_024;
 const LARGEST = 1_024 * 1_024;
 
@@ -15,15 +15,15 @@ export class BoundedQueue<T extends { readonly weight: number }> {
     return this.items.length;
   }
 
-  /** False when there is no room. */
+  /** Returns false if the queue is full. */
   push(item: T): boolean {
-    if (this.items.length >= MOST_ITEMS || this.weight + item.weight > MOST_WEIGHT) return false;
+    if (this.items.length >= MAX_QUEUED_CALLS || this.weight + item.weight > MAX_QUEUED_BYTES) return false;
     this.items.push(item);
     this.weight += item.weight;
     return true;
   }
 
-  /** The oldest, up to so many and so heavy, at least one. */
+  /** Removes the oldest items up to a number and a weight, at least one. */
   take(most: number, weight: number): T[] {
     let n = 0;
     let sum = 0;
@@ -36,10 +36,10 @@ export class BoundedQueue<T extends { readonly weight: number }> {
   }
 }
 
-/** About how many bytes the value takes; it costs little, since it is asked in the path of a decision. */
-export function weightOf(value: Json): number {
+/** Approximate size of a value in bytes. It is cheap, because every decision calls it. */
+export function weightOf(value: JsonValue): number {
   let sum = 0;
-  const pending: Json[] = [value];
+  const pending: JsonValue[] = [value];
   while (pending.length > 0 && sum < WEIGHED) {
     const here = pending.pop()!;
     if (typeof here === "string") sum += here.length;

@@ -1,20 +1,20 @@
-/** From what the engine tells of a call to the document that is kept of it. */
-import type { Core, DecidedCall, FinishedCall } from "../engine/core.ts";
-import { intentNeeds } from "../engine/gather.ts";
-import type { Json } from "../kernel/json.ts";
+/** Converts the engine's events about a call into its captured document. */
+import type { DecidedCall, EngineCore, FinishedCall } from "../govern/core.ts";
+import { intentNeeds } from "../govern/decide/load-facts.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { Manifest } from "../model/manifest/types.ts";
-import { type PastCall, rulingOf } from "../sandbox/past-call.ts";
+import type { ToolManifest } from "../rules/manifest/types.ts";
+import { type HistoricCall, toPreviewDecision } from "../simulate/recorded-call.ts";
 import { type RedactionRules, redactPart } from "./redact.ts";
 
 export interface CaptureRules {
   ttl_ms: number;
   redact_pii: boolean;
-  /** Asked often while a call is prepared: a promise where other work should come first. */
+  /** Called often while a call is prepared. Returns a promise if other work should come first. */
   pause?: () => Promise<void> | undefined;
 }
 
-/** A decided call, and the record that its decision left on the ledger. */
+/** A decided call with the ledger record of its decision. */
 export interface RecordedCall {
   call: DecidedCall;
   record: LedgerRecord;
@@ -22,10 +22,10 @@ export interface RecordedCall {
 }
 
 export async function capturedCall(
-  core: Core,
+  core: EngineCore,
   { call, record, approval_used }: RecordedCall,
   rules: CaptureRules,
-): Promise<PastCall> {
+): Promise<HistoricCall> {
   const { run, tool, decision, manifest } = call;
   const args = await redactPart("args", call.args, redactionFor(manifest, rules));
   const { needs_approval } = call;
@@ -47,7 +47,7 @@ export async function capturedCall(
     captured_ms: record.ts_ms,
     expires_ms: record.ts_ms + rules.ttl_ms,
     redacted: args.changed,
-    verdict: rulingOf({ decision: decision.decision, needs_approval }),
+    verdict: toPreviewDecision({ decision: decision.decision, needs_approval }),
     depends_on: [...call.depends_on],
     mode: run.mode,
     approval_used,
@@ -56,20 +56,23 @@ export async function capturedCall(
   };
 }
 
-/** The name under which the live engine knows the call, keyed by the store's own secret. */
-function logicalCall(core: Core, { run, tool, args, manifest }: DecidedCall): string | null {
+/** Idempotency name of the call in the live engine, keyed by the store's secret. */
+function logicalCall(core: EngineCore, { run, tool, args, manifest }: DecidedCall): string | null {
   if (manifest === null || manifest.idempotency.length === 0) return null;
   const needs = intentNeeds(core, run, { tool, args, reason: "", depends_on: [] });
   return needs.find(([table]) => table === "idempotency")?.[1] ?? null;
 }
 
-/** What the outcome adds to a captured call. */
-export type Finish = Pick<PastCall, "outcome" | "result" | "has_result" | "finished_ms" | "redacted">;
+/** Fields that the outcome adds to a captured call. */
+export type CapturedOutcome = Pick<
+  HistoricCall,
+  "outcome" | "result" | "has_result" | "finished_ms" | "redacted"
+>;
 
-export async function finishOf(call: FinishedCall, rules: CaptureRules): Promise<Finish> {
+export async function toCapturedOutcome(call: FinishedCall, rules: CaptureRules): Promise<CapturedOutcome> {
   const told = call.result !== undefined;
   const result = told
-    ? await redactPart("result", call.result as Json, redactionFor(call.manifest, rules))
+    ? await redactPart("result", call.result as JsonValue, redactionFor(call.manifest, rules))
     : { value: null, changed: false };
   return {
     outcome: call.status,
@@ -80,6 +83,6 @@ export async function finishOf(call: FinishedCall, rules: CaptureRules): Promise
   };
 }
 
-function redactionFor(manifest: Manifest | null, { redact_pii, pause }: CaptureRules): RedactionRules {
+function redactionFor(manifest: ToolManifest | null, { redact_pii, pause }: CaptureRules): RedactionRules {
   return { manifest, pii: redact_pii, ...(pause === undefined ? {} : { pause }) };
 }

@@ -1,26 +1,38 @@
 /**
- * Writes captured calls, behind the decisions and in batches of its own. It hears of a call after it was
- * decided and recorded, takes note of it, and does the work later; whatever goes wrong is a warning.
+ * Writes captured calls in batches, after their decisions. It queues a call once its decision is recorded and does the
+ * work later. A failure is only a warning.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Core, type DecidedCall, ENGINE, type FinishedCall, type Listeners } from "../engine/core.ts";
-import { captureKey } from "../engine/keys.ts";
-import { within } from "../kernel/deadline.ts";
+import {
+  type DecidedCall,
+  ENGINE_ACTOR,
+  type EngineCore,
+  type EngineListeners,
+  type FinishedCall,
+} from "../govern/core.ts";
+import { captureKey } from "../govern/document-keys.ts";
+import type { UnitOfWork } from "../govern/port/store.ts";
 import { messageOf } from "../kernel/errors.ts";
+import { withTimeout } from "../kernel/timeout.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { Unit } from "../port/store.ts";
-import type { PastCall } from "../sandbox/past-call.ts";
-import type { Logger } from "../telemetry/log.ts";
+import type { HistoricCall } from "../simulate/recorded-call.ts";
+import type { ServiceLogger } from "../telemetry/log.ts";
 import { BoundedQueue, weightOf } from "./queue.ts";
-import { type CaptureRules, capturedCall, type Finish, finishOf, type RecordedCall } from "./record.ts";
+import {
+  type CapturedOutcome,
+  type CaptureRules,
+  capturedCall,
+  type RecordedCall,
+  toCapturedOutcome,
+} from "./record.ts";
 
 type Item =
   | { kind: "decided"; weight: number; decided: RecordedCall }
   | { kind: "finished"; weight: number; call: FinishedCall; tries: number };
 
 type Write =
-  | { kind: "call"; key: string; call: PastCall }
-  | { kind: "finish"; key: string; finish: Finish; item: Extract<Item, { kind: "finished" }> };
+  | { kind: "call"; key: string; call: HistoricCall }
+  | { kind: "finish"; key: string; finish: CapturedOutcome; item: Extract<Item, { kind: "finished" }> };
 
 interface CaptureStats {
   queued: number;
@@ -31,14 +43,16 @@ interface CaptureStats {
 
 const BATCH = { items: 64, weight: 256 * 1_024 };
 const WORK_MS = 5;
-/** The call and its outcome may come through different processes, the outcome a little ahead. */
+/** Retries of an outcome that arrives before its call, as can happen across processes. */
 const RETRY = { tries: 4, wait_ms: 250, while_ms: 30_000 };
 const WARN_EVERY_MS = 10_000;
 
-export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDecided" | "outcomeReported"> {
-  private readonly core: Core;
+export class CaptureRecorder
+  implements Pick<EngineListeners, "recorded" | "intentDecided" | "outcomeReported">
+{
+  private readonly core: EngineCore;
   private readonly rules: CaptureRules;
-  private readonly log: Logger;
+  private readonly log: ServiceLogger;
   private readonly queue = new BoundedQueue<Item>();
   private early: Item[] = [];
   private latest: { record: LedgerRecord; approval_used: boolean } | undefined;
@@ -48,17 +62,17 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
   private untold: { n: number; why: string } | undefined;
   private told_at = Number.NEGATIVE_INFINITY;
 
-  constructor(core: Core, rules: CaptureRules, log: Logger) {
+  constructor(core: EngineCore, rules: CaptureRules, log: ServiceLogger) {
     this.core = core;
     this.rules = { ...rules, pause: this.pause };
     this.log = log;
   }
 
-  /** An intent's records are told right before the intent itself. */
+  /** The engine announces an intent's records just before the intent itself. */
   readonly recorded = (records: readonly LedgerRecord[]): void => {
     const record = records.findLast(({ event }) => event === "intended" || event === "blocked");
     if (record === undefined) return;
-    const approval_used = records.some(({ event, actor }) => event === "approved" && actor === ENGINE);
+    const approval_used = records.some(({ event, actor }) => event === "approved" && actor === ENGINE_ACTOR);
     this.latest = { record, approval_used };
   };
 
@@ -78,17 +92,17 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
     return { queued: this.queue.length + this.early.length, ...this.counts };
   }
 
-  /** Resolves once all that was told so far is written, as far as that goes within the time. */
+  /** Resolves once all calls so far are written, or after `ms`. */
   async settle(ms: number): Promise<void> {
     this.retryEarly();
-    if (this.working !== undefined) await within(this.idle(), ms, () => undefined);
+    if (this.working !== undefined) await withTimeout(this.idle(), ms, () => undefined);
   }
 
   private async idle(): Promise<void> {
     while (this.working !== undefined) await this.working;
   }
 
-  /** The last chance to write, before the service stops. */
+  /** Writes the rest before the service stops, as far as the time allows. */
   async drain(ms: number): Promise<void> {
     await this.settle(ms);
     if (this.queue.length > 0) this.warn("the service stops", this.queue.length);
@@ -98,12 +112,12 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
   private push(item: Item): void {
     if (!this.queue.push(item)) {
       this.counts.dropped++;
-      this.warn("too many calls wait to be captured", 1);
+      this.warn("too many calls are waiting to be captured", 1);
     } else this.working ??= this.work();
   }
 
   private async work(): Promise<void> {
-    // The answer that is being given goes first.
+    // Let the current response go first.
     await nextTurn();
     while (this.queue.length > 0) {
       const batch = this.queue.take(BATCH.items, BATCH.weight);
@@ -130,10 +144,10 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
       return { kind: "call", key: captureKey(item.decided.record.seq), call };
     }
     const key = captureKey(item.call.step.intended_seq);
-    return { kind: "finish", key, finish: await finishOf(item.call, this.rules), item };
+    return { kind: "finish", key, finish: await toCapturedOutcome(item.call, this.rules), item };
   }
 
-  /** Redaction gives way to requests every few milliseconds. */
+  /** Pauses redaction every few milliseconds for requests. */
   private readonly pause = (): Promise<void> | undefined => {
     if (performance.now() - this.since < WORK_MS) return undefined;
     return nextTurn().then(() => {
@@ -147,7 +161,7 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
     for (const item of missing) this.keepEarly(item);
   }
 
-  /** An outcome whose call is not there: written shortly by another process, or never captured. */
+  /** Keeps an outcome without a stored call. Another process may write the call soon, or it was never captured. */
   private keepEarly(item: Extract<Item, { kind: "finished" }>): void {
     const age = this.core.env.now() - item.call.step.intended_ms;
     if (item.tries + 1 >= RETRY.tries || age > RETRY.while_ms) return;
@@ -173,8 +187,8 @@ export class CaptureRecorder implements Pick<Listeners, "recorded" | "intentDeci
   }
 }
 
-/** Answers the outcomes whose calls are not there. */
-function writeUnit(writes: readonly Write[]): Unit<Extract<Item, { kind: "finished" }>[]> {
+/** Writes the batch and returns the outcomes without a stored call. */
+function writeUnit(writes: readonly Write[]): UnitOfWork<Extract<Item, { kind: "finished" }>[]> {
   return {
     needs: writes.flatMap(({ kind, key }) => (kind === "finish" ? [["captures", key] as const] : [])),
     run(tx) {

@@ -1,39 +1,42 @@
 /**
- * What of a call may be written down: the values that the manifest names are replaced, then credentials and
- * personal data, and what is too long, too many or too deep is cut. Nothing is kept that did not pass here.
+ * Redacts the values of a call before anything is stored: first the paths that the manifest names, then credentials and
+ * personal data. Values that are too long, too many or too deep are cut.
  */
-import type { Json, JsonObject } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
+import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { type CallValues, parsePath } from "../kernel/paths.ts";
-import type { Manifest } from "../model/manifest/types.ts";
-import { maskAt } from "../model/mask.ts";
-import { safeText } from "./text.ts";
+import type { ToolManifest } from "../rules/manifest/types.ts";
+import { maskAt } from "../rules/redact/mask.ts";
+import { safeText } from "./redact-text.ts";
 
-/** Stands for what lay deeper than is kept. */
-export const CUT = "[CUT]";
+/** Replaces values below the depth limit. */
+const CUT_MARK = "[CUT]";
 
-/** A card or phone number may be sent as a number; smaller ones can be neither. */
+/** From this size on, a number may be a card or phone number. */
 const TELLING_NUMBER = 1e6;
 
-export interface Redacted {
-  value: Json;
-  /** Whether anything is not as it was. */
+export interface RedactedValue {
+  value: JsonValue;
+  /** Whether anything was redacted or cut. */
   changed: boolean;
 }
 
 export interface RedactionRules {
-  manifest: Manifest | null;
+  manifest: ToolManifest | null;
   pii: boolean;
-  /** Asked between two strings: a promise where other work should come first. */
+  /** Called between two strings. Returns a promise if other work should come first. */
   pause?: () => Promise<void> | undefined;
 }
 
-/** Looking into strings is all that takes time, so they are cleaned one by one and then put back. */
+/**
+ * Redacts a value in two walks: the first collects the strings, which are cleaned with pauses, because only that takes
+ * long; the second replaces them.
+ */
 export async function redactPart(
   part: keyof CallValues,
-  value: Json,
+  value: JsonValue,
   { manifest, pii, pause }: RedactionRules,
-): Promise<Redacted> {
+): Promise<RedactedValue> {
   const declared = withoutPaths(part, value, manifest?.audit.redaction ?? []);
   const cleaned = new Map<string, string>();
   const found: [text: string, key: string | undefined][] = [];
@@ -51,12 +54,12 @@ export async function redactPart(
   return { value: safe, changed: walker.changed || declared !== value };
 }
 
-/** The same text under another name of a field may be read otherwise. */
+/** Cache key of a string. The field's name is part of it, because it affects detection. */
 function nameOf(text: string, key: string | undefined): string {
   return key === undefined ? text : `${key}\u0000${text}`;
 }
 
-function withoutPaths(part: keyof CallValues, value: Json, paths: readonly string[]): Json {
+function withoutPaths(part: keyof CallValues, value: JsonValue, paths: readonly string[]): JsonValue {
   let out = value;
   for (const source of paths) {
     const { root, keys } = parsePath(source);
@@ -73,13 +76,13 @@ class Walker {
     this.clean = clean;
   }
 
-  walk(value: Json, key: string | undefined, depth: number): Json {
+  walk(value: JsonValue, key: string | undefined, depth: number): JsonValue {
     if (typeof value === "string") return this.text(value, key);
     if (typeof value === "number") return this.number(value, key);
     if (value === null || typeof value !== "object") return value;
-    if (depth > LIMITS.capture_depth) {
+    if (depth > SERVICE_LIMITS.capture_depth) {
       this.changed = true;
-      return CUT;
+      return CUT_MARK;
     }
     return Array.isArray(value) ? this.list(value, key, depth) : this.object(value, depth);
   }
@@ -90,20 +93,20 @@ class Walker {
     return safe;
   }
 
-  private number(value: number, key: string | undefined): Json {
+  private number(value: number, key: string | undefined): JsonValue {
     if (Math.abs(value) < TELLING_NUMBER) return value;
     const text = String(value);
     const safe = this.text(text, key);
     return safe === text ? value : safe;
   }
 
-  private list(list: readonly Json[], key: string | undefined, depth: number): Json[] {
+  private list(list: readonly JsonValue[], key: string | undefined, depth: number): JsonValue[] {
     return this.bounded(list).map((item) => this.walk(item, key, depth + 1));
   }
 
   private object(object: JsonObject, depth: number): JsonObject {
     const out: JsonObject = {};
-    // Several names may become the same one; every entry is kept.
+    // Redaction may produce equal names; every entry is kept under its own name.
     const taken = new Map<string, number>();
     for (const name of this.bounded(Object.keys(object))) {
       const safe = this.text(name, undefined);
@@ -119,8 +122,8 @@ class Walker {
   }
 
   private bounded<T>(entries: readonly T[]): readonly T[] {
-    if (entries.length <= LIMITS.capture_entries) return entries;
+    if (entries.length <= SERVICE_LIMITS.capture_entries) return entries;
     this.changed = true;
-    return entries.slice(0, LIMITS.capture_entries);
+    return entries.slice(0, SERVICE_LIMITS.capture_entries);
   }
 }

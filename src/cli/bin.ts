@@ -1,5 +1,5 @@
-/** The executable: connects the command to this process. */
+/** Executable entry point: runs the command on this process. */
 import { processIo } from "./io.ts";
-import { main } from "./main.ts";
+import { runCommandLine } from "./main.ts";
 
-process.exitCode = await main(process.argv.slice(2), processIo());
+process.exitCode = await runCommandLine(process.argv.slice(2), processIo());

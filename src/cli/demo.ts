@@ -1,34 +1,37 @@
 /**
- * The live demo behind `npm start`: a real server on the default store, with example manifests, an example
- * policy, keys made on the spot, and an agent that has worked at a support desk just before. Everything it
- * makes lies in `.demo/` and may be deleted.
+ * Live demo behind `npm start`: a real server on the default store with example manifests, an example policy and new
+ * keys, a support agent that acts on your decisions, and the web page of its shop. All its files are in `.demo/`, which
+ * you can delete.
  */
+
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { perform } from "../app/door/perform.ts";
-import { openRun } from "../app/operations/runs.ts";
-import { openService, type Service } from "../app/wiring/service.ts";
-import { KeyManager } from "../auth/manage.ts";
+import { KeyManager } from "../auth/key-manager.ts";
+import { packageFile } from "../child-process/package-files.ts";
 import { loadSettings } from "../config/load.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
-import { OneTimeLink } from "../console/one-time-link.ts";
+import { OneTimeLink } from "../console/session/one-time-link.ts";
+import type { PrincipalRole } from "../govern/roles.ts";
 import { systemEnv } from "../kernel/env.ts";
-import type { Role } from "../model/roles.ts";
-import { packageFile } from "../process/package.ts";
-import { startServer } from "../serve/server.ts";
-import { type Io, processIo } from "./io.ts";
+
+import { findRun } from "../operations/documents.ts";
+import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
+import { openRun } from "../operations/runs/runs.ts";
+import { openService, type RunningService } from "../service/service.ts";
+import { startServer } from "../service/start/server.ts";
+import { type CommandIo, escapeControls, processIo } from "./io.ts";
 import { untilSignalled } from "./signals.ts";
 
 const EXAMPLE = fileURLToPath(packageFile("examples/demo"));
 const FOLDER = fileURLToPath(packageFile(".demo"));
-const ROLES: readonly Role[] = ["agent", "auditor", "approver", "operator", "admin"];
+const ROLES: readonly PrincipalRole[] = ["agent", "auditor", "approver", "operator", "admin"];
 const AGENT = "support-agent";
-/** What the story begins with. */
+/** First run of the example agent. */
 const FIRST_RUN = "ticket-4817";
-const nameOf = (role: Role): string => (role === "agent" ? AGENT : `demo-${role}`);
+const nameOf = (role: PrincipalRole): string => (role === "agent" ? AGENT : `demo-${role}`);
 
-type Keys = Record<Role, string>;
+type Keys = Record<PrincipalRole, string>;
 
 async function makeKeys(file: string): Promise<Keys> {
   rmSync(file, { force: true });
@@ -45,43 +48,102 @@ async function makeKeys(file: string): Promise<Keys> {
   return keys;
 }
 
-/** Opened beforehand, so that the first line a newcomer pastes is already a decision. */
-async function openDemoRun(service: Service, key: string): Promise<string> {
+/** Opens a run in advance, so that the first command to paste is already a decision. */
+async function openDemoRun(service: RunningService, key: string): Promise<string> {
   const principal = await service.auth.authenticate(`Bearer ${key}`);
   const caller = { app: service, principal, signal: new AbortController().signal };
   const input = { permissions: ["crm.read", "crm.write"], reason: "a newcomer's first run" };
-  return (await perform(openRun, caller, input)).run_id;
+  return (await dispatchOperation(openRun, caller, input)).run_id;
 }
 
-/** The desk that the agent works at, and that a rollback puts back. */
+/** The examples are plain modules, as a newcomer writes them. */
+interface DemoModules {
+  "desk.mjs": { openDesk(file: string): Desk };
+  "agent.mjs": {
+    work(at: AgentOptions): Promise<void>;
+    followUp(at: AgentOptions & { signal: AbortSignal; say(line: string): void }): Promise<void>;
+  };
+  "shop.mjs": { serveShop(at: { desk: Desk; port: number; console_url: string }): Promise<Shop> };
+}
 interface Desk {
   begin(): void;
-  tools: Record<string, unknown>;
 }
-interface Example {
-  openDesk(file: string): Desk;
-  work(at: { url: string; key: string; tools: Desk["tools"] }): Promise<void>;
+interface AgentOptions {
+  url: string;
+  key: string;
+  desk: Desk;
+}
+interface Shop {
+  url: string;
+  stop(): Promise<void>;
 }
 
 const exampleFile = (name: string): string => join(EXAMPLE, name);
 const deskFile = join(FOLDER, "desk.json");
+const load = <Name extends keyof DemoModules>(name: Name): Promise<DemoModules[Name]> =>
+  import(pathToFileURL(exampleFile(name)).href);
 
-/** The agent's work, told once for a data folder: a restarted demo shows what became of it. */
-async function tellStory(service: Service, url: string, key: string): Promise<void> {
-  if ((await service.core.store.get("runs", FIRST_RUN)) !== undefined) return;
-  const load = (name: string) => import(pathToFileURL(exampleFile(name)).href) as Promise<Example>;
-  const desk = (await load("desk.mjs")).openDesk(deskFile);
-  desk.begin();
-  await (await load("agent.mjs")).work({ url, key, tools: desk.tools });
+/**
+ * The agent and its shop. The agent's morning happens once for a data directory. After that, and after each restart,
+ * the agent waits for the decision that it still needs.
+ */
+class LiveStory {
+  private readonly ended = new AbortController();
+  private readonly service: RunningService;
+  private readonly io: CommandIo;
+  private followed: Promise<void> = Promise.resolve();
+
+  constructor(service: RunningService, io: CommandIo) {
+    this.service = service;
+    this.io = io;
+  }
+
+  /** Returns the URL of the shop. */
+  async begin(url: string, key: string): Promise<string> {
+    const desk = (await load("desk.mjs")).openDesk(deskFile);
+    const agent = await load("agent.mjs");
+    const at = { url, key, desk };
+    if ((await findRun(this.service, FIRST_RUN)) === undefined) {
+      desk.begin();
+      await agent.work(at);
+    }
+    const { serveShop } = await load("shop.mjs");
+    const { port: own } = this.service.settings.listen;
+    const shop = await serveShop({ desk, port: own === 0 ? 0 : own + 1, console_url: `${url}/console` });
+    const { signal } = this.ended;
+    signal.addEventListener("abort", () => void shop.stop(), { once: true });
+    const say = (line: string) => this.io.out(escapeControls(line));
+    const stopped = (error: Error) => say(`agent: stopped: ${error.message}`);
+    this.followed = agent.followUp({ ...at, signal, say }).catch(stopped);
+    return shop.url;
+  }
+
+  /** Waits for the agent to leave, while the server can still answer it. */
+  async end(): Promise<void> {
+    this.ended.abort();
+    await this.followed;
+  }
 }
 
-const STORY = [
-  "",
-  "An agent has worked at a support desk: it refunded, mailed and edited. A refund waits for you, a call was",
-  "blocked, an outcome is unknown, and the run ticket-4826 is worth taking back.",
-];
+function storyLines(shop: string, link: string | null): string[] {
+  const first =
+    link === null ? "1. Log in to the console" : "1. Open the console (once, within ten minutes):";
+  return [
+    "A support agent works for a small web shop. One of its refunds waits for you.",
+    "",
+    first,
+    ...(link === null ? [] : [`  ${link}`]),
+    "2. Approve or deny the refund, and watch the agent act in the shop:",
+    `  ${shop}`,
+    "3. Roll back ticket-4833 or ticket-4826 in the console: the shop gets the money back.",
+  ];
+}
 
-function welcome(io: Io, url: string, keys: Keys, run: string, about: readonly string[]): void {
+function emptyLines(link: string | null): string[] {
+  return link === null ? [] : ["", "Open the console (once, within ten minutes):", `  ${link}`];
+}
+
+function welcome(io: CommandIo, url: string, keys: Keys, run: string, about: readonly string[]): void {
   const { bold, dim } = io.color;
   const post = (path: string, body: string) =>
     `curl -s ${url}${path} -H 'authorization: Bearer ${keys.agent}' -H 'content-type: application/json' -d '${body}'`;
@@ -92,27 +154,20 @@ function welcome(io: Io, url: string, keys: Keys, run: string, about: readonly s
     "",
     `console       ${url}/console  (log in with the operator or admin key)`,
     `API document  ${url}/openapi.json`,
-    "",
     bold("Keys of this demo (shown once):"),
     ...ROLES.map((role) => `  ${role.padEnd(9)} ${keys[role]}`),
     "",
-    bold("1. Ask for a call that is in scope") + dim("  -> allow"),
+    bold("Ask as an agent: a call in scope is allowed, another is blocked, and the trail shows both"),
     `  ${post(`/v1/runs/${run}/intents`, '{"tool":"crm.get_contact","args":{"id":"c-771"},"reason":"look a customer up"}')}`,
-    "",
-    bold("2. Ask for one that is not") + dim("  -> block, with every reason"),
     `  ${post(`/v1/runs/${run}/intents`, '{"tool":"mail.send","args":{"to":"ann@example.com"},"reason":"say hello"}')}`,
-    "",
-    bold("3. Read the trail") + dim("  (hash-chained, no argument values)"),
     `  curl -s ${url}/v1/runs/${run}/export -H 'authorization: Bearer ${keys.auditor}'`,
     "",
-    dim("The command line sees the same: node bin/svc.js runs -d .demo/data"),
-    dim("Ctrl-C stops it. Everything it wrote lies in .demo/ (delete it to begin anew)"),
-    "",
+    dim("Ctrl-C stops it. Its files are in .demo/: delete that directory to start over."),
   ];
   for (const line of lines) io.out(line);
 }
 
-async function demo(told: boolean): Promise<void> {
+async function demo(withStory: boolean): Promise<void> {
   const io = processIo();
   mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
   const keyFile = join(FOLDER, "keys.json");
@@ -121,7 +176,7 @@ async function demo(told: boolean): Promise<void> {
   const flags = {
     manifests: exampleFile("manifests.yaml"),
     policy: exampleFile("policy.yaml"),
-    data: join(FOLDER, told ? "data" : "empty"),
+    data: join(FOLDER, withStory ? "data" : "empty"),
     keys: keyFile,
     console: "login",
     "compensator-cmd": undo,
@@ -139,12 +194,13 @@ async function demo(told: boolean): Promise<void> {
     ? new OneTimeLink(systemEnv, await service.auth.authenticateToken(keys.operator))
     : undefined;
   const listening = await startServer(service, { link });
-  if (told) await tellStory(service, listening.url, keys.agent);
-  const about = told ? [...STORY] : [];
-  if (link !== undefined)
-    about.push("", "Open the console (once, within ten minutes):", `  ${listening.url}${link.path}`);
-  welcome(io, listening.url, keys, await openDemoRun(service, keys.agent), about);
+  const { url } = listening;
+  const story = new LiveStory(service, io);
+  const login = link === undefined ? null : `${url}${link.path}`;
+  const about = withStory ? storyLines(await story.begin(url, keys.agent), login) : emptyLines(login);
+  welcome(io, url, keys, await openDemoRun(service, keys.agent), about);
   await untilSignalled(service);
+  await story.end();
   await listening.stop();
 }
 
@@ -154,7 +210,7 @@ try {
   const { code } = error as NodeJS.ErrnoException;
   const busy =
     code === "EADDRINUSE"
-      ? "the port is taken; choose another with PORT=8788 npm start"
+      ? "the port is in use; choose another with PORT=8788 npm start"
       : (error as Error).message;
   process.stderr.write(`svc: ${busy}\n`);
   process.exitCode = 1;

@@ -1,38 +1,57 @@
-/** What a command may do to the terminal: plain text, colour only for people, nothing that drives it. */
-import { type Env, systemEnv } from "../kernel/env.ts";
+/** Terminal output of commands: plain text, colours only on a terminal, no other control sequences. */
+import { createInterface } from "node:readline/promises";
+import { type RuntimeEnv, systemEnv } from "../kernel/env.ts";
+import { invalidError } from "../kernel/errors.ts";
 
-export interface Io {
+export interface CommandIo {
   out(text: string): void;
   err(text: string): void;
-  /** Writes without a line break and waits while the reader is slow. */
+  /** Writes without a line break. Waits if the reader is slow. */
   write(chunk: string): Promise<void>;
-  readonly color: Paint;
+  readonly color: PaintColors;
   readonly tty: boolean;
+  /** Asks the person at the terminal; undefined where there is none. */
+  readonly ask?: (question: string) => Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  readonly clock: Env;
+  readonly clock: RuntimeEnv;
 }
 
 const CODES = { red: 31, green: 32, yellow: 33, blue: 34, dim: 2, bold: 1 } as const;
-export type Paint = { [name in keyof typeof CODES]: (text: string) => string };
+export type PaintColors = { [name in keyof typeof CODES]: (text: string) => string };
 
-export function paint(on: boolean): Paint {
+export function createPaint(on: boolean): PaintColors {
   const names = Object.keys(CODES) as (keyof typeof CODES)[];
   return Object.fromEntries(
     names.map((name) => [name, (text: string) => (on ? `\u001b[${CODES[name]}m${text}\u001b[0m` : text)]),
-  ) as Paint;
+  ) as PaintColors;
 }
 
-/** Text from elsewhere (agents, upstreams) must not move the cursor or fake a line. */
-export function printable(text: string): string {
+/** Escapes control characters, so that text from agents or upstreams cannot move the cursor or fake a line. */
+export function escapeControls(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (c) =>
     c === "\n" || c === "\t" ? " " : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );
 }
 
-export function processIo(): Io {
+/** Fails once the input ends, because no person can answer any more questions. */
+async function askOnTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  lines.once("SIGINT", () => process.exit(130));
+  const closed = new Promise<never>((_, reject) =>
+    lines.once("close", () => reject(invalidError("the input ended before every question was answered"))),
+  );
+  try {
+    return await Promise.race([lines.question(question), closed]);
+  } finally {
+    closed.catch(() => {});
+    lines.close();
+  }
+}
+
+export function processIo(): CommandIo {
   const tty = process.stdout.isTTY === true;
-  // The reader of a pipe may leave early; that is its right and no error of ours.
+  // Not an error: the reader of a pipe closed it early.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EPIPE") process.exit(process.exitCode ?? 0);
@@ -47,16 +66,17 @@ export function processIo(): Io {
         if (process.stdout.write(chunk)) resolve();
         else process.stdout.once("drain", resolve);
       }),
-    color: paint(tty && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb"),
+    color: createPaint(tty && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb"),
     tty,
+    ...(tty && process.stdin.isTTY === true ? { ask: askOnTerminal } : {}),
     env: process.env,
     cwd: process.cwd(),
     clock: systemEnv,
   };
 }
 
-/** Columns that line up; the last one is not padded. */
-export function columns(rows: readonly (readonly string[])[]): string[] {
+/** Pads cells so that columns align. The last column is not padded. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, visible(cell));

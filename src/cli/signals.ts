@@ -1,7 +1,7 @@
-/** Waiting for the end: SIGTERM and SIGINT stop, SIGHUP reloads. A second signal ends at once. */
-import type { Service } from "../app/wiring/service.ts";
+/** Waits for a stop signal: SIGTERM and SIGINT stop, SIGHUP reloads. A second stop signal exits at once. */
+import type { RunningService } from "../service/service.ts";
 
-export function untilSignalled(service: Pick<Service, "reload">): Promise<NodeJS.Signals> {
+export function untilSignalled(service: Pick<RunningService, "reload">): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stopping = false;
     const stop = (signal: NodeJS.Signals) => {
@@ -11,7 +11,7 @@ export function untilSignalled(service: Pick<Service, "reload">): Promise<NodeJS
     };
     process.on("SIGTERM", stop);
     process.on("SIGINT", stop);
-    // A reload that is refused changes nothing, and the service logs it.
+    // A rejected reload changes nothing, and the service logs it.
     process.on("SIGHUP", () => void service.reload().catch(() => {}));
   });
 }

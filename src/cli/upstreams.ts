@@ -1,20 +1,20 @@
-/** The tools behind the upstreams of the configuration: a gateway without a listener reaches them. */
-import type { App } from "../app/app.ts";
-import { commandReader } from "../app/operations/rollback/job-tools.ts";
-import { openService, type Service } from "../app/wiring/service.ts";
-import { quiet } from "../config/settings.ts";
-import { Gateway } from "../gateway/gateway.ts";
+/** Connects to the configured upstreams for commands, through a gateway that does not listen. */
+import { withQuietLog } from "../config/settings.ts";
+import { McpGateway } from "../gateway/gateway.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Context, Flags } from "./context.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import { commandReader } from "../operations/rollback/job-tools.ts";
+import { openService, type RunningService } from "../service/service.ts";
+import type { CommandContext, CommandFlags } from "./context.ts";
 
 export async function withUpstreams<T>(
-  { io, settings }: Pick<Context, "io" | "settings">,
-  flags: Flags,
-  work: (service: Service, gateway: Gateway) => Promise<T>,
+  { io, settings }: Pick<CommandContext, "io" | "settings">,
+  flags: CommandFlags,
+  work: (service: RunningService, gateway: McpGateway) => Promise<T>,
 ): Promise<T> {
   const chosen = settings(flags);
-  const service = await openService(quiet(chosen), io.clock);
-  const gateway = new Gateway(service);
+  const service = await openService(withQuietLog(chosen), io.clock);
+  const gateway = new McpGateway(service);
   try {
     if (chosen.upstreams.length > 0) await gateway.start();
     return await work(service, gateway);
@@ -25,16 +25,16 @@ export async function withUpstreams<T>(
 }
 
 /**
- * Undos of this process, and looks at what is there, go through the upstreams where no compensator is configured. They
- * are connected to when the first of them is needed: a halt does not wait, and most plans need none.
+ * Routes undos and state reads of this process through the upstreams, unless a compensator is configured. Connects when
+ * the first of them is needed, because a halt must not wait and most plans need none.
  */
-export async function undoingThroughUpstreams<T>(app: App, work: () => Promise<T>): Promise<T> {
+export async function withUpstreamUndos<T>(app: ServiceApp, work: () => Promise<T>): Promise<T> {
   const { upstreams, rollback } = app.settings;
   if (upstreams.length === 0 || rollback.compensator_cmd !== null) return work();
-  const gateway = new Gateway(app);
+  const gateway = new McpGateway(app);
   const { undo } = gateway.services;
   let started: Promise<void> | undefined;
-  /** Why they do not start, or null. */
+  /** Starts the gateway once. Resolves to the error message, or null. */
   const start = () => {
     started ??= gateway.start();
     return started.then(() => null, messageOf);
@@ -42,7 +42,7 @@ export async function undoingThroughUpstreams<T>(app: App, work: () => Promise<T
   const through = {
     ...undo,
     reader: commandReader(app.settings) ?? undo.reader,
-    /** Asked before anything is called or read. */
+    /** Checked before anything is called or read. */
     async objection(tools: readonly string[]) {
       const wrong = await start();
       return wrong === null ? undo.objection(tools) : `not tried, the upstreams do not start: ${wrong}`;

@@ -1,13 +1,13 @@
-/** What goes out to other servers, for the time of one piece of work. */
-import { isRemote } from "../config/row.ts";
-import type { Settings } from "../config/settings.ts";
-import type { Egress } from "../egress/egress.ts";
+/** Opens the egress guard for one task. */
+import { isRemote } from "../config/setting-row.ts";
+import type { LoadedSettings } from "../config/settings.ts";
+import type { EgressClient } from "../egress/egress.ts";
 
-/** The code that goes out is loaded for an address alone: manifests are files, most of the time. */
+/** Loads the egress code only for a URL. Most manifests are files. */
 export async function withEgress<T>(
-  { egress: settings }: Settings,
+  { egress: settings }: LoadedSettings,
   path: string | null,
-  work: (egress?: Egress) => Promise<T>,
+  work: (egress?: EgressClient) => Promise<T>,
 ): Promise<T> {
   if (path === null || !isRemote(path)) return work();
   const { createEgress } = await import("../egress/egress.ts");

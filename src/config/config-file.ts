@@ -1,42 +1,42 @@
-/** Reads `svc.config.yaml` into raw values by key, with the line of each and every problem of its shape. */
+/** Reads `svc.config.yaml` into raw values by key, with their lines and all problems of the file's structure. */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
-import { didYouMean, type FieldPath, type Problem } from "../model/problems.ts";
-import { parseYaml, type YamlSource } from "../model/yaml.ts";
-import { expand, type Variables } from "./expand.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json/json.ts";
+import { didYouMean, type FieldPath, type FieldProblem } from "../rules/schema-problems.ts";
+import { parseYaml, type YamlSource } from "../rules/yaml.ts";
+import { type EnvVariables, expandVariables } from "./expand-variables.ts";
 import { readTextFileSync } from "./files.ts";
-import { isSection, type Section } from "./row.ts";
-import { ENTRIES } from "./settings.ts";
+import { isSection, type SettingSection } from "./setting-row.ts";
+import { SETTING_ENTRIES } from "./settings.ts";
 
 const CONFIG_NAME = "svc.config.yaml";
 
 interface FileValue {
-  readonly value: Json;
-  /** The value is text into which a variable was put, so it may stand for a number or a switch. */
+  readonly value: JsonValue;
+  /** The text contained a variable, so the value may be a number or a switch. */
   readonly expanded: boolean;
-  /** Where it stands in the file, which for a shorthand is not where the table has it. */
+  /** Location in the file. For a shorthand it differs from the key's location in the table. */
   readonly path: FieldPath;
   readonly line: number;
 }
 
 export interface ConfigFile {
-  /** As the person named it. */
+  /** The file name as the user gave it. */
   readonly file: string;
-  /** Against which the file's relative paths are resolved. */
+  /** Directory that the file's relative paths are resolved against. */
   readonly base: string;
-  /** By dotted key; sections that are written down have an entry too. */
+  /** Values by dotted key. Sections present in the file have an entry too. */
   readonly values: ReadonlyMap<string, FileValue>;
-  place(problems: readonly Problem[]): string[];
-  readonly problems: Problem[];
+  place(problems: readonly FieldProblem[]): string[];
+  readonly problems: FieldProblem[];
 }
 
-/** The file that was named, or the one in the working directory; undefined where neither is there. */
+/** Reads the named file, or the one in the working directory. Returns undefined if no file is named and none exists. */
 export function readConfigFile(
   named: string | undefined,
   cwd: string,
-  env: Variables,
+  env: EnvVariables,
 ): ConfigFile | undefined {
   const file = named ?? CONFIG_NAME;
   if (file.includes("\0")) throw new ProblemsError(["--config: must not hold a NUL character"]);
@@ -48,22 +48,22 @@ export function readConfigFile(
   } catch (error) {
     throw new ProblemsError([messageOf(error)]);
   }
-  // A file whose every line is a comment is an empty config, not a broken one.
+  // A file with only comments is an empty config, not an invalid one.
   if (/^(?:\s*(?:#.*)?(?:\r?\n|$))*$/.test(text.replace(/^\uFEFF/, ""))) text = "{}";
   return readConfigText(text, file, dirname(path), env);
 }
 
-function readConfigText(text: string, file: string, base: string, env: Variables): ConfigFile {
+function readConfigText(text: string, file: string, base: string, env: EnvVariables): ConfigFile {
   const source = parseYaml(text, file);
-  const problems: Problem[] = [];
+  const problems: FieldProblem[] = [];
   const values = new Map<string, FileValue>();
-  const place = (list: readonly Problem[]) => source.placeAll(list);
+  const place = (list: readonly FieldProblem[]) => source.placeAll(list);
   if (!isJsonObject(source.value)) {
     problems.push({ path: [], message: "must be a mapping of settings, such as `store: sqlite`" });
     return { file, base, values, place, problems };
   }
   const report = (path: FieldPath, message: string) => problems.push({ path, message });
-  const raw = expand(source.value, env, report) as JsonObject;
+  const raw = expandVariables(source.value, env, report) as JsonObject;
   const reader = new KeyReader(source, raw, values, problems);
   reader.read();
   return { file, base, values, place, problems };
@@ -73,9 +73,9 @@ class KeyReader {
   private readonly source: YamlSource;
   private readonly raw: JsonObject;
   private readonly values: Map<string, FileValue>;
-  private readonly problems: Problem[];
+  private readonly problems: FieldProblem[];
 
-  constructor(source: YamlSource, raw: JsonObject, values: Map<string, FileValue>, problems: Problem[]) {
+  constructor(source: YamlSource, raw: JsonObject, values: Map<string, FileValue>, problems: FieldProblem[]) {
     this.source = source;
     this.raw = raw;
     this.values = values;
@@ -83,7 +83,7 @@ class KeyReader {
   }
 
   read(): void {
-    const table = new Map(ENTRIES);
+    const table = new Map(SETTING_ENTRIES);
     for (const [name, value] of Object.entries(this.raw)) {
       const entry = table.get(name);
       if (entry === undefined) this.unknown([name], [...table.keys()]);
@@ -92,7 +92,7 @@ class KeyReader {
     }
   }
 
-  private section(name: string, { rows, shorthand }: Section, value: Json): void {
+  private section(name: string, { rows, shorthand }: SettingSection, value: JsonValue): void {
     this.keep(name, [name], isJsonObject(value) ? value : {});
     if (value === null) return;
     if (!isJsonObject(value)) {
@@ -110,8 +110,8 @@ class KeyReader {
     }
   }
 
-  /** An empty value is one that was not given; one whose variable is missing has been told of already. */
-  private keep(key: string, path: FieldPath, value: Json): void {
+  /** Skips empty values, which count as not given, and values with a missing variable, which are reported already. */
+  private keep(key: string, path: FieldPath, value: JsonValue): void {
     if (value === null || this.unexpanded(path)) return;
     const expanded = typeof value === "string" && this.written(path) !== value;
     this.values.set(key, { value, expanded, path, line: this.lineOf(path) });
@@ -124,8 +124,8 @@ class KeyReader {
     );
   }
 
-  private written(path: FieldPath): Json | undefined {
-    let here: Json | undefined = this.source.value;
+  private written(path: FieldPath): JsonValue | undefined {
+    let here: JsonValue | undefined = this.source.value;
     for (const key of path) here = isJsonObject(here) ? here[key] : undefined;
     return here;
   }

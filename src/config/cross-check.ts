@@ -1,6 +1,6 @@
-/** What settings must be to each other. Each rule is one line of a table, so that none hides in a branch. */
+/** Rules between settings, one table entry each. */
 import { isLoopbackHost } from "./loopback.ts";
-import type { Settings } from "./settings.ts";
+import type { LoadedSettings } from "./settings.ts";
 
 interface Verdicts {
   refuse(key: string, message: string): void;
@@ -8,9 +8,9 @@ interface Verdicts {
 }
 
 interface Rule {
-  /** The key at whose place the problem is shown. */
+  /** Key at whose location the problem is reported. */
   readonly key: string;
-  readonly broken: (settings: Settings) => boolean;
+  readonly broken: (settings: LoadedSettings) => boolean;
   readonly message: string;
   readonly only_warn?: boolean;
 }
@@ -19,8 +19,7 @@ const RULES: readonly Rule[] = [
   {
     key: "console.mode",
     broken: ({ console, listen }) => console.mode === "open" && !isLoopbackHost(listen.host),
-    message:
-      "an open console asks nobody who they are, so it needs a loopback listen.host; use login, or 127.0.0.1",
+    message: "an open console has no login, so it needs a loopback listen.host; use login, or 127.0.0.1",
   },
   {
     key: "store",
@@ -36,7 +35,7 @@ const RULES: readonly Rule[] = [
     key: "oidc.issuer",
     broken: ({ oidc }) => oidc.issuer !== null && oidc.audience.length === 0 && oidc.client_id === null,
     message:
-      "an issuer needs an audience (oidc.audience or SVC_OIDC_AUDIENCE), or tokens meant for others would be accepted",
+      "an issuer needs an audience (oidc.audience or SVC_OIDC_AUDIENCE), or tokens for other services would be accepted",
   },
   {
     key: "oidc.audience",
@@ -56,7 +55,7 @@ const RULES: readonly Rule[] = [
   {
     key: "oidc.client_id",
     broken: ({ oidc, console }) => oidc.client_id !== null && console.mode !== "login",
-    message: "people sign in only at a console that asks for a login (console: login)",
+    message: "a client id has no effect unless the console requires a login (console: login)",
     only_warn: true,
   },
   {
@@ -66,14 +65,13 @@ const RULES: readonly Rule[] = [
       console.mode === "login" &&
       console_url === null &&
       !isLoopbackHost(listen.host),
-    message:
-      "signing in from other machines needs console_url (SVC_CONSOLE_URL), the address that people use",
+    message: "signing in from other machines needs console_url (SVC_CONSOLE_URL), the URL that users open",
     only_warn: true,
   },
   {
     key: "chat.signing_secret",
     broken: ({ chat }) => chat.signing_secret !== null && chat.users === null,
-    message: "chat actions stay off until chat.users (SVC_CHAT_USERS) says who each chat user is",
+    message: "chat actions stay off until chat.users (SVC_CHAT_USERS) maps each chat user to a key",
     only_warn: true,
   },
   {
@@ -86,18 +84,18 @@ const RULES: readonly Rule[] = [
     key: "oidc.issuer",
     broken: ({ oidc }) =>
       oidc.issuer?.startsWith("http:") === true && !isLoopbackHost(new URL(oidc.issuer).hostname),
-    message: "the issuer's keys travel over plain http, where anybody on the way can replace them; use https",
+    message: "the issuer's keys are fetched over plain http, where an attacker can replace them; use https",
     only_warn: true,
   },
   {
     key: "oidc.role_map",
     broken: ({ oidc }) => oidc.issuer !== null && Object.keys(oidc.role_map).length === 0,
-    message: "no group has a role, so every token is refused (403)",
+    message: "no group has a role, so every token is rejected (403)",
     only_warn: true,
   },
 ];
 
-export function settingsRules(settings: Settings, verdicts: Verdicts): void {
+export function settingsRules(settings: LoadedSettings, verdicts: Verdicts): void {
   for (const rule of RULES) {
     if (!rule.broken(settings)) continue;
     if (rule.only_warn) verdicts.warn(rule.key, rule.message);

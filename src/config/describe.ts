@@ -1,19 +1,19 @@
-/** The effective settings for people: each key, its value with secrets masked, and where it came from. */
-import { showDuration } from "../kernel/duration.ts";
-import { MASKED } from "./mask.ts";
-import { isDuration, type SettingRow } from "./row.ts";
-import { type Origin, type Settings, settingRows } from "./settings.ts";
+/** Lists the effective settings: key, value with secrets masked, and origin. */
+import { formatDuration } from "../kernel/duration.ts";
+import { MASKED_VALUE } from "./mask.ts";
+import { isDuration, type SettingRow } from "./setting-row.ts";
+import { type LoadedSettings, type SettingOrigin, settingRows } from "./settings.ts";
 
 interface SettingLine {
   readonly key: string;
-  /** JSON-ready; durations as a person writes them. */
+  /** JSON value. Durations are written as in the config file. */
   readonly value: unknown;
-  readonly origin: Origin;
+  readonly origin: SettingOrigin;
   readonly about: string;
 }
 
-export function describeSettings(settings: Settings): SettingLine[] {
-  const values = settings as unknown as Record<string, unknown>;
+export function describeSettings(settings: LoadedSettings): SettingLine[] {
+  const values: Record<string, unknown> = { ...settings };
   return settingRows().map(({ key, path, row }) => {
     const group = path.length === 2 ? (values[path[0]] as Record<string, unknown>) : values;
     const name = isDuration(row) ? `${path.at(-1)}_ms` : path.at(-1)!;
@@ -26,8 +26,8 @@ export function describeSettings(settings: Settings): SettingLine[] {
   });
 }
 
-/** What `svc config show` prints: a line for each key. */
-export function renderSettings(settings: Settings): string {
+/** Output of `svc config show`: one line per key. */
+export function renderSettings(settings: LoadedSettings): string {
   const lines = describeSettings(settings).map(({ key, value, origin }) => ({
     key,
     value: value === null ? "-" : typeof value === "string" ? value : JSON.stringify(value),
@@ -41,7 +41,7 @@ export function renderSettings(settings: Settings): string {
     .join("");
 }
 
-export function showOrigin(origin: Origin): string {
+export function showOrigin(origin: SettingOrigin): string {
   if (origin.from === "default") return "default";
   return origin.from === "file" ? `${origin.file}:${origin.line}` : origin.name;
 }
@@ -49,6 +49,6 @@ export function showOrigin(origin: Origin): string {
 export function shownValue(row: SettingRow, value: unknown): unknown {
   if (value === undefined || value === null) return null;
   if (row.mask !== undefined) return row.mask(value);
-  if (row.secret) return MASKED;
-  return isDuration(row) ? showDuration(value as number).replaceAll(" ", "") : value;
+  if (row.secret) return MASKED_VALUE;
+  return isDuration(row) ? formatDuration(value as number).replaceAll(" ", "") : value;
 }

@@ -1,6 +1,6 @@
 /**
- * Careful reading and writing of the operator's files. Only regular files are read, so that a pipe or a
- * device cannot hang the process; a write is whole or not there at all.
+ * Reads and writes the operator's files. Reads only regular files, so that a pipe or device cannot hang the process.
+ * Writes atomically.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
@@ -8,7 +8,7 @@ import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } fro
 import { dirname, join } from "node:path";
 import { SvcError } from "../kernel/errors.ts";
 
-/** More than any file that a person edits; a larger one is a mistake or an attack. */
+/** Larger than any file edited by hand. A larger file is a mistake or an attack. */
 const MAX_FILE_BYTES = 64 * 1_048_576;
 /** Without O_NONBLOCK, opening a pipe waits for its writer. */
 const READ = constants.O_RDONLY | constants.O_NONBLOCK;
@@ -17,18 +17,18 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
   EACCES: "cannot be read: permission denied",
   EPERM: "cannot be read: permission denied",
-  EISDIR: "is a folder, not a file",
+  EISDIR: "is a directory, not a file",
   ENOTDIR: "does not exist: a part of its path is a file",
-  ELOOP: "is a symbolic link that leads in a circle",
+  ELOOP: "is a symbolic link that leads to itself",
   ENXIO: "is a socket, not a file",
-  ENAMETOOLONG: "is a name too long for this disk",
+  ENAMETOOLONG: "has a name that is too long for this file system",
   EMFILE: "cannot be read: too many open files",
   EIO: "cannot be read: the disk reports an error",
   ENOSPC: "cannot be written: the disk is full",
   EROFS: "cannot be written: the disk is read-only",
 };
 
-/** What a failed file operation means, in words, without the path. */
+/** Describes a failed file operation, without the path. */
 export function fileProblem(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code === "string" && Object.hasOwn(REASONS, code)) return REASONS[code]!;
@@ -41,9 +41,9 @@ export function fileError(path: string, error: unknown): SvcError {
     : new SvcError("invalid", `${path}: ${fileProblem(error)}`, { cause: error });
 }
 
-/** Why the path cannot be read as a text file, judged by what it is; undefined when it can. */
-export function unreadable(stats: Stats, maxBytes = MAX_FILE_BYTES): string | undefined {
-  if (stats.isDirectory()) return "is a folder, not a file";
+/** Reason why the path cannot be read as a text file, or undefined if it can. */
+export function unreadableReason(stats: Stats, maxBytes = MAX_FILE_BYTES): string | undefined {
+  if (stats.isDirectory()) return "is a directory, not a file";
   if (stats.isFIFO()) return "is a named pipe, not a file";
   if (stats.isSocket()) return "is a socket, not a file";
   if (stats.isCharacterDevice() || stats.isBlockDevice()) return "is a device, not a file";
@@ -60,12 +60,12 @@ export function decodeText(path: string, bytes: Uint8Array): string {
   }
 }
 
-/** The text of a regular UTF-8 file; any failure is a SvcError that names the path. */
+/** Returns the text of a regular UTF-8 file. Throws a SvcError that names the path. */
 export async function readTextFile(path: string, maxBytes = MAX_FILE_BYTES): Promise<string> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(path, READ);
-    const problem = unreadable(await handle.stat(), maxBytes);
+    const problem = unreadableReason(await handle.stat(), maxBytes);
     if (problem !== undefined) throw new SvcError("invalid", `${path}: ${problem}`);
     return decodeText(path, await handle.readFile());
   } catch (error) {
@@ -79,7 +79,7 @@ export function readTextFileSync(path: string, maxBytes = MAX_FILE_BYTES): strin
   let fd: number | undefined;
   try {
     fd = openSync(path, READ);
-    const problem = unreadable(fstatSync(fd), maxBytes);
+    const problem = unreadableReason(fstatSync(fd), maxBytes);
     if (problem !== undefined) throw new SvcError("invalid", `${path}: ${problem}`);
     return decodeText(path, readFileSync(fd));
   } catch (error) {
@@ -90,8 +90,8 @@ export function readTextFileSync(path: string, maxBytes = MAX_FILE_BYTES): strin
 }
 
 /**
- * Replaces a file in one step: readers see the old text or the new one, also after a power cut. A
- * symbolic link is followed, so that the file it leads to is replaced and not the link.
+ * Replaces a file atomically: readers see the old text or the new one, even after a power failure. Follows a symbolic
+ * link and replaces its target.
  */
 export async function writeFileAtomic(path: string, text: string, mode = 0o600): Promise<void> {
   const target = await realpath(path).catch(() => path);
@@ -102,7 +102,7 @@ export async function writeFileAtomic(path: string, text: string, mode = 0o600):
     const handle = await open(temporary, "wx", mode);
     try {
       await handle.chmod(mode);
-      // An edit by root must not take the file away from the account that serves.
+      // Keep the owner, so that an edit by root does not lock out the service's account.
       const before = await stat(target).catch(() => undefined);
       if (before !== undefined) await handle.chown(before.uid, before.gid).catch(() => undefined);
       await handle.writeFile(text);
@@ -127,13 +127,13 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Changes whenever a file's content can have changed; `missing` where there is no file. */
+/** Returns a value that changes when the file may have changed, or `missing` without a file. */
 export function statStamp(stats: Stats | undefined): string {
   if (stats === undefined) return "missing";
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
 }
 
-/** The stamp of a file, or of everything that a folder of YAML files holds; for noticing edits. */
+/** Returns the stamp of a file, or of all YAML files below a directory. Used to detect edits. */
 export async function pathStamp(path: string): Promise<string> {
   const stats = await stat(path).catch(() => undefined);
   if (!stats?.isDirectory()) return statStamp(stats);

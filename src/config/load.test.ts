@@ -6,7 +6,7 @@ import { tempDir } from "../../test/support/tmp.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { describeSettings, renderSettings, showOrigin } from "./describe.ts";
 import { type LoadOptions, loadSettings } from "./load.ts";
-import { keyFileOf, listenGiven } from "./settings.ts";
+import { hasListenSetting, keyFileOf } from "./settings.ts";
 
 const WHOLE = `
 manifests: manifests/
@@ -117,7 +117,7 @@ describe("the whole file", () => {
         },
       ],
     });
-    expect(listenGiven(settings)).toBe(true);
+    expect(hasListenSetting(settings)).toBe(true);
   });
 
   test("shown: secrets masked everywhere, each value with its origin", () => {
@@ -225,9 +225,9 @@ describe("precedence", () => {
   });
 
   test("PORT alone does not make a gateway listen", () => {
-    expect(listenGiven(load(null, { env: { PORT: "9" } }).settings)).toBe(false);
-    expect(listenGiven(load(null, { flags: { port: "9" } }).settings)).toBe(true);
-    expect(listenGiven(load("listen: {}").settings)).toBe(true);
+    expect(hasListenSetting(load(null, { env: { PORT: "9" } }).settings)).toBe(false);
+    expect(hasListenSetting(load(null, { flags: { port: "9" } }).settings)).toBe(true);
+    expect(hasListenSetting(load("listen: {}").settings)).toBe(true);
   });
 
   test("every environment variable of the interface", () => {

@@ -1,31 +1,31 @@
 /**
- * Puts the settings together: an option of the command line, else the environment, else the config file,
- * else the default. All of them are checked, also those that a stronger one hides, and every problem is
- * told at once; a value that is a secret is never part of a problem.
+ * Loads the settings. Command-line options override the environment, which overrides the config file and the defaults.
+ * All sources are validated, including overridden values, and all problems are reported at once. Problems never contain
+ * secret values.
  */
 import type { z } from "zod";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import { type Problem, schemaProblems, showPath } from "../model/problems.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import { type FieldProblem, schemaProblems, showPath } from "../rules/schema-problems.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { settingsRules } from "./cross-check.ts";
-import type { Variables } from "./expand.ts";
+import type { EnvVariables } from "./expand-variables.ts";
 import { isSecretName } from "./mask.ts";
-import { isDuration, type SettingRow } from "./row.ts";
-import { type Origin, type Settings, settingRows } from "./settings.ts";
+import { isDuration, type SettingRow } from "./setting-row.ts";
+import { type LoadedSettings, type SettingOrigin, settingRows } from "./settings.ts";
 
 export interface LoadOptions {
-  /** Options of the command line by their name, `compensator-cmd` or `compensatorCmd`; others are ignored. */
+  /** Command-line options by name, `compensator-cmd` or `compensatorCmd`. Other options are ignored. */
   readonly flags?: Readonly<Record<string, unknown>>;
-  readonly env: Variables;
+  readonly env: EnvVariables;
   readonly cwd: string;
-  /** Stricter schemas for keys whose details a feature owns, such as `notifications.channels`. */
+  /** Stricter schemas for keys that a feature defines, such as `notifications.channels`. */
   readonly schemas?: Readonly<Record<string, z.ZodType>>;
 }
 
-type Reading = { value: unknown; problems: Problem[] };
+type Reading = { value: unknown; problems: FieldProblem[] };
 
-export function loadSettings(options: LoadOptions): Settings {
+export function loadSettings(options: LoadOptions): LoadedSettings {
   const { env, cwd } = options;
   const flags = options.flags ?? {};
   const file = readConfigFile(textOf(flags["config"]) ?? textOf(env["SVC_CONFIG"]), cwd, env);
@@ -38,9 +38,9 @@ class Loader {
   private readonly options: LoadOptions;
   private readonly flags: Readonly<Record<string, unknown>>;
   private readonly file: ConfigFile | undefined;
-  private readonly origins = new Map<string, Origin>();
+  private readonly origins = new Map<string, SettingOrigin>();
   private readonly values: Record<string, unknown> = {};
-  private readonly fileProblems: Problem[];
+  private readonly fileProblems: FieldProblem[];
   private readonly problems: string[] = [];
 
   constructor(options: LoadOptions, flags: Readonly<Record<string, unknown>>, file: ConfigFile | undefined) {
@@ -52,7 +52,11 @@ class Loader {
 
   load(key: string, path: readonly string[], row: SettingRow): void {
     const found = [this.fromFlag(row), this.fromEnv(row), this.fromFile(key, row)];
-    const fallback = { value: row.default, origin: { from: "default" } as Origin, base: this.options.cwd };
+    const fallback = {
+      value: row.default,
+      origin: { from: "default" } as SettingOrigin,
+      base: this.options.cwd,
+    };
     const chosen = found.find((one) => one !== undefined) ?? fallback;
     this.origins.set(key, chosen.origin);
     const { value } = chosen;
@@ -63,7 +67,7 @@ class Loader {
     group[name] = located;
   }
 
-  finish(): Settings {
+  finish(): LoadedSettings {
     const { file } = this;
     for (const [key, { line }] of file?.values ?? []) {
       if (!this.origins.has(key)) this.origins.set(key, { from: "file", file: file!.file, line });
@@ -71,8 +75,9 @@ class Loader {
     const all = [...this.problems, ...(file?.place(this.fileProblems) ?? [])];
     const warnings: string[] = [];
     const meta = { file: file?.file ?? null, origins: this.origins, warnings };
-    const settings = { ...this.values, meta } as unknown as Settings;
-    // The rules between keys are judged on what could be read; a key that failed has its default.
+    // The table of settings fills every member.
+    const settings = { ...this.values, meta } as unknown as LoadedSettings;
+    // Rules between keys run on the readable values. A key with a problem has its default here.
     settingsRules(settings, {
       refuse: (key, message) => all.push(`${this.placeOf(key)}: ${message}`),
       warn: (key, message) => warnings.push(`${this.placeOf(key)}: ${message}`),
@@ -96,11 +101,11 @@ class Loader {
       row,
       name,
       { from: "flag", name },
-      typeof given === "string" ? given : (given as Json),
+      typeof given === "string" ? given : (given as JsonValue),
     );
   }
 
-  /** An empty variable is one that was not given, as compose files and unit files leave them. */
+  /** Reads the setting's variable. An empty variable counts as not set, as compose and unit files leave them. */
   private fromEnv(row: SettingRow) {
     const name = row.env;
     const text = name === undefined ? undefined : textOf(this.options.env[name]);
@@ -108,7 +113,7 @@ class Loader {
     return this.fromOutside(row, name, { from: "env", name }, text);
   }
 
-  private fromOutside(row: SettingRow, name: string, origin: Origin, given: Json) {
+  private fromOutside(row: SettingRow, name: string, origin: SettingOrigin, given: JsonValue) {
     const { value, problems } = readValue(row, row.schema, given, typeof given === "string");
     for (const { path, message } of problems) {
       this.problems.push(`${name}: ${path.length === 0 ? "" : `${showPath(path)}: `}${message}`);
@@ -125,7 +130,11 @@ class Loader {
     for (const problem of problems)
       this.fileProblems.push({ ...problem, path: [...found.path, ...problem.path] });
     if (problems.length > 0) return undefined;
-    return { value, origin: { from: "file", file: file.file, line: found.line } as Origin, base: file.base };
+    return {
+      value,
+      origin: { from: "file", file: file.file, line: found.line } as SettingOrigin,
+      base: file.base,
+    };
   }
 
   private placeOf(key: string): string {
@@ -135,22 +144,22 @@ class Loader {
   }
 }
 
-function readValue(row: SettingRow, schema: z.ZodType, given: Json, isText: boolean): Reading {
+function readValue(row: SettingRow, schema: z.ZodType, given: JsonValue, isText: boolean): Reading {
   let value: unknown = given;
   if (isText && row.fromText !== undefined) {
     try {
       value = row.fromText(given as string);
     } catch (error) {
-      // The reader's message tells a position, never the text.
+      // The parser's message contains a position, never the text.
       return { value: undefined, problems: [{ path: [], message: messageOf(error) }] };
     }
   }
-  const read = schemaProblems(schema, value as Json);
+  const read = schemaProblems(schema, value as JsonValue);
   const problems = read.problems.map((problem) => hideSecrets(problem, row));
   return { value: read.data, problems };
 }
 
-function hideSecrets(problem: Problem, row: SettingRow): Problem {
+function hideSecrets(problem: FieldProblem, row: SettingRow): FieldProblem {
   const named = problem.path.some(
     (part) => typeof part === "string" && (isSecretName(part) || part === "url"),
   );

@@ -1,4 +1,4 @@
-/** Which listening addresses only this machine can reach. */
+/** Checks if only this machine can reach a listening address. */
 import { isIP } from "node:net";
 
 export function isLoopbackHost(host: string): boolean {

@@ -65,7 +65,7 @@ describe("a file or a folder", () => {
     const text = (error as Error).message;
     for (const part of [
       "pipe.yaml: is a named pipe",
-      "loop.yaml: is a symbolic link that leads in a circle",
+      "loop.yaml: is a symbolic link that leads to itself",
       "gone.yaml: does not exist",
       "zero.yaml: is a device",
       "bytes.yaml: is not UTF-8",
@@ -81,7 +81,7 @@ describe("a file or a folder", () => {
     expect((await loadManifests({ path: null })).all).toEqual([]);
     const dir = tempDir("m");
     expect((await loadManifests({ path: dir })).warnings).toEqual([
-      `${dir}: holds no .yaml file, so no tool is registered`,
+      `${dir}: contains no .yaml file, so no tool is registered`,
     ]);
   });
 });

@@ -1,41 +1,41 @@
 /**
- * Where manifests come from: a file, a folder of them, or a URL behind the egress guard. Of a remote set
- * the last good copy is kept, so that a restart does not depend on another server.
+ * Loads manifests from a file, a directory, or a URL behind the egress guard. For a URL it stores the last good copy,
+ * so that a restart does not depend on another server.
  */
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Egress } from "../egress/egress.ts";
+import type { EgressClient } from "../egress/egress.ts";
 import { messageOf, ProblemsError, SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { ManifestFile } from "../model/manifest/entry.ts";
+import type { ManifestFile } from "../rules/manifest/entry.ts";
 import {
   checkManifests,
   errorsByEntry,
   type LoadedManifests,
   loadedManifests,
-  readingOf,
   readManifests,
-} from "../model/manifest/load.ts";
-import { decodeText, fileProblem, readTextFile, unreadable, writeFileAtomic } from "./files.ts";
+  toManifestReading,
+} from "../rules/manifest/load.ts";
+import { decodeText, fileProblem, readTextFile, unreadableReason, writeFileAtomic } from "./files.ts";
 import { maskUrl } from "./mask.ts";
-import { isRemote } from "./row.ts";
+import { isRemote } from "./setting-row.ts";
 
 const MAX_REMOTE_BYTES = 16 * 1_048_576;
 const YAML_NAME = /\.ya?ml$/;
 
 interface ManifestSource {
-  /** A file, a folder or an http(s) URL; null for a service without manifests. */
+  /** File, directory or http(s) URL, or null for a service without manifests. */
   readonly path: string | null;
-  /** Needed for a URL. */
-  readonly egress?: Pick<Egress, "request"> | undefined;
-  /** The data folder, where the last good copy of a remote set is kept. */
+  /** Required for a URL. */
+  readonly egress?: Pick<EgressClient, "request"> | undefined;
+  /** Data directory, which holds the last good copy of remote manifests. */
   readonly data?: string | null | undefined;
-  /** How texts become manifests; at once, unless told otherwise. */
+  /** Parses manifest files. The default runs in this thread. */
   readonly read?: ((files: readonly ManifestFile[]) => Promise<LoadedManifests>) | undefined;
   readonly warn?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
 }
 
-/** The manifests in force, or a ProblemsError with every problem. */
+/** Returns the manifests, or throws a ProblemsError with all problems. */
 export async function loadManifests(source: ManifestSource): Promise<LoadedManifests> {
   const { path, read = readAtOnce } = source;
   if (path === null) return readManifests([]);
@@ -44,7 +44,7 @@ export async function loadManifests(source: ManifestSource): Promise<LoadedManif
   if (problems.length > 0) throw new ProblemsError([...problems, ...(await problemsIn(files, read))]);
   const set = await read(files);
   if (files.length > 0) return set;
-  return { ...set, warnings: [`${path}: holds no .yaml file, so no tool is registered`] };
+  return { ...set, warnings: [`${path}: contains no .yaml file, so no tool is registered`] };
 }
 
 type Read = NonNullable<ManifestSource["read"]>;
@@ -52,16 +52,19 @@ type Read = NonNullable<ManifestSource["read"]>;
 const readAtOnce: Read = async (files) => readManifests(files);
 
 interface Validation {
-  /** What the path holds; null where something is wrong with it. */
+  /** The loaded manifests, or null if there are errors. */
   readonly manifests: LoadedManifests | null;
-  /** How many entries were found, the invalid ones included. */
+  /** Number of entries, including invalid ones. */
   readonly count: number;
   /** One line for each invalid entry or unreadable file. */
   readonly errors: string[];
 }
 
-/** What `svc validate` tells: never throws for what is wrong with the manifests. */
-export async function validateManifests(path: string, egress?: Pick<Egress, "request">): Promise<Validation> {
+/** Validates manifests for `svc validate`. Returns problems instead of throwing them. */
+export async function validateManifests(
+  path: string,
+  egress?: Pick<EgressClient, "request">,
+): Promise<Validation> {
   let found: { files: ManifestFile[]; problems: string[] };
   try {
     found = isRemote(path)
@@ -72,11 +75,11 @@ export async function validateManifests(path: string, egress?: Pick<Egress, "req
   }
   const entries = checkManifests(found.files);
   const errors = [...found.problems, ...errorsByEntry(entries)];
-  const manifests = errors.length === 0 ? loadedManifests(readingOf(entries)) : null;
+  const manifests = errors.length === 0 ? loadedManifests(toManifestReading(entries)) : null;
   return { manifests, count: entries.filter(({ label }) => label !== null).length, errors };
 }
 
-/** The YAML files at the path in a fixed order, and one problem for each that cannot be read. */
+/** Returns the YAML files at the path in a fixed order, and a problem for each unreadable one. */
 export async function manifestFiles(path: string): Promise<{ files: ManifestFile[]; problems: string[] }> {
   const files: ManifestFile[] = [];
   const problems: string[] = [];
@@ -95,8 +98,8 @@ export async function manifestFiles(path: string): Promise<{ files: ManifestFile
 }
 
 /**
- * Every `.yaml` and `.yml` under the folder, sorted, each file once. Names that begin with a dot are left
- * out: a mounted Kubernetes volume keeps second copies there. Links are followed, circles are not.
+ * Lists every `.yaml` and `.yml` file below the directory, sorted, each once. Skips names that begin with a dot, since
+ * a mounted Kubernetes volume keeps second copies there. Follows links, but not in circles.
  */
 async function yamlFilesUnder(root: string, problems: string[]): Promise<string[]> {
   const paths: string[] = [];
@@ -118,7 +121,7 @@ async function yamlFilesUnder(root: string, problems: string[]): Promise<string[
       if (typeof entry !== "string" && entry.isDirectory()) waiting.push(at);
       else if (!YAML_NAME.test(name)) continue;
       else if (typeof entry === "string") problems.push(`${at}: ${entry}`);
-      else if (unreadable(entry) !== undefined) problems.push(`${at}: ${unreadable(entry)}`);
+      else if (unreadableReason(entry) !== undefined) problems.push(`${at}: ${unreadableReason(entry)}`);
       else paths.push(at);
     }
   }
@@ -153,7 +156,9 @@ async function problemsIn(files: readonly ManifestFile[], read: Read): Promise<r
   }
 }
 
-/** An unreachable server falls back on the copy; a reachable one that serves nonsense is an error. */
+/**
+ * Fetches remote manifests. Falls back to the stored copy if the server is unreachable, not if its response is invalid.
+ */
 async function loadRemote(url: string, source: ManifestSource, read: Read): Promise<LoadedManifests> {
   const copy =
     source.data == null ? null : join(source.data, "remote-manifests", `${sha256Hex(url).slice(0, 32)}.yaml`);
@@ -163,7 +168,7 @@ async function loadRemote(url: string, source: ManifestSource, read: Read): Prom
   } catch (error) {
     const kept = copy === null ? undefined : await readTextFile(copy).catch(() => undefined);
     if (kept === undefined) throw error;
-    source.warn?.("remote manifests are out of reach; the last good copy is in force", {
+    source.warn?.("remote manifests are unreachable; using the last good copy", {
       problem: messageOf(error),
     });
     return read([{ file: maskUrl(url), text: kept }]);
@@ -171,7 +176,7 @@ async function loadRemote(url: string, source: ManifestSource, read: Read): Prom
   const set = await read([fetched]);
   if (copy !== null) {
     await writeFileAtomic(copy, fetched.text).catch((error: unknown) => {
-      source.warn?.("the copy of the remote manifests could not be kept", { problem: messageOf(error) });
+      source.warn?.("the copy of the remote manifests could not be stored", { problem: messageOf(error) });
     });
   }
   return set;
@@ -179,13 +184,13 @@ async function loadRemote(url: string, source: ManifestSource, read: Read): Prom
 
 async function fetchManifests(
   url: string,
-  egress: Pick<Egress, "request"> | undefined,
+  egress: Pick<EgressClient, "request"> | undefined,
 ): Promise<ManifestFile> {
   const file = maskUrl(url);
   if (egress === undefined)
     throw new SvcError(
       "invalid",
-      `${file}: remote manifests cannot be fetched here; give a file or a folder`,
+      `${file}: remote manifests cannot be fetched here; pass a file or a directory`,
     );
   const { status, body } = await egress.request(url, {
     headers: { accept: "application/yaml, text/yaml, text/plain, */*" },

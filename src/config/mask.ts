@@ -1,6 +1,6 @@
-/** How values that may hold secrets are shown: enough to recognise them, too little to use them. */
+/** Masks values that may contain secrets: recognisable, but not usable. */
 
-export const MASKED = "********";
+export const MASKED_VALUE = "********";
 const SECRET_NAME =
   /pass|secret|token|authorization|api_?key|routing_?key|cookie|credential|private|signature/i;
 
@@ -8,35 +8,36 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
 }
 
-/** A webhook's path is often its password: only the scheme and the host are shown. */
+/** Masks everything but scheme and host: the path of a webhook often works as its password. */
 export function maskUrl(text: string): string {
-  if (!URL.canParse(text)) return MASKED;
+  if (!URL.canParse(text)) return MASKED_VALUE;
   const url = new URL(text);
-  return url.pathname === "/" && url.search === "" ? url.origin : `${url.origin}/${MASKED}`;
+  return url.pathname === "/" && url.search === "" ? url.origin : `${url.origin}/${MASKED_VALUE}`;
 }
 
-/** A connection URL without its password. */
+/** Masks the password of a connection URL. */
 export function maskConnection(text: string): string {
-  if (!URL.canParse(text)) return MASKED;
+  if (!URL.canParse(text)) return MASKED_VALUE;
   const url = new URL(text);
-  if (url.password !== "") url.password = MASKED;
-  for (const name of [...url.searchParams.keys()]) if (isSecretName(name)) url.searchParams.set(name, MASKED);
+  if (url.password !== "") url.password = MASKED_VALUE;
+  for (const name of [...url.searchParams.keys()])
+    if (isSecretName(name)) url.searchParams.set(name, MASKED_VALUE);
   return url.href;
 }
 
-/** A structure whose secrets are known by their names. */
+/** Masks the values of secret-like names in a structure. */
 export function maskNamed(value: unknown, name = ""): unknown {
   if (typeof value === "string") {
-    if (isSecretName(name)) return MASKED;
+    if (isSecretName(name)) return MASKED_VALUE;
     return name === "url" ? maskUrl(value) : value;
   }
   if (Array.isArray(value)) return value.map((item) => maskNamed(item, name));
   if (value === null || typeof value !== "object")
-    return isSecretName(name) && value !== null ? MASKED : value;
+    return isSecretName(name) && value !== null ? MASKED_VALUE : value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, maskNamed(member, key)]));
 }
 
-/** A mapping of which every value is a secret (headers, a child's environment). */
+/** Masks all values of a mapping, such as headers or a child process's environment. */
 export function maskValues(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(value).map((key) => [key, MASKED]));
+  return Object.fromEntries(Object.keys(value).map((key) => [key, MASKED_VALUE]));
 }

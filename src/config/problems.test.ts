@@ -22,7 +22,7 @@ describe("problems", () => {
     ],
     ["retention", "retention: {}\n", /retention: unknown key; retention belongs in the policy file/],
     ["a malformed duration", "capture: {ttl: 7 days}", /capture\.ttl: is not a duration/],
-    ["a quota that limits nothing", "quotas: [{match: {tenant: a}}]", /quotas\[0\]: limits nothing; write/],
+    ["a quota that limits nothing", "quotas: [{match: {tenant: a}}]", /quotas\[0\]: limits nothing; set/],
     ["a quota's glob", 'quotas: [{match: {actor: "{"}, waiting: 1}]', /quotas\[0\]\.match\.actor: glob/],
     ["a burst alone", "quotas: [{burst: 2, waiting: 1}]", /quotas\[0\]: burst needs requests_per_second/],
     ["a number as duration", "capture: {ttl: 7}", /capture\.ttl: must be text/],
@@ -57,7 +57,7 @@ describe("problems", () => {
     [
       "an open console for everybody",
       "console: open\nlisten: {host: 0.0.0.0}",
-      /svc\.config\.yaml:1: console\.mode: an open console asks nobody/,
+      /svc\.config\.yaml:1: console\.mode: an open console has no login/,
     ],
     ["an open console on [::]", "console: open\nlisten: {host: '::'}", /an open console/],
     [
@@ -77,12 +77,12 @@ describe("problems", () => {
     [
       "an upstream with two doors",
       "upstreams: [{name: a, command: x, url: 'http://x'}]",
-      /upstreams\[0\]\.url: cannot stand beside command/,
+      /upstreams\[0\]\.url: cannot be combined with command/,
     ],
     [
       "arguments for a url",
       "upstreams: [{name: a, url: 'http://x', args: [b]}]",
-      /upstreams\[0\]\.args: belongs to an upstream with a command/,
+      /upstreams\[0\]\.args: requires an upstream with a command/,
     ],
     ["a reserved upstream", "upstreams: [{name: svc, command: x}]", /upstreams\[0\]\.name: must be letters/],
     [
@@ -106,7 +106,7 @@ describe("problems", () => {
       "egress: {allow: ['https://x.example.com/']}",
       /egress\.allow\[0\]: is not a host pattern/,
     ],
-    ["a reserved actor", "actor: engine", /actor: is a name of the service itself/],
+    ["a reserved actor", "actor: engine", /actor: is reserved for the service/],
     [
       "a password in an address",
       "console_url: https://a:b@c",
@@ -151,10 +151,10 @@ describe("problems", () => {
     writeFileSync(join(cwd, "latin1"), Buffer.from([0xff, 0xfe, 0x41]));
     const from = (config: string) => () => loadSettings({ env: {}, flags: { config }, cwd });
     expect(from("nope.yaml")).toThrow(/nope\.yaml: does not exist/);
-    expect(from(".")).toThrow(/is a folder/);
+    expect(from(".")).toThrow(/is a directory/);
     expect(from("pipe")).toThrow(/is a named pipe/);
     expect(from("/dev/zero")).toThrow(/is a device/);
-    expect(from("loop")).toThrow(/leads in a circle/);
+    expect(from("loop")).toThrow(/leads to itself/);
     expect(from("latin1")).toThrow(/is not UTF-8/);
   });
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { loadSettings } from "./load.ts";
-import { quiet } from "./settings.ts";
+import { withQuietLog } from "./settings.ts";
 
 it("keeps the log of a short command to what is wrong, unless a level is given", () => {
   const level = (env: Record<string, string>) =>
-    quiet(loadSettings({ flags: {}, env, cwd: "/", schemas: {} })).log.level;
+    withQuietLog(loadSettings({ flags: {}, env, cwd: "/", schemas: {} })).log.level;
   expect(level({})).toBe("warn");
   expect(level({ SVC_LOG_LEVEL: "info" })).toBe("info");
 });

@@ -1,7 +1,7 @@
-/** The reference page of the configuration, made from the settings table. */
+/** Generates the configuration reference page from the settings table. */
 import { shownValue } from "./describe.ts";
-import { isSection, type SettingRow } from "./row.ts";
-import { ENTRIES } from "./settings.ts";
+import { isSection, type SettingRow } from "./setting-row.ts";
+import { SETTING_ENTRIES } from "./settings.ts";
 
 const INTRO = `# Configuration
 
@@ -9,13 +9,13 @@ const INTRO = `# Configuration
 
 Each setting is taken from the first of these that gives it: the command-line option, the environment
 variable, the config file, the default. The config file is \`svc.config.yaml\` in the working directory, or
-the one that \`--config\` or \`SVC_CONFIG\` names. \`svc config show\` prints what is in force and where each
+the one that \`--config\` or \`SVC_CONFIG\` names. \`svc config show\` prints the effective settings and where each
 value came from.
 
-- Unknown keys are errors that name the key and its line, and all problems are told at once.
-- \`\${NAME}\` inside a text is replaced by the environment variable; one that is not set is an error. \`$\${\`
-  stands for a plain \`\${\`.
-- Relative paths are resolved against the config file's folder; those of options and environment variables
+- Unknown keys are errors that name the key and its line. All problems are reported at once.
+- \`\${NAME}\` inside a text is replaced by the environment variable. An unset variable is an error. \`$\${\`
+  is a literal \`\${\`.
+- Relative paths are resolved against the config file's directory; those of options and environment variables
   against the working directory.
 - An empty environment variable counts as not set. Switches in the environment are \`1\` or \`0\`.
 - Durations are a whole number and \`ms\`, \`s\`, \`m\`, \`h\`, \`d\` or \`w\`, such as \`30m\`.
@@ -26,8 +26,12 @@ Editors can check the file with \`schemas/config.schema.json\`: put
 `;
 
 export function renderConfigReference(): string {
-  const plain = ENTRIES.flatMap(([name, entry]) => (isSection(entry) ? [] : [[name, entry] as const]));
-  const sections = ENTRIES.flatMap(([name, entry]) => (isSection(entry) ? [[name, entry] as const] : []));
+  const plain = SETTING_ENTRIES.flatMap(([name, entry]) =>
+    isSection(entry) ? [] : [[name, entry] as const],
+  );
+  const sections = SETTING_ENTRIES.flatMap(([name, entry]) =>
+    isSection(entry) ? [[name, entry] as const] : [],
+  );
   const parts = [INTRO, `## Single keys\n\n${table(plain)}`];
   for (const [name, { about, rows }] of sections) {
     parts.push(
@@ -53,7 +57,7 @@ function table(rows: readonly (readonly [key: string, row: SettingRow])[]): stri
 }
 
 function variables(): string {
-  const rows = ENTRIES.flatMap(([name, entry]) =>
+  const rows = SETTING_ENTRIES.flatMap(([name, entry]) =>
     isSection(entry)
       ? Object.entries(entry.rows).map(([key, row]) => [`${name}.${key}`, row] as const)
       : [[name, entry] as const],
@@ -62,7 +66,7 @@ function variables(): string {
   named.push(["SVC_CONFIG", "the config file itself"]);
   named.push([
     "SVC_COMMAND_ENV",
-    "no key: names of further variables, separated by commas, that rollback commands are given",
+    "no key: comma-separated names of additional variables to pass to rollback commands",
   ]);
   named.sort(([a], [b]) => (a < b ? -1 : 1));
   const lines = named.map(([name, key]) => line([code(name), key.includes(" ") ? key : code(key)]));

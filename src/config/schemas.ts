@@ -1,32 +1,33 @@
-/** The JSON Schemas for editors, made from the schemas that validate. */
+/** Generates the JSON Schemas for editors from the validating schemas. */
 import * as z from "zod";
-import { manifestFileSchema } from "../model/manifest/schema.ts";
-import { policySchema } from "../model/policy/schema.ts";
-import { isSection, type Section, type SettingRow } from "./row.ts";
-import { ENTRIES } from "./settings.ts";
+import { manifestFileSchema } from "../rules/manifest/schema.ts";
+import { describePolicyField } from "../rules/policy/descriptions.ts";
+import { policySchema } from "../rules/policy/schema.ts";
+import { isSection, type SettingRow, type SettingSection } from "./setting-row.ts";
+import { SETTING_ENTRIES } from "./settings.ts";
 
 type JsonSchema = Record<string, unknown>;
 
 const VARIABLE = { type: "string", pattern: "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}" };
 
 interface SchemaOptions {
-  /** Schemas that live further up: the channels' own. */
+  /** Schema of notification channels, which a higher layer defines. */
   readonly channels?: z.ZodType;
 }
 
-/** File name to content, as they stand in `schemas/`. */
+/** Returns file contents by name, as in `schemas/`. */
 export function generateSchemas(options: SchemaOptions = {}): Record<string, string> {
   const manifest = { title: "svc tool manifests", ...toJsonSchema(manifestFileSchema) };
   return {
     "manifest.schema.json": print(manifest),
-    "policy.schema.json": print({ title: "svc policy", ...toJsonSchema(policySchema) }),
+    "policy.schema.json": print({ title: "svc policy", ...described(toJsonSchema(policySchema)) }),
     "config.schema.json": print(configSchema(options)),
   };
 }
 
 function configSchema(options: SchemaOptions): JsonSchema {
   const properties: JsonSchema = {};
-  for (const [name, entry] of ENTRIES) {
+  for (const [name, entry] of SETTING_ENTRIES) {
     properties[name] = isSection(entry)
       ? sectionSchema(name, entry, options)
       : rowSchema(name, entry, options);
@@ -42,7 +43,7 @@ function configSchema(options: SchemaOptions): JsonSchema {
 
 function sectionSchema(
   name: string,
-  { about, rows, shorthand }: Section,
+  { about, rows, shorthand }: SettingSection,
   options: SchemaOptions,
 ): JsonSchema {
   const properties = Object.fromEntries(
@@ -53,7 +54,7 @@ function sectionSchema(
   return { description: about, anyOf: [whole, properties[shorthand]] };
 }
 
-/** What is not plain text may also come from a variable, and any key may be left empty. */
+/** Values other than plain text may also be a `${NAME}`, and any key may be left empty. */
 function rowSchema(key: string, row: SettingRow, options: SchemaOptions): JsonSchema {
   const given = key === "notifications.channels" && options.channels ? options.channels : row.schema;
   const { $schema, ...schema } = toJsonSchema(given);
@@ -65,6 +66,23 @@ function rowSchema(key: string, row: SettingRow, options: SchemaOptions): JsonSc
 
 function toJsonSchema(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema;
+}
+
+/** The schema with a description for each field of a policy, so that editors show it. */
+function described(schema: JsonSchema, path = ""): JsonSchema {
+  const { properties, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema };
+  const result = { ...schema };
+  if (properties !== undefined) {
+    const named = Object.entries(properties).map(([name, field]) => {
+      const key = path === "" ? name : `${path}.${name}`;
+      const description = describePolicyField(key);
+      const text = description === undefined ? {} : { description };
+      return [name, { ...text, ...described(field, key) }] as const;
+    });
+    result["properties"] = Object.fromEntries(named);
+  }
+  if (items !== undefined) result["items"] = described(items, `${path}[]`);
+  return result;
 }
 
 function print(schema: JsonSchema): string {

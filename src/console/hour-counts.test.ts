@@ -1,7 +1,7 @@
 /** Counting the ledger by the hour: every record once, whatever comes meanwhile. */
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../store/memory/store.ts";
-import { DECISIONS, HourCounts } from "./hour-counts.ts";
+import { COUNTED_DECISIONS, HourCounts } from "./hour-counts.ts";
 
 const HOUR = 3_600_000;
 const NOW = 1_000 * HOUR + 30 * 60_000;
@@ -18,7 +18,7 @@ async function append(
 const totals = async (counts: HourCounts, now = NOW) => {
   const { hours, whole, calls } = await counts.lastDay(now);
   const sums = Object.fromEntries(
-    DECISIONS.map((name) => [name, hours.reduce((sum, hour) => sum + hour[name], 0)]),
+    COUNTED_DECISIONS.map((name) => [name, hours.reduce((sum, hour) => sum + hour[name], 0)]),
   );
   return { ...sums, whole, calls: calls.get("crm.get") ?? 0, hours };
 };

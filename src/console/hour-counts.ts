@@ -1,45 +1,48 @@
 /**
- * How many calls were decided in each hour, and how. The ledger only grows, so each record is read once: the
- * newest first, a bounded number at a look, and what is not yet counted is said to be missing.
+ * Counts decided calls per hour and decision. Reads each ledger record once, newest first, a bounded number per call,
+ * and reports whether older hours are still incomplete.
  */
-import { waitsForApproval } from "../engine/decide/approval-stage.ts";
+
+import { waitsForApproval } from "../govern/decide/approval-stage.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { Store } from "../port/store.ts";
+import type { LedgerReader } from "../operations/ledger-reader.ts";
 
-export const DECISIONS = ["allowed", "would_block", "waiting", "refused"] as const;
-export type DecisionName = (typeof DECISIONS)[number];
-export type Counts = Record<DecisionName, number>;
+export const COUNTED_DECISIONS = ["allowed", "would_block", "waiting", "refused"] as const;
+export type DecisionName = (typeof COUNTED_DECISIONS)[number];
+export type DecisionCounts = Record<DecisionName, number>;
 
-export interface Hour extends Counts {
+export interface HourDecisions extends DecisionCounts {
   from_ms: number;
 }
 
 const HOUR_MS = 3_600_000;
 const PAGE = 2_000;
-/** So much ledger is read for one page at most; the next page reads on. */
+/** Maximum pages of records read per call. The next call continues. */
 const PAGES_A_LOOK = 15;
 const KEEP_HOURS = 24;
 const EVENTS = ["intended", "would_block", "blocked"];
 
 export class HourCounts {
-  private readonly store: Store;
+  private readonly ledger: Pick<LedgerReader, "head" | "records">;
   private readonly page: number;
-  private readonly hours = new Map<number, Counts>();
+  private readonly hours = new Map<number, DecisionCounts>();
   private readonly tools = new Map<number, Map<string, number>>();
-  /** The records from `low` up to but not including `high` are counted. */
+  /** Records from `low` up to but not including `high` are counted. */
   private low: number | null = null;
   private high = 0;
   private whole = false;
   private looking: Promise<void> = Promise.resolve();
 
-  constructor(store: Store, page = PAGE) {
-    this.store = store;
+  constructor(ledger: Pick<LedgerReader, "head" | "records">, page = PAGE) {
+    this.ledger = ledger;
     this.page = page;
   }
 
-  /** The last 24 hours, oldest first, and whether all of their records are counted. */
-  async lastDay(now: number): Promise<{ hours: Hour[]; whole: boolean; calls: ReadonlyMap<string, number> }> {
-    // One look at a time: two would count the same records twice.
+  /** Returns the last 24 hours, oldest first, and whether all of their records are counted. */
+  async lastDay(
+    now: number,
+  ): Promise<{ hours: HourDecisions[]; whole: boolean; calls: ReadonlyMap<string, number> }> {
+    // Run one scan at a time: two would count the same records twice.
     const look = this.looking.then(() => this.look(now));
     this.looking = look.catch(() => {});
     await look;
@@ -57,7 +60,7 @@ export class HourCounts {
   private async look(now: number): Promise<void> {
     const first = (Math.floor(now / HOUR_MS) - KEEP_HOURS + 1) * HOUR_MS;
     this.forgetBefore(first / HOUR_MS);
-    const { records } = await this.store.head();
+    const { records } = await this.ledger.head();
     let left = PAGES_A_LOOK;
     if (this.low !== null) {
       while (this.high < records && left-- > 0) {
@@ -80,7 +83,7 @@ export class HourCounts {
     first: number,
   ): Promise<LedgerRecord[]> {
     if (bounds.to < (bounds.from ?? 0)) return [];
-    const lines = await this.store.records({ ...bounds, event: EVENTS, limit: this.page });
+    const lines = await this.ledger.records({ ...bounds, event: EVENTS, limit: this.page });
     const records = lines.map((line) => JSON.parse(line) as LedgerRecord);
     for (const record of records) if (record.ts_ms >= first) this.count(record);
     return records;
@@ -92,7 +95,7 @@ export class HourCounts {
     this.hours.set(hour, counts);
     if (event === "blocked") counts[waitsForApproval(detail) ? "waiting" : "refused"]++;
     else if (event === "would_block") {
-      // Such a call is recorded twice: that it would be refused, and that it was let through.
+      // Such a call has two records: that it would be blocked, and that it was allowed.
       counts.would_block++;
       counts.allowed--;
     } else counts.allowed++;
@@ -108,6 +111,6 @@ export class HourCounts {
   }
 }
 
-function noCalls(): Counts {
+function noCalls(): DecisionCounts {
   return { allowed: 0, would_block: 0, waiting: 0, refused: 0 };
 }

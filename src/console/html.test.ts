@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { html, inert, joined, Verbatim } from "./html.ts";
+import { escapeInvisible, html, joinHtml, VerbatimText } from "./html.ts";
 
 describe("html", () => {
   it("escapes what is not HTML, in text and in attributes", () => {
@@ -19,13 +19,13 @@ describe("html", () => {
     expect(String(html`${null}${undefined}${false}${0}${["a", html`<b>b</b>`, ["<"]]}`)).toBe(
       "0a<b>b</b>&lt;",
     );
-    expect(String(html`${joined(["a", "b", "c"], html`<br>`)}`)).toBe("a<br>b<br>c");
+    expect(String(html`${joinHtml(["a", "b", "c"], html`<br>`)}`)).toBe("a<br>b<br>c");
   });
 
   it("shows characters that would move or hide other text", () => {
-    expect(inert("a\u202eb\u2066c\u0007d\ne\tf")).toBe("a\\u202eb\\u2066c\\u0007d\ne\tf");
+    expect(escapeInvisible("a\u202eb\u2066c\u0007d\ne\tf")).toBe("a\\u202eb\\u2066c\\u0007d\ne\tf");
     expect(String(html`${"\u202e<"}`)).toBe("\\u202e&lt;");
-    expect(String(html`<textarea>${new Verbatim("\u202e<")}</textarea>`)).toBe(
+    expect(String(html`<textarea>${new VerbatimText("\u202e<")}</textarea>`)).toBe(
       "<textarea>\u202e&lt;</textarea>",
     );
   });

@@ -1,45 +1,55 @@
 /**
- * Making HTML. There is one way: the `html` template, which escapes every value that is not HTML already and
- * shows characters that would move or hide text. Nothing in the console makes HTML out of a string.
+ * HTML output. All HTML comes from the `html` template, which escapes every value that is not HTML already and makes
+ * characters visible that would move or hide text.
  */
 import { html as template } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 
-export type Html = HtmlEscapedString;
+export type HtmlFragment = HtmlEscapedString;
 
-/** What may stand in a template. Objects and promises may not: they would print as rubbish, or leak. */
-export type Part = Html | string | number | Verbatim | false | null | undefined | readonly Part[];
+/**
+ * Values allowed in a template. Objects and promises are excluded: they would print as `[object Object]` or leak data.
+ */
+export type TemplateValue =
+  | HtmlFragment
+  | string
+  | number
+  | VerbatimText
+  | false
+  | null
+  | undefined
+  | readonly TemplateValue[];
 
-/** Text for a form field, which must come back as it was given. */
-export class Verbatim {
+/** Text for a form field that must come back unchanged. */
+export class VerbatimText {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
   }
 }
 
-export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
-  return template(strings, ...parts.map(ready)) as Html;
+export function html(strings: TemplateStringsArray, ...parts: TemplateValue[]): HtmlFragment {
+  return template(strings, ...parts.map(ready)) as HtmlFragment;
 }
 
-function ready(part: Part): unknown {
-  if (typeof part === "string") return inert(part);
-  if (part instanceof Verbatim) return part.text;
+function ready(part: TemplateValue): unknown {
+  if (typeof part === "string") return escapeInvisible(part);
+  if (part instanceof VerbatimText) return part.text;
   if (Array.isArray(part)) return part.map(ready);
   return part;
 }
 
-export const nothing: Html = html``;
+export const emptyHtml: HtmlFragment = html``;
 
-/** Control characters, and those that reverse or isolate the direction of what follows. */
+/** Control characters, and characters that reverse or isolate text direction. */
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** An agent's text must not rearrange the line that a person decides by. */
-export function inert(text: string): string {
+/** Escapes invisible characters, so that an agent's text cannot rearrange the line that an approver reads. */
+export function escapeInvisible(text: string): string {
   return text.replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** The items with something between each two. */
-export function joined(items: readonly Part[], between: Part): Part[] {
+/** Puts `between` between each two items. */
+export function joinHtml(items: readonly TemplateValue[], between: TemplateValue): TemplateValue[] {
   return items.flatMap((item, i) => (i === 0 ? [item] : [between, item]));
 }

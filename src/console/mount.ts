@@ -1,78 +1,80 @@
-/** The console on an HTTP server: its routes, its answers, its failures. Who gets that far is the gate's business. */
+/** Mounts the console on an HTTP server: routes, responses and error pages. Access checks are in `gate.ts`. */
+
 import cookies from "@fastify/cookie";
 import formBodies from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ERROR_CODE_HEADER } from "../api/row.ts";
-import type { App } from "../app/app.ts";
-import { appFor } from "../app/door/access.ts";
-import type { Authenticator } from "../auth/authenticate.ts";
+import type { RequestAuthenticator } from "../auth/authenticate.ts";
 import { isLoopbackHost } from "../config/loopback.ts";
+import { type CallerPrincipal, tenantBinding } from "../govern/roles.ts";
+import { ERROR_CODE_HEADER } from "../http/api/http-row.ts";
 import { INTERNAL_CODE } from "../kernel/error-codes.ts";
-import { invalid, messageOf, notFound, SvcError } from "../kernel/errors.ts";
-import { boundTo, type Principal } from "../model/roles.ts";
+import { invalidError, messageOf, notFoundError, SvcError } from "../kernel/errors.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import { ledgerOf } from "../operations/ledger-reader.ts";
+import { appFor } from "../operations/pipeline/access.ts";
 import { assetRoutes } from "./assets/index.ts";
-import { LedgerCheckup } from "./checkup.ts";
+import { failureBody, failureWords, pageFailureOf } from "./errors.ts";
+import { loadHeaderStatus } from "./header-status.ts";
+import { HourCounts } from "./hour-counts.ts";
+import type { HtmlFragment } from "./html.ts";
+import { LiveUpdates } from "./live-updates.ts";
 import {
-  type Answer,
   admitForm,
   type ConsoleRoute,
-  type Ctx,
-  createCtx,
-  Form,
-  plainQuery,
-  type Shared,
-} from "./ctx.ts";
-import { failureBody, failureWords, pageFailureOf } from "./errors.ts";
-import { Gate } from "./gate.ts";
-import { glance } from "./glance.ts";
-import { isArrival } from "./guard.ts";
-import { HourCounts } from "./hour-counts.ts";
-import type { Html } from "./html.ts";
-import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./login.ts";
-import type { OneTimeLink } from "./one-time-link.ts";
-import { Pulse } from "./pulse.ts";
-import { ROUTES } from "./routes.ts";
+  createPageContext,
+  type PageAnswer,
+  type PageContext,
+  type SharedPageState,
+  SubmittedForm,
+  singleValueQuery,
+} from "./page-context.ts";
+import { CONSOLE_ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
-import type { Notice } from "./session.ts";
-import { bare, shell } from "./shell.ts";
-import { ConsoleSignIn } from "./sign-in.ts";
+import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./session/login.ts";
+import type { OneTimeLink } from "./session/one-time-link.ts";
+import { RequestGuard } from "./session/request-guard.ts";
+import { isCrossSiteNavigation } from "./session/request-source.ts";
+import type { PageNotice } from "./session/session.ts";
+import { ConsoleSignIn } from "./session/sign-in.ts";
+import { barePage, framedPage } from "./shell.ts";
+import { LedgerVerification } from "./verification.ts";
 
-export interface ConsoleParts {
-  app: App;
-  auth: Pick<Authenticator, "authenticateToken" | "holderOf" | "today" | "signIn">;
-  /** Lets the newcomer to a demo in. */
+export interface ConsoleDeps {
+  app: ServiceApp;
+  auth: Pick<RequestAuthenticator, "authenticateToken" | "holderOf" | "today" | "signIn">;
+  /** One-time link that signs in the first visitor of a demo. */
   link?: OneTimeLink | undefined;
 }
 
-/** Adds the console under /console, unless the settings say off. */
-export function mountConsole(server: FastifyInstance, parts: ConsoleParts): void {
+/** Adds the console under /console, unless `console.mode` is `off`. */
+export function mountConsole(server: FastifyInstance, parts: ConsoleDeps): void {
   const { console: wanted, listen } = parts.app.settings;
   if (wanted.mode === "off") return;
   if (wanted.mode === "open" && !isLoopbackHost(listen.host))
-    throw invalid("an open console needs a loopback listen.host; use login, or 127.0.0.1");
+    throw invalidError("an open console needs a loopback listen.host; use login, or 127.0.0.1");
   const surface = new Console(parts);
   server.register(async (scope) => surface.register(scope), { prefix: "/console" });
 }
 
 class Console {
-  private readonly app: App;
-  private readonly auth: ConsoleParts["auth"];
+  private readonly app: ServiceApp;
+  private readonly auth: ConsoleDeps["auth"];
   private readonly link: OneTimeLink | undefined;
-  private readonly gate: Gate;
-  /** One for each tenant, since what one hears must not tell of another. */
-  private readonly pulses = new Map<string | null, Pulse>();
-  private readonly shared: Shared;
-  private readonly tenantCounts = new WeakMap<App, HourCounts>();
+  private readonly gate: RequestGuard;
+  /** One per tenant, so that updates of one tenant do not reveal activity of another. */
+  private readonly pulses = new Map<string | null, LiveUpdates>();
+  private readonly shared: SharedPageState;
+  private readonly tenantCounts = new WeakMap<ServiceApp, HourCounts>();
 
-  constructor({ app, auth, link }: ConsoleParts) {
+  constructor({ app, auth, link }: ConsoleDeps) {
     this.app = app;
     this.auth = auth;
     this.link = link;
-    this.gate = new Gate(app, auth);
-    this.shared = { app, counts: new HourCounts(app.core.store), checkup: new LedgerCheckup(app) };
+    this.gate = new RequestGuard(app, auth);
+    this.shared = { app, counts: new HourCounts(ledgerOf(app)), checkup: new LedgerVerification(app) };
   }
 
-  /** Forms are read here and nowhere else: the API's strict reader of bodies stays as it is. */
+  /** Registers form parsing for the console only. The API keeps its strict body parser. */
   async register(scope: FastifyInstance): Promise<void> {
     scope.removeAllContentTypeParsers();
     await scope.register(formBodies);
@@ -89,12 +91,12 @@ class Console {
     scope.setErrorHandler((error, request, reply) => this.fail(error, request, reply));
     scope.setNotFoundHandler(async (request) => {
       if (this.gate.visit(request)?.principal == null) throw new SvcError("unauthenticated", "log in first");
-      throw notFound("there is no such page");
+      throw notFoundError("page not found");
     });
     assetRoutes(scope);
     this.loginRoutes(scope);
     scope.get("/events", (request, reply) => this.events(request, reply));
-    for (const route of ROUTES) {
+    for (const route of CONSOLE_ROUTES) {
       scope.route({
         method: route.method,
         url: route.path,
@@ -111,7 +113,7 @@ class Console {
     const { principal, token } = this.gate.visit(request)!;
     if (principal === null) return this.askToLogIn(request, reply);
     this.app.quotas?.admit(principal);
-    // A page that only looks for news must not take the message meant for the reader.
+    // A background refresh must not consume the message meant for the user.
     const live = request.headers["x-svc-live"] !== undefined;
     const said = live ? null : this.gate.takeNotice(request, reply, token);
     const ctx = this.ctx(request, reply, principal);
@@ -119,40 +121,40 @@ class Console {
     return this.send(await route.run(ctx), ctx, request, reply, said);
   }
 
-  private ctx(request: FastifyRequest, reply: FastifyReply, principal: Principal): Ctx {
+  private ctx(request: FastifyRequest, reply: FastifyReply, principal: CallerPrincipal): PageContext {
     const gone = new AbortController();
     reply.raw.once("close", () => gone.abort());
-    return createCtx({
+    return createPageContext({
       ...this.sharedWith(principal),
       mode: this.gate.mode,
       principal,
       csrf: this.gate.sessions.csrf(this.gate.visit(request)!.token),
       params: request.params as Record<string, string>,
-      query: plainQuery(request.query),
-      form: new Form(request.body),
+      query: singleValueQuery(request.query),
+      form: new SubmittedForm(request.body),
       signal: gone.signal,
     });
   }
 
-  /** What the pages share, as far as this person may see it. */
-  private sharedWith(principal: Principal): Shared {
+  /** Shared state, limited to what this user is allowed to see. */
+  private sharedWith(principal: CallerPrincipal): SharedPageState {
     const app = appFor(this.app, principal);
     if (app === this.app) return this.shared;
     let counts = this.tenantCounts.get(app);
     if (counts === undefined) {
-      counts = new HourCounts(app.core.store);
+      counts = new HourCounts(ledgerOf(app));
       this.tenantCounts.set(app, counts);
     }
-    // Who verified the whole ledger, and how long it was, is for those who see all of it.
-    return { app, counts, checkup: new LedgerCheckup(app) };
+    // Only users without a tenant see who verified the entire ledger and how long it was.
+    return { app, counts, checkup: new LedgerVerification(app) };
   }
 
   private async send(
-    answer: Answer,
-    ctx: Ctx,
+    answer: PageAnswer,
+    ctx: PageContext,
     request: FastifyRequest,
     reply: FastifyReply,
-    said: Notice | null,
+    said: PageNotice | null,
   ): Promise<FastifyReply> {
     const visit = this.gate.visit(request)!;
     if ("to" in answer) {
@@ -161,19 +163,19 @@ class Console {
     }
     if ("content" in answer) return sendContent(reply, answer.content, answer.document ?? false);
     this.gate.keepToken(reply, visit);
-    const page = shell(ctx, await glance(ctx.app), answer.page, said);
+    const page = framedPage(ctx, await loadHeaderStatus(ctx.app), answer.page, said);
     return sendHtml(reply, answer.status ?? 200, page);
   }
 
   private async events(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { principal, token } = this.gate.visit(request)!;
     if (principal === null) throw new SvcError("unauthenticated", "log in first");
-    const tenant = boundTo(principal);
-    const pulse = this.pulses.get(tenant) ?? new Pulse(appFor(this.app, principal));
+    const tenant = tenantBinding(principal);
+    const pulse = this.pulses.get(tenant) ?? new LiveUpdates(appFor(this.app, principal));
     this.pulses.set(tenant, pulse);
     const stream = pulse.open(async () => {
       const holder = await this.gate.holder(token);
-      return holder !== null && boundTo(holder) === tenant;
+      return holder !== null && tenantBinding(holder) === tenant;
     });
     if (stream === null) throw new SvcError("too_many", "too many pages are open on this server");
     reply.raw.once("close", () => stream.destroy());
@@ -184,7 +186,7 @@ class Console {
     const { gate } = this;
     scope.get("/login", async (request, reply) => {
       const visit = gate.visit(request)!;
-      const next = safeNext(plainQuery(request.query)["next"]);
+      const next = safeNext(singleValueQuery(request.query)["next"]);
       if (visit.principal !== null) return reply.redirect(next, 303);
       gate.keepToken(reply, visit);
       return sendHtml(reply, 200, this.loginPage(visit.token, next));
@@ -203,7 +205,7 @@ class Console {
   private async logIn(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { gate } = this;
     if (gate.mode === "open") return reply.redirect("/console", 303);
-    const form = new Form(request.body);
+    const form = new SubmittedForm(request.body);
     const next = safeNext(form.text("next"));
     try {
       gate.setToken(reply, await logIn(gate.sessions, this.auth, form.text("credential")));
@@ -215,14 +217,14 @@ class Console {
     }
   }
 
-  private loginPage(token: string, next: string, problem?: string): Html {
+  private loginPage(token: string, next: string, problem?: string): HtmlFragment {
     const issuer = this.auth.signIn?.issuer ?? null;
     return loginPage({ csrf: this.gate.sessions.csrf(token), next, issuer, problem });
   }
 
   private askToLogIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const url = new URL(request.url, "http://console");
-    if (isArrival(request) && !url.searchParams.has("arrived")) {
+    if (isCrossSiteNavigation(request) && !url.searchParams.has("arrived")) {
       url.searchParams.set("arrived", "1");
       return sendHtml(reply, 200, arrivalPage(safeNext(url.pathname + url.search)));
     }
@@ -244,24 +246,25 @@ class Console {
     if (failure?.retry_after !== undefined) reply.header("retry-after", failure.retry_after);
     const { title } = failureWords(failure);
     const principal = this.gate.visit(request)?.principal ?? null;
-    const seen = principal === null ? null : await glance(appFor(this.app, principal)).catch(() => null);
+    const seen =
+      principal === null ? null : await loadHeaderStatus(appFor(this.app, principal)).catch(() => null);
     if (principal === null || seen === null)
-      return sendHtml(reply, status, bare(title, failureBody(failure, "/console")));
+      return sendHtml(reply, status, barePage(title, failureBody(failure, "/console")));
     const page = { title, nav: null, body: failureBody(failure, backTo(request)) };
-    return sendHtml(reply, status, shell(this.ctx(request, reply, principal), seen, page, null));
+    return sendHtml(reply, status, framedPage(this.ctx(request, reply, principal), seen, page, null));
   }
 }
 
 const TOLD_AT_LOGIN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden", "unavailable"]);
 
-/** A page is the same page with a slash behind it. */
+/** Redirects a URL with a trailing slash to the same URL without it. */
 function withoutSlash(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
   const [, path, query] = /^(\/console\/[^?]*[^/?])\/+(\?.*)?$/.exec(request.url) ?? [];
   if (path === undefined || request.method !== "GET") return undefined;
   return reply.redirect(path + (query ?? ""), 303);
 }
 
-/** The page that a form stood on, if its browser says so and it is one of ours. */
+/** Returns the console page that the form was on, from the `referer` header, or the overview. */
 function backTo(request: FastifyRequest): string {
   const { referer } = request.headers;
   if (referer === undefined || !URL.canParse(referer)) return "/console";

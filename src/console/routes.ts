@@ -1,32 +1,35 @@
-/** Every page and every form of the console, in the order of the navigation. */
-import type { ConsoleRoute } from "./ctx.ts";
+/** All pages and forms of the console, in the order of the navigation. */
+import type { ConsoleRoute } from "./page-context.ts";
 import { alertRoutes } from "./pages/alerts.ts";
-import { anchorRoutes } from "./pages/anchors.ts";
-import { approvalRoutes } from "./pages/approvals.ts";
+import { approvalRoutes } from "./pages/approvals/approvals.ts";
+import { delegationRoutes } from "./pages/approvals/delegations.ts";
+import { planRoutes } from "./pages/approvals/plans.ts";
 import { containRoutes } from "./pages/contain.ts";
-import { delegationRoutes } from "./pages/delegations.ts";
 import { documentRoutes } from "./pages/documents.ts";
-import { drillRoutes } from "./pages/drills.ts";
-import { evidenceRoutes } from "./pages/evidence.ts";
-import { alikeRoutes } from "./pages/grant-alike.ts";
-import { grantRoutes } from "./pages/grants.ts";
+import { anchorRoutes } from "./pages/evidence/anchors.ts";
+import { evidenceRoutes } from "./pages/evidence/evidence.ts";
+import { holdRoutes } from "./pages/evidence/holds.ts";
+import { oversightRoutes } from "./pages/evidence/oversight.ts";
+import { grantRoutes } from "./pages/grants/grants.ts";
+import { alikeRoutes } from "./pages/grants/similar-grant.ts";
 import { haltRoutes } from "./pages/halts.ts";
-import { holdRoutes } from "./pages/holds.ts";
-import { impactRoutes } from "./pages/impact.ts";
+import { actorRoutes } from "./pages/incidents/actor.ts";
+import { incidentRoutes } from "./pages/incidents/incident.ts";
+import { incidentListRoutes } from "./pages/incidents/incident-list.ts";
 import { keyRoutes } from "./pages/keys.ts";
-import { oversightRoutes } from "./pages/oversight.ts";
 import { overviewRoutes } from "./pages/overview.ts";
-import { planRoutes } from "./pages/plans.ts";
-import { policyRoutes } from "./pages/policy.ts";
-import { registryRoutes } from "./pages/registry.ts";
-import { replayRoutes } from "./pages/replay.ts";
-import { runRoutes } from "./pages/run.ts";
-import { runsRoutes } from "./pages/runs.ts";
-import { searchRoutes } from "./pages/search.ts";
+import { impactRoutes } from "./pages/policy/impact.ts";
+import { policyRoutes } from "./pages/policy/policy.ts";
+import { replayRoutes } from "./pages/policy/replay.ts";
+import { runRoutes } from "./pages/runs/run.ts";
+import { runsRoutes } from "./pages/runs/runs.ts";
+import { searchRoutes } from "./pages/runs/search.ts";
 import { settingsRoutes } from "./pages/settings.ts";
-import { toolsRoutes } from "./pages/tools.ts";
+import { drillRoutes } from "./pages/tools/drills.ts";
+import { registryRoutes } from "./pages/tools/registry.ts";
+import { toolsRoutes } from "./pages/tools/tools.ts";
 
-export const ROUTES: readonly ConsoleRoute[] = [
+export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
   ...searchRoutes,
   ...approvalRoutes,
@@ -39,6 +42,9 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...runRoutes,
   ...replayRoutes,
   ...alertRoutes,
+  ...incidentListRoutes,
+  ...incidentRoutes,
+  ...actorRoutes,
   ...toolsRoutes,
   ...drillRoutes,
   ...registryRoutes,

@@ -1,10 +1,10 @@
-/** Sending what a page or a form answered: HTML under a strict policy, a redirect, or a document as it is. */
+/** Sends the response of a page or form: HTML under a strict content policy, a redirect, or a document as it is. */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import type { Content } from "../app/door/operation.ts";
-import type { Html } from "./html.ts";
+import type { DocumentContent } from "../operations/pipeline/operation.ts";
+import type { HtmlFragment } from "./html.ts";
 
-/** Nothing from elsewhere, nothing inline, no frame around it, no form to another place. */
+/** Content policy for pages: no external or inline content, no framing, no forms to other sites. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -15,11 +15,11 @@ const POLICY = [
   "frame-ancestors 'none'",
   "base-uri 'none'",
 ].join("; ");
-/** A report is a document of its own, with its styles inside; it may do nothing at all. */
+/** Content policy for reports: a separate document with inline styles and no scripts, forms or requests. */
 const DOCUMENT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'";
 
-export function secure(reply: FastifyReply): void {
+export function setSecurityHeaders(reply: FastifyReply): void {
   reply.headers({
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -32,11 +32,11 @@ export function secure(reply: FastifyReply): void {
   });
 }
 
-export function sendHtml(reply: FastifyReply, status: number, page: Html): FastifyReply {
+export function sendHtml(reply: FastifyReply, status: number, page: HtmlFragment): FastifyReply {
   return reply.code(status).type("text/html; charset=utf-8").send(page.toString());
 }
 
-export function sendContent(reply: FastifyReply, content: Content, document: boolean): FastifyReply {
+export function sendContent(reply: FastifyReply, content: DocumentContent, document: boolean): FastifyReply {
   const { body, filename } = content;
   reply.type(content.type);
   if (document) reply.header("content-security-policy", DOCUMENT_POLICY);

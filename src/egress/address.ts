@@ -1,7 +1,7 @@
 /**
- * What kind of place an IP address leads to. An IPv6 address that carries an IPv4 address inside it
- * (mapped, NAT64, 6to4, Teredo, ISATAP and the like) is judged by both, because the network unwraps it.
- * What cannot be read counts as private: an unknown spelling must never be the way out.
+ * Classifies IP addresses. An IPv6 address can embed an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP and similar).
+ * Both count, because the network unwraps it. Unreadable addresses count as private, so that no unknown notation gets
+ * out.
  */
 import ipaddr from "ipaddr.js";
 
@@ -9,11 +9,14 @@ type AddressKind = "public" | "private" | "metadata";
 
 interface AddressClass {
   readonly kind: AddressKind;
-  /** The range in words, for the refusal message. */
+  /** The name of the range, for the error message. */
   readonly range: string;
 }
 
-/** Where clouds serve credentials to whoever asks from inside. The two /24 hold nothing else of use. */
+/**
+ * Addresses of cloud metadata services, which give credentials to any local caller. Both /24 ranges hold nothing else
+ * of use.
+ */
 const METADATA_V4_RANGES = ["169.254.169.0/24", "169.254.170.0/24"].map((cidr) =>
   ipaddr.IPv4.parseCIDR(cidr),
 );
@@ -65,7 +68,7 @@ function classifyV6(address: ipaddr.IPv6): AddressClass {
   if (METADATA_V6.has(plain.toNormalizedString())) return METADATA;
   const bytes = plain.toByteArray();
   const inside = embeddedV4(bytes);
-  // Also the last four bytes of any address: a NAT64 gateway may use a prefix of the operator's own.
+  // Also checks the last four bytes of any address: a NAT64 gateway can use the operator's own prefix.
   for (const v4 of [...inside.candidates, v4At(bytes, 12, 13, 14, 15)]) {
     if (classifyV4(v4).kind === "metadata") return METADATA;
   }
@@ -73,14 +76,14 @@ function classifyV6(address: ipaddr.IPv6): AddressClass {
   const range = plain.range();
   if (range !== "unicast") return isPrivate(RANGE_WORDS[range] ?? "reserved");
   if (inside.candidates.length > 0) return isPrivate("IPv4 inside IPv6");
-  // Only 2000::/3 is handed out as global unicast; the rest has no business being reachable.
+  // Global unicast addresses are all in 2000::/3. The rest should not be reachable.
   return bytes[0]! >> 5 === 1 ? PUBLIC : isPrivate("reserved");
 }
 
 interface Embedded {
-  /** Set where the IPv6 address is only another way to write this IPv4 address. */
+  /** Set if the IPv6 address is only another notation for this IPv4 address. */
   readonly stands_for: ipaddr.IPv4 | undefined;
-  /** Every IPv4 address that a tunnel or translator could read out of it. */
+  /** Every IPv4 address that a tunnel or translator could extract. */
   readonly candidates: readonly ipaddr.IPv4[];
 }
 
@@ -94,14 +97,14 @@ function embeddedV4(bytes: readonly number[]): Embedded {
   if (zeros(0, 10) && bytes[10] === 0xff && bytes[11] === 0xff) return same(last); // ::ffff:0:0/96
   if (starts(0x00, 0x64, 0xff, 0x9b) && zeros(4, 12)) return same(last); // 64:ff9b::/96, NAT64
   if (starts(0x00, 0x64, 0xff, 0x9b, 0x00, 0x01)) {
-    // 64:ff9b:1::/48, local NAT64: RFC 6052 puts the address in one of four places.
+    // 64:ff9b:1::/48, local NAT64: RFC 6052 puts the address in one of four positions.
     return tunnel(last, v4At(bytes, 6, 7, 9, 10), v4At(bytes, 7, 9, 10, 11), v4At(bytes, 9, 10, 11, 12));
   }
   if (zeros(0, 8) && bytes[8] === 0xff && bytes[9] === 0xff && zeros(10, 12)) return tunnel(last); // ::ffff:0:0:0/96
   if (zeros(0, 12) && !(zeros(12, 15) && bytes[15]! <= 1)) return tunnel(last); // ::/96, IPv4-compatible
   if (starts(0x20, 0x02)) return tunnel(v4At(bytes, 2, 3, 4, 5)); // 2002::/16, 6to4
   if (starts(0x20, 0x01, 0x00, 0x00)) {
-    // 2001::/32, Teredo: the server in the clear, the client with every bit flipped.
+    // 2001::/32, Teredo: the server address in the clear, the client address with every bit flipped.
     const flipped = bytes.map((byte) => byte ^ 0xff);
     return tunnel(v4At(bytes, 4, 5, 6, 7), v4At(flipped, 12, 13, 14, 15));
   }

@@ -1,4 +1,4 @@
-/** Bodies in and out: what a `fetch` caller passed, and an answer read no further than its cap. */
+/** Request bodies of `fetch` callers, and response bodies with a size limit. */
 import type { BodyInit, RequestInit } from "undici";
 import { SvcError } from "../kernel/errors.ts";
 
@@ -10,10 +10,10 @@ interface FetchArguments {
 }
 
 /**
- * The arguments of `fetch(input, init)`. A Request object is taken apart by its fields, because one made
- * by the runtime's own fetch is foreign to undici's.
+ * Reads the arguments of `fetch(input, init)`. Copies a Request object field by field, because undici does not
+ * recognize one made by the runtime's own fetch.
  */
-export function toInit(input: unknown, given: unknown): FetchArguments {
+export function toFetchArguments(input: unknown, given: unknown): FetchArguments {
   const init = { ...((given ?? {}) as RequestInit) };
   let url: string | URL;
   if (typeof input === "string" || input instanceof URL) url = input;
@@ -40,7 +40,7 @@ type Readable = {
   getReader(): { read(): Promise<{ done: boolean; value?: unknown }>; cancel(): Promise<void> };
 };
 
-/** Reads at most `maxBytes`, counted after decompression, so that a small answer cannot become a huge one. */
+/** Reads at most `maxBytes`, counted after decompression, so that a small response cannot become a huge one. */
 export async function readBody(body: Readable | null, maxBytes: number, cut: boolean): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const reader = body.getReader();

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { selfSigned } from "../../test/golden/notify/support/certificate.ts";
 import { type Answer, type Receiver, startReceiver } from "../../test/golden/notify/support/receivers.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { createEgress, type Egress } from "./egress.ts";
-import { EgressRefused } from "./refusal.ts";
+import { createEgress, type EgressClient } from "./egress.ts";
+import { EgressRefusedError } from "./refusal.ts";
 
 const lookup = () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]);
 const open: { close(): Promise<void> }[] = [];
@@ -13,7 +13,7 @@ const receiver = async (answer?: Answer, tls?: { key: string; cert: string }): P
   open.push(started);
   return started;
 };
-const newEgress = (block_private = false): Egress => {
+const newEgress = (block_private = false): EgressClient => {
   const egress = createEgress({ block_private }, { lookup });
   open.push(egress);
   return egress;
@@ -29,8 +29,8 @@ const redirectTo =
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("utf8");
 async function ruleOf(work: Promise<unknown>): Promise<string> {
   const error = await work.catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(EgressRefused);
-  return (error as EgressRefused).refusal.rule;
+  expect(error).toBeInstanceOf(EgressRefusedError);
+  return (error as EgressRefusedError).refusal.rule;
 }
 
 describe("request", () => {

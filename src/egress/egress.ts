@@ -1,31 +1,31 @@
 /**
- * The one door through which every outgoing request leaves: notifications, anchors, traces, remote
- * manifests, OIDC and gateway upstreams. Each hop is judged before anything is sent, the socket connects
- * to the very address that was judged, and proxy variables of the environment are not looked at.
+ * The only path for outgoing requests: notifications, anchors, traces, remote manifests, OIDC and gateway upstreams.
+ * Checks each hop before it sends anything and connects to exactly the checked address. Ignores proxy variables of the
+ * environment.
  */
 import type { Agent, BodyInit, fetch as fetchOfUndici, RequestInit } from "undici";
-import { within } from "../kernel/deadline.ts";
 import { SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { readBody, toInit } from "./body.ts";
-import { codeOf, EgressGuard, type Lookup, type ResolvedAddress } from "./guard.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { withTimeout } from "../kernel/timeout.ts";
+import { readBody, toFetchArguments } from "./body.ts";
+import { EgressGuard, type HostLookup, type ResolvedAddress, systemErrorCode } from "./guard.ts";
 import { parseHost, plainHost } from "./host.ts";
-import { type Hop, isRedirect, nextHop } from "./redirect.ts";
-import { type EgressRefusal, EgressRefused } from "./refusal.ts";
+import { isRedirect, nextHop, type RequestHop } from "./redirect.ts";
+import { type EgressRefusal, EgressRefusedError } from "./refusal.ts";
 import { describeEgress, type EgressDescription, type EgressSettings } from "./settings.ts";
 
 export interface EgressRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For the whole exchange, redirects and body included. */
+  /** For the whole exchange, including redirects and body. */
   readonly timeout_ms?: number;
-  /** Never sent on to another host, even where the header's name looks harmless. */
+  /** Headers that never go to another host, even if their names look harmless. */
   readonly secret_headers?: readonly string[];
-  /** False where a redirect is an answer like any other, for the caller to judge. */
+  /** False returns a redirect to the caller like any other response. */
   readonly follow_redirects?: boolean;
   readonly max_bytes?: number;
-  /** Keep the first `max_bytes` of a longer answer instead of failing. */
+  /** Keeps the first `max_bytes` of a longer response instead of failing. */
   readonly cut?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -36,17 +36,17 @@ export interface EgressResponse {
   readonly body: Uint8Array;
 }
 
-/** A checked place for a connection that is not HTTP: connect to `address`, verify the name `servername`. */
+/** A checked destination for a connection without HTTP: connect to `address`, verify the name `servername`. */
 export interface CheckedHost extends ResolvedAddress {
   readonly servername: string | undefined;
   readonly port: number;
 }
 
-export interface Egress {
+export interface EgressClient {
   request(url: string, options?: EgressRequest): Promise<EgressResponse>;
-  /** `fetch` with the same checks, for libraries that take one; its body may stream for ever. */
+  /** `fetch` with the same checks, for libraries that need one. Its body can stream indefinitely. */
   readonly fetch: typeof globalThis.fetch;
-  /** What would be refused, without sending anything. */
+  /** Returns the refusal that a request would get, without sending anything. */
   check(url: string): Promise<EgressRefusal | null>;
   checkHost(host: string, port: number): Promise<CheckedHost>;
   describe(): EgressDescription;
@@ -54,7 +54,7 @@ export interface Egress {
 }
 
 interface EgressParts {
-  readonly lookup?: Lookup;
+  readonly lookup?: HostLookup;
   readonly log?: { debug(msg: string, fields?: Record<string, unknown>): void };
 }
 
@@ -70,11 +70,11 @@ interface Sender {
   readonly agent: Agent;
 }
 
-export function createEgress(settings: EgressSettings, parts: EgressParts = {}): Egress {
+export function createEgress(settings: EgressSettings, parts: EgressParts = {}): EgressClient {
   return new GuardedEgress(settings, parts);
 }
 
-class GuardedEgress implements Egress {
+class GuardedEgress implements EgressClient {
   private readonly settings: EgressSettings;
   private readonly log: EgressParts["log"];
   private readonly guard: EgressGuard;
@@ -86,18 +86,18 @@ class GuardedEgress implements Egress {
     this.guard = new EgressGuard(settings, parts.lookup);
   }
 
-  /** The library is loaded with the first request: most commands send none, and start the sooner. */
+  /** Loads the HTTP library with the first request. Most commands send none, so they start faster. */
   private sender(): Promise<Sender> {
     this.sending ??= import("undici").then(({ Agent, fetch: send }) => ({
       send,
       agent: new Agent({
-        // Set here so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch verification off.
+        // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn verification off.
         connect: {
           lookup: this.guard.connectLookup,
-          timeout: LIMITS.egress_timeout_ms,
+          timeout: SERVICE_LIMITS.egress_timeout_ms,
           rejectUnauthorized: true,
         },
-        // A tool server may hold an event stream open in silence; `request` has its own deadline.
+        // A tool server can keep an idle event stream open. `request` has its own deadline.
         bodyTimeout: 0,
       }),
     }));
@@ -107,7 +107,7 @@ class GuardedEgress implements Egress {
   async request(url: string, options: EgressRequest = {}): Promise<EgressResponse> {
     const body = options.body ?? null;
     const hop = this.firstHop(url, options.method ?? "GET", new Headers(options.headers), body, true);
-    const timeoutMs = options.timeout_ms ?? LIMITS.egress_timeout_ms;
+    const timeoutMs = options.timeout_ms ?? SERVICE_LIMITS.egress_timeout_ms;
     const deadline = AbortSignal.timeout(timeoutMs);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     try {
@@ -119,7 +119,7 @@ class GuardedEgress implements Egress {
       });
       const read = await readBody(
         response.body,
-        options.max_bytes ?? LIMITS.body_bytes,
+        options.max_bytes ?? SERVICE_LIMITS.body_bytes,
         options.cut ?? false,
       );
       return { status: response.status, headers: Object.fromEntries(response.headers), body: read };
@@ -128,13 +128,13 @@ class GuardedEgress implements Egress {
       const host = hop.url.host;
       const what = deadline.aborted
         ? `no answer from ${host} within ${timeoutMs} ms`
-        : `cannot reach ${host}: ${codeOf(error)}`;
+        : `cannot reach ${host}: ${systemErrorCode(error)}`;
       throw new SvcError("delivery_failed", what, { cause: error });
     }
   }
 
   readonly fetch = (async (input: unknown, given?: unknown) => {
-    const { url, init, body, replayable } = toInit(input, given);
+    const { url, init, body, replayable } = toFetchArguments(input, given);
     const method = (init.method ?? "GET").toUpperCase();
     const hop = this.firstHop(
       url,
@@ -150,7 +150,7 @@ class GuardedEgress implements Egress {
       throw new TypeError("unexpected redirect");
     }
     return response;
-  }) as unknown as typeof globalThis.fetch;
+  }) as typeof globalThis.fetch;
 
   async check(url: string): Promise<EgressRefusal | null> {
     const read = this.guard.readUrl(url);
@@ -159,16 +159,16 @@ class GuardedEgress implements Egress {
       await this.resolve(read.url.hostname);
       return null;
     } catch (error) {
-      if (error instanceof EgressRefused) return error.refusal;
+      if (error instanceof EgressRefusedError) return error.refusal;
       return this.guard.refuse("unresolved", plainHost(read.url.hostname));
     }
   }
 
   async checkHost(host: string, port: number): Promise<CheckedHost> {
     const plain = parseHost(host);
-    if (plain === undefined) throw new EgressRefused(this.guard.refuse("url", "the destination"));
+    if (plain === undefined) throw new EgressRefusedError(this.guard.refuse("url", "the destination"));
     const refused = this.guard.judgeHost(plain);
-    if (refused !== null) throw new EgressRefused(refused);
+    if (refused !== null) throw new EgressRefusedError(refused);
     const found = await this.resolve(plain);
     const { address, family } = found[0]!;
     return { address, family, port, servername: address === plain ? undefined : plain };
@@ -182,10 +182,13 @@ class GuardedEgress implements Egress {
     await (await this.sending)?.agent.destroy();
   }
 
-  /** A name server that never answers must not hold up its caller. */
+  /** Resolves with a timeout, so that a dead name server does not block the caller. */
   private resolve(host: string): Promise<readonly ResolvedAddress[]> {
-    return within(this.guard.resolve(host), LIMITS.egress_timeout_ms, () => {
-      throw new SvcError("delivery_failed", `the name did not resolve within ${LIMITS.egress_timeout_ms} ms`);
+    return withTimeout(this.guard.resolve(host), SERVICE_LIMITS.egress_timeout_ms, () => {
+      throw new SvcError(
+        "delivery_failed",
+        `the name did not resolve within ${SERVICE_LIMITS.egress_timeout_ms} ms`,
+      );
     });
   }
 
@@ -195,9 +198,9 @@ class GuardedEgress implements Egress {
     headers: Headers,
     body: unknown,
     replayable: boolean,
-  ): Hop {
+  ): RequestHop {
     const read = this.guard.readUrl(url);
-    if ("refused" in read) throw new EgressRefused(read.refused);
+    if ("refused" in read) throw new EgressRefusedError(read.refused);
     return {
       url: read.url,
       method,
@@ -207,14 +210,14 @@ class GuardedEgress implements Egress {
     };
   }
 
-  /** Sends a request and what redirects make of it, judging every hop. */
-  private async follow(first: Hop, out: Outgoing) {
+  /** Sends a request and follows its redirects, with a check of every hop. */
+  private async follow(first: RequestHop, out: Outgoing) {
     const { guard } = this;
     const { send, agent } = await this.sender();
     let hop = first;
     for (let redirects = 0; ; redirects++) {
       const read = guard.readUrl(hop.url);
-      if ("refused" in read) throw new EgressRefused(read.refused);
+      if ("refused" in read) throw new EgressRefusedError(read.refused);
       const response = await send(hop.url, {
         ...out.init,
         method: hop.method,
@@ -228,18 +231,18 @@ class GuardedEgress implements Egress {
       const location = response.headers.get("location");
       if (!out.follow_redirects || !isRedirect(response.status, location)) return response;
       await response.body?.cancel().catch(() => undefined);
-      if (redirects >= LIMITS.egress_redirects) {
-        throw new EgressRefused(guard.refuse("redirects", plainHost(first.url.hostname)));
+      if (redirects >= SERVICE_LIMITS.egress_redirects) {
+        throw new EgressRefusedError(guard.refuse("redirects", plainHost(first.url.hostname)));
       }
       const next = nextHop(hop, response.status, location, out.secret_headers);
-      if ("rule" in next) throw new EgressRefused(guard.refuse(next.rule, plainHost(hop.url.hostname)));
+      if ("rule" in next) throw new EgressRefusedError(guard.refuse(next.rule, plainHost(hop.url.hostname)));
       this.log?.debug("egress redirect", { from: hop.url.hostname, to: next.hop.url.hostname });
       hop = next.hop;
     }
   }
 }
 
-/** `fetch` hides what went wrong one level down; a refusal must come out as itself. */
+/** `fetch` wraps the cause of a failure. Callers need a refusal unwrapped. */
 function unwrap(error: unknown): unknown {
   const cause = error instanceof TypeError ? error.cause : undefined;
   return cause instanceof Error ? cause : error;

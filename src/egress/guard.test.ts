@@ -3,7 +3,7 @@ import { startReceiver } from "../../test/golden/notify/support/receivers.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "./egress.ts";
 import type { ResolvedAddress } from "./guard.ts";
-import { EgressRefused } from "./refusal.ts";
+import { EgressRefusedError } from "./refusal.ts";
 
 const PUBLIC: ResolvedAddress = { address: "93.184.216.34", family: 4 };
 const LOOPBACK: ResolvedAddress = { address: "127.0.0.1", family: 4 };
@@ -20,8 +20,8 @@ async function refusedBy(work: Promise<unknown>): Promise<string> {
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  expect(error).toBeInstanceOf(EgressRefused);
-  return (error as EgressRefused).refusal.rule;
+  expect(error).toBeInstanceOf(EgressRefusedError);
+  return (error as EgressRefusedError).refusal.rule;
 }
 
 describe("allow list", () => {

@@ -1,14 +1,13 @@
 /**
- * Decides where the service may connect. A URL is judged by its text first, so that a refused host is
- * not even looked up; then by every address its name resolves to, at the moment of connecting, so that
- * a name server that changes its answer changes nothing.
+ * Decides where the service can connect. Checks the text of a URL first, so that a refused host causes no lookup. Then
+ * checks every address that the name resolves to at connect time, so that a changing DNS response changes nothing.
  */
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import { classifyAddress } from "./address.ts";
 import { compileAllow, type HostMatcher, isLoopbackName, isMetadataName, plainHost } from "./host.ts";
-import { type EgressRefusal, EgressRefused, type RuleName, refusal } from "./refusal.ts";
+import { type EgressRefusal, EgressRefusedError, egressRefusal, type RuleName } from "./refusal.ts";
 import type { EgressSettings } from "./settings.ts";
 
 export interface ResolvedAddress {
@@ -16,17 +15,17 @@ export interface ResolvedAddress {
   readonly family: number;
 }
 
-export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
+export type HostLookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
-const defaultLookup: Lookup = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
+const defaultLookup: HostLookup = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
 
 export class EgressGuard {
   private readonly allows: HostMatcher | null;
   private readonly blockPrivate: boolean;
   private readonly region: string | null;
-  private readonly lookup: Lookup;
+  private readonly lookup: HostLookup;
 
-  constructor(settings: EgressSettings, lookup: Lookup = defaultLookup) {
+  constructor(settings: EgressSettings, lookup: HostLookup = defaultLookup) {
     this.allows = settings.allow === undefined ? null : compileAllow(settings.allow);
     this.blockPrivate = settings.block_private;
     this.region = settings.region ?? null;
@@ -34,10 +33,10 @@ export class EgressGuard {
   }
 
   refuse(rule: RuleName, host: string, detail?: string): EgressRefusal {
-    return refusal(rule, host, this.region, detail);
+    return egressRefusal(rule, host, this.region, detail);
   }
 
-  /** Reads an address and judges all that its text shows. */
+  /** Parses a URL and checks everything that its text shows. */
   readUrl(text: string | URL): { url: URL } | { refused: EgressRefusal } {
     let url: URL;
     try {
@@ -54,13 +53,13 @@ export class EgressGuard {
     return refused === null ? { url } : { refused };
   }
 
-  /** Judges a host in its plain spelling, without looking it up. */
+  /** Checks a normalized host without a lookup. */
   judgeHost(host: string): EgressRefusal | null {
     if (host === "") return this.refuse("url", "the destination");
     if (isMetadataName(host)) return this.refuse("metadata", host);
     if (isIP(host) !== 0) {
       const refused = this.judgeAddress(host, host);
-      // The metadata rule speaks first: it holds whatever the allow list says.
+      // The metadata rule comes first: it overrides the allow list.
       if (refused?.rule === "metadata") return refused;
       return this.judgeAllowed(host) ?? refused;
     }
@@ -79,7 +78,7 @@ export class EgressGuard {
     return kind === "private" && this.blockPrivate ? this.refuse("private", host, range) : null;
   }
 
-  /** Every address of a host, all of them judged: one bad address refuses the whole answer. */
+  /** Resolves and checks every address of a host. One bad address rejects the host. */
   async resolve(hostname: string): Promise<readonly ResolvedAddress[]> {
     const host = plainHost(hostname);
     const family = isIP(host);
@@ -88,17 +87,19 @@ export class EgressGuard {
     try {
       found = await this.lookup(hostname);
     } catch (error) {
-      throw new SvcError("delivery_failed", `cannot resolve ${host}: ${codeOf(error)}`, { cause: error });
+      throw new SvcError("delivery_failed", `cannot resolve ${host}: ${systemErrorCode(error)}`, {
+        cause: error,
+      });
     }
     if (found.length === 0) throw new SvcError("delivery_failed", `cannot resolve ${host}: no addresses`);
     for (const { address } of found) {
       const refused = this.judgeAddress(host, address);
-      if (refused !== null) throw new EgressRefused(refused);
+      if (refused !== null) throw new EgressRefusedError(refused);
     }
     return found;
   }
 
-  /** For `net.connect`: hands the socket the very addresses that were judged. */
+  /** For `net.connect`: passes the checked addresses to the socket. */
   readonly connectLookup: LookupFunction = (hostname, options, callback) => {
     this.resolve(hostname).then(
       (found) => {
@@ -119,8 +120,8 @@ export class EgressGuard {
   };
 }
 
-/** A system error's code says enough and, unlike its message, repeats nothing of the request. */
-export function codeOf(error: unknown): string {
+/** Returns a system error's code. Unlike the message, it repeats nothing of the request. */
+export function systemErrorCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : messageOf(error);
 }

@@ -1,14 +1,14 @@
 /**
- * What a redirect may carry on. To another host go neither secrets nor a body: headers pass only if they
- * are known to be harmless, since a custom header is as likely a credential as Authorization is. A request
- * stays what it was on every hop, or the redirect is refused.
+ * Builds the request that follows a redirect. A different host gets no body, no secrets, and only headers known to be
+ * harmless, because a custom header is as likely a credential as Authorization. A request keeps its method on every
+ * hop, or the redirect is refused.
  */
 import type { RuleName } from "./refusal.ts";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const HARMLESS = new Set(["accept", "accept-encoding", "accept-language", "user-agent"]);
 
-export interface Hop {
+export interface RequestHop {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -21,13 +21,13 @@ export function isRedirect(status: number, location: string | null): location is
   return REDIRECTS.has(status) && location !== null;
 }
 
-/** The request that follows a redirect, or the rule that forbids it. Where it leads is judged by the guard. */
+/** Returns the next request, or the rule that forbids the redirect. The guard checks the destination. */
 export function nextHop(
-  from: Hop,
+  from: RequestHop,
   status: number,
   location: string,
   secretHeaders: readonly string[] = [],
-): { hop: Hop } | { rule: RuleName } {
+): { hop: RequestHop } | { rule: RuleName } {
   let url: URL;
   try {
     url = new URL(location, from.url);
@@ -46,13 +46,13 @@ export function nextHop(
   return { hop: { ...from, url, headers } };
 }
 
-/** A message that was turned into a GET has not arrived: the 200 behind it is a login page's. */
+/** A message that turned into a GET was not delivered: the 200 after it is a login page. */
 function asksForPage(method: string, status: number): boolean {
   if (method === "GET" || method === "HEAD") return false;
   return status === 303 || (method === "POST" && (status === 301 || status === 302));
 }
 
-/** The same host and port, or the same host's step from plain http to https on the usual ports. */
+/** The same host and port, or the same host upgraded from http to https on the default ports. */
 function sameHost(a: URL, b: URL): boolean {
   if (a.hostname !== b.hostname) return false;
   if (a.protocol === b.protocol) return a.port === b.port;

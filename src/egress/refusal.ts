@@ -1,11 +1,11 @@
 /**
- * The egress rules by name, and what a refusal says. A message names the rule and the host and never
- * the path or query, because a webhook's path is often its password.
+ * Egress rules by name, and the refusals they cause. A message names the rule and the host but never the path or query,
+ * because the path of a webhook is often its password.
  */
 import { SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
 
-export const RULES = {
+const EGRESS_RULES = {
   url: "the address is not a URL",
   scheme: "only http and https are allowed",
   userinfo: "the address holds a user name or password; use a header instead",
@@ -13,14 +13,14 @@ export const RULES = {
   private: "it leads to a private address (egress.block_private)",
   metadata: "it leads to a cloud metadata address",
   unresolved: "the host name does not resolve",
-  redirects: `more than ${LIMITS.egress_redirects} redirects`,
+  redirects: `more than ${SERVICE_LIMITS.egress_redirects} redirects`,
   redirect_target: "the redirect names no usable address",
   redirect_downgrade: "the redirect leads from https to http",
   redirect_method: "the redirect would ask for a page instead of sending; give the address that takes it",
   redirect_body: "the redirect would send the request's body to another host",
 } as const;
 
-export type RuleName = keyof typeof RULES;
+export type RuleName = keyof typeof EGRESS_RULES;
 
 export interface EgressRefusal {
   readonly rule: RuleName;
@@ -28,15 +28,20 @@ export interface EgressRefusal {
   readonly message: string;
 }
 
-/** `detail` says more than the rule's own sentence, such as the kind of address. */
-export function refusal(rule: RuleName, host: string, region: string | null, detail?: string): EgressRefusal {
-  const why = detail === undefined ? RULES[rule] : `${RULES[rule]}: ${detail}`;
+/** `detail` adds to the rule's own text, such as the kind of address. */
+export function egressRefusal(
+  rule: RuleName,
+  host: string,
+  region: string | null,
+  detail?: string,
+): EgressRefusal {
+  const why = detail === undefined ? EGRESS_RULES[rule] : `${EGRESS_RULES[rule]}: ${detail}`;
   const where = region === null ? "" : ` (region ${region})`;
   return { rule, host, message: `egress rule "${rule}" refuses ${host}${where}: ${why}` };
 }
 
-/** Thrown where a destination is refused. Sending it again cannot help, so it is not retried. */
-export class EgressRefused extends SvcError {
+/** The error for a refused destination. Callers do not retry it, because another attempt cannot help. */
+export class EgressRefusedError extends SvcError {
   readonly refusal: EgressRefusal;
 
   constructor(refused: EgressRefusal) {

@@ -1,13 +1,13 @@
-/** The `egress:` section of the configuration, and how the Settings page puts it in words. */
+/** The `egress:` section of the configuration, and its description on the Settings page. */
 export interface EgressSettings {
-  /** Host patterns; undefined lets any host out, an empty list none. */
+  /** Host patterns. Undefined allows every host, an empty list allows none. */
   readonly allow?: readonly string[] | undefined;
   readonly block_private: boolean;
   readonly region?: string | null | undefined;
 }
 
 export interface EgressDescription {
-  /** Whether the configuration restricts anything beyond the rules that always hold. */
+  /** Whether the configuration adds restrictions to the built-in rules. */
   readonly in_force: boolean;
   readonly allow: readonly string[] | null;
   readonly block_private: boolean;

@@ -1,7 +1,7 @@
-/** Key files: made once with a private half that only its owner can read, never overwritten, read with care. */
+/** Key files: created once, never overwritten, with a private half that only its owner can read. */
 import { open, rm } from "node:fs/promises";
 import { fileError, readTextFileSync } from "../config/files.ts";
-import { conflict } from "../kernel/errors.ts";
+import { conflictError } from "../kernel/errors.ts";
 import { newKeyPair, type PublicKey, parsePublicKey, parseSigningKey, type SigningKey } from "./signing.ts";
 
 const MAX_KEY_BYTES = 65_536;
@@ -12,7 +12,7 @@ interface KeyFiles {
   key_id: string;
 }
 
-/** Writes `<prefix>.key` (mode 0600) and `<prefix>.pub`; refuses where either exists. */
+/** Writes `<prefix>.key` (mode 0600) and `<prefix>.pub`. Throws if either exists. */
 export async function writeKeyFiles(prefix: string): Promise<KeyFiles> {
   const pair = newKeyPair();
   const files = { private_file: `${prefix}.key`, public_file: `${prefix}.pub`, key_id: pair.key_id };
@@ -20,7 +20,7 @@ export async function writeKeyFiles(prefix: string): Promise<KeyFiles> {
   try {
     await create(files.public_file, pair.public_pem, 0o644);
   } catch (error) {
-    // Made a moment ago and never shown to the caller; half a pair would only confuse.
+    // Remove the private half just created: half a pair would only confuse.
     await rm(files.private_file, { force: true });
     throw error;
   }
@@ -38,7 +38,7 @@ async function create(path: string, text: string, mode: number): Promise<void> {
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") {
-      throw conflict(
+      throw conflictError(
         "file_exists",
         `${path} exists already, and a key is never overwritten; choose another prefix`,
       );
@@ -51,7 +51,7 @@ export function readSigningKey(path: string): SigningKey {
   return parseSigningKey(readTextFileSync(path, MAX_KEY_BYTES), path);
 }
 
-/** The keys that the verifier trusts, by their id. */
+/** Keys that the verifier trusts, by id. */
 export type TrustedKeys = ReadonlyMap<string, PublicKey>;
 
 export function readTrustedKeys(paths: readonly string[]): TrustedKeys {

@@ -1,9 +1,9 @@
 /**
- * Which way a store's ledger is verified: files by their file, sqlite by its database opened for reading only,
- * postgres by reading alone, so that a standby will do.
+ * Chooses how to verify a store's ledger: `files` through its file, `sqlite` through a read-only database, `postgres`
+ * with reads only, so a standby is sufficient.
  */
 import { join } from "node:path";
-import type { Store } from "../port/store.ts";
+import type { StateStore } from "../govern/port/store.ts";
 import { openDatabaseLedger, openStore, type StoreSettings } from "../store/open.ts";
 import { openSqliteLedger } from "./sqlite-ledger.ts";
 import {
@@ -13,15 +13,15 @@ import {
   verifyStoreLedger,
 } from "./verify-ledger.ts";
 
-/** The ledger of a files store, inside its data folder. */
+/** Path of the ledger of a files store in its data directory. */
 export function ledgerFile(data: string): string {
   return join(data, "ledger.jsonl");
 }
 
-const RUNNING = new WeakMap<Store, Promise<LedgerCheck>>();
+const RUNNING = new WeakMap<StateStore, Promise<LedgerCheck>>();
 
-/** Verifies an open store's ledger. Those who ask while a check runs share its answer. */
-export function checkLedgerOf(store: Store, data: string): Promise<LedgerCheck> {
+/** Verifies an open store's ledger. Concurrent callers share one check. */
+export function checkLedgerOf(store: StateStore, data: string): Promise<LedgerCheck> {
   const running = RUNNING.get(store);
   if (running !== undefined) return running;
   const check = verifyOpen(store, data).finally(() => RUNNING.delete(store));
@@ -29,14 +29,14 @@ export function checkLedgerOf(store: Store, data: string): Promise<LedgerCheck> 
   return check;
 }
 
-function verifyOpen(store: Store, data: string, options: VerifyOptions = {}): Promise<LedgerCheck> {
+function verifyOpen(store: StateStore, data: string, options: VerifyOptions = {}): Promise<LedgerCheck> {
   return store.kind === "files"
     ? verifyLedgerFile(ledgerFile(data), options)
     : verifyStoreLedger(store, options);
 }
 
-/** Verifies the ledger that the settings name, without opening files or sqlite for writing. */
-export async function verifyNamed(
+/** Verifies the ledger from the settings, without opening files or sqlite for writing. */
+export async function verifyConfiguredLedger(
   settings: StoreSettings,
   options: VerifyOptions = {},
 ): Promise<LedgerCheck> {
@@ -57,7 +57,7 @@ export async function verifyNamed(
   }
 }
 
-/** What was verified, for people. */
+/** Display name of the verified ledger. */
 export function ledgerName({ store, data }: Pick<StoreSettings, "store" | "data">): string {
   if (store === "files") return ledgerFile(data);
   return store === "sqlite" ? join(data, "svc.db") : `the ${store} store`;

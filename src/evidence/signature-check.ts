@@ -1,28 +1,31 @@
 /**
- * Whether a signature holds, and under whose key. A key id is a short name and never a proof: where a trusted
- * key is given, the signature is checked with that whole key, and a key that came along must be the same.
+ * Checks a signature and determines whose key made it. A key id is a short name, not a proof. If trusted keys are
+ * given, the signature must verify with the complete trusted key, and a key inside the evidence must equal it.
  */
 import { messageOf } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import type { TrustedKeys } from "./key-files.ts";
 import { type PublicKey, parsePublicKey, type SignatureDomain, verifySignature } from "./signing.ts";
 
-export interface Signed {
+export interface SignedSummary {
   domain: SignatureDomain;
-  summary: Json;
-  key_id: Json | undefined;
-  public_key: Json | undefined;
-  signature: Json | undefined;
+  summary: JsonValue;
+  key_id: JsonValue | undefined;
+  public_key: JsonValue | undefined;
+  signature: JsonValue | undefined;
 }
 
-/** `trusted`: by a key the caller trusts. `self`: by the key that came along. `unchecked`: no key was there. */
-export type Trust = "trusted" | "self" | "unchecked";
+/**
+ * `trusted`: by a key that the caller trusts. `self`: by the key inside the evidence. `unchecked`: no key was
+ * available.
+ */
+export type KeyTrust = "trusted" | "self" | "unchecked";
 type SignatureCheck =
-  | { trust: Exclude<Trust, "unchecked">; key: PublicKey }
+  | { trust: Exclude<KeyTrust, "unchecked">; key: PublicKey }
   | { trust: "unchecked" }
   | { problem: string };
 
-export function checkSignature(signed: Signed, trusted: TrustedKeys): SignatureCheck {
+export function checkSignature(signed: SignedSummary, trusted: TrustedKeys): SignatureCheck {
   const { key_id, public_key, signature } = signed;
   if (typeof key_id !== "string" || !/^[0-9a-f]{16}$/.test(key_id))
     return { problem: "its key_id is not 16 hex digits" };
@@ -44,8 +47,8 @@ export function checkSignature(signed: Signed, trusted: TrustedKeys): SignatureC
   return { trust: trusted.size > 0 ? "trusted" : "self", key };
 }
 
-/** The key that travels with the evidence, or what is wrong with it. */
-function cameAlong(public_key: Json | undefined, key_id: string): PublicKey | string | undefined {
+/** The key inside the evidence, or the problem with it. */
+function cameAlong(public_key: JsonValue | undefined, key_id: string): PublicKey | string | undefined {
   if (public_key === undefined || public_key === null) return undefined;
   if (typeof public_key !== "string") return "its public_key is not a PEM public key";
   try {

@@ -69,7 +69,7 @@ describe("key files", () => {
     );
     expect(() => readTrustedKeys([file("empty.pub", "")])).toThrow("is not a PEM public key");
     expect(() => readSigningKey("/dev/zero")).toThrow("is a device");
-    expect(() => readSigningKey(folder)).toThrow("is a folder");
+    expect(() => readSigningKey(folder)).toThrow("is a directory");
     expect(() => readSigningKey(file("large.key", "x".repeat(100_000)))).toThrow("is larger than");
     chmodSync(secret, 0o600);
   });
@@ -102,7 +102,7 @@ describe("a public key", () => {
     ["the prime", `ed${"ff".repeat(30)}7f`],
     ["beyond the prime", `ff${"ff".repeat(31)}`],
   ])("that anybody can sign for is refused: %s", (_, raw) => {
-    expect(() => parsePublicKey(spki(Buffer.from(raw, "hex")), "k")).toThrow("no usable Ed25519 key");
+    expect(() => parsePublicKey(spki(Buffer.from(raw, "hex")), "k")).toThrow("not a usable Ed25519 key");
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Ed25519 keys and signatures. What is signed begins with a line that names its domain, so that a
- * signature on an anchor can never pass for one on a bundle.
+ * Ed25519 keys and signatures. Signed content begins with a line that names its domain, so a signature on an anchor is
+ * never valid for a bundle.
  */
 import {
   createPrivateKey,
@@ -10,10 +10,10 @@ import {
   sign as signBytes,
   verify as verifyBytes,
 } from "node:crypto";
-import { canonical } from "../kernel/canonical.ts";
-import { invalid } from "../kernel/errors.ts";
+import { invalidError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { Json } from "../kernel/json.ts";
+import { toCanonicalJson } from "../kernel/json/canonical.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 
 const DOMAINS = { bundle: "svc-bundle/v1\n", anchor: "svc-anchor/v1\n" } as const;
 export type SignatureDomain = keyof typeof DOMAINS;
@@ -22,17 +22,17 @@ export interface PublicKey {
   key: KeyObject;
   key_id: string;
   pem: string;
-  /** The 32 bytes of the key itself. */
+  /** The raw 32 bytes of the key. */
   raw: Buffer;
 }
 
 export interface SigningKey extends PublicKey {
-  sign(domain: SignatureDomain, summary: Json): string;
-  /** For formats that keep their kinds of text apart by themselves: signed notes and cosignatures. */
+  sign(domain: SignatureDomain, summary: JsonValue): string;
+  /** For formats that separate their domains themselves: signed notes and cosignatures. */
   signText(text: string): Buffer;
 }
 
-/** A public Ed25519 key in DER is these bytes and then the 32 of the key (RFC 8410); there is no other form. */
+/** Fixed DER prefix of a public Ed25519 key (RFC 8410). The 32 bytes of the key follow. */
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const RAW_BYTES = 32;
 const PEM = /^-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]+?)\r?\n-----END PUBLIC KEY-----\s*$/;
@@ -46,21 +46,22 @@ function keyId(raw: Uint8Array): string {
 }
 
 /**
- * A PEM file as svc keygen writes it. It is read more strictly than OpenSSL would: the text that came with
- * evidence is not signed, so it must not have several spellings.
+ * Parses a PEM file as written by `svc keygen`, more strictly than OpenSSL. The key in a bundle is not signed, so it
+ * must have only one spelling.
  */
 export function parsePublicKey(pem: string, what: string): PublicKey {
-  if (/PRIVATE KEY/.test(pem)) throw invalid(`${what}: is a private key; give the .pub file`);
+  if (/PRIVATE KEY/.test(pem)) throw invalidError(`${what}: is a private key; give the .pub file`);
   const der = strictBase64(PEM.exec(pem)?.[1]?.replace(/[\r\n]/g, "") ?? "");
-  if (der === undefined) throw invalid(`${what}: is not a PEM public key as svc keygen writes it`);
+  if (der === undefined) throw invalidError(`${what}: is not a PEM public key as svc keygen writes it`);
   if (
     der.length !== SPKI_PREFIX.length + RAW_BYTES ||
     !der.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)
   ) {
-    throw invalid(`${what}: is ${otherKind(pem)}; an Ed25519 public key is needed`);
+    throw invalidError(`${what}: is ${otherKind(pem)}; an Ed25519 public key is needed`);
   }
   const raw = der.subarray(SPKI_PREFIX.length);
-  if (isWeak(raw)) throw invalid(`${what}: is no usable Ed25519 key: signatures under it prove nothing`);
+  if (isWeak(raw))
+    throw invalidError(`${what}: is not a usable Ed25519 key: signatures under it prove nothing`);
   return publicKeyOf(raw);
 }
 
@@ -70,13 +71,14 @@ function publicKeyOf(raw: Buffer): PublicKey {
   return { key, key_id: keyId(raw), pem: key.export({ type: "spki", format: "pem" }) as string, raw };
 }
 
-/** A key as its 32 bytes alone, as verifier keys of signed notes carry it. */
+/** Parses a raw 32-byte key, as used in verifier keys of signed notes. */
 export function parseRawKey(raw: Buffer, what: string): PublicKey {
-  if (raw.length !== RAW_BYTES || isWeak(raw)) throw invalid(`${what}: is no usable Ed25519 public key`);
+  if (raw.length !== RAW_BYTES || isWeak(raw))
+    throw invalidError(`${what}: is not a usable Ed25519 public key`);
   return publicKeyOf(raw);
 }
 
-/** Bytes whose only spelling is this text. */
+/** Decodes base64 in its only valid spelling. */
 export function strictBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   return bytes.length > 0 && bytes.toString("base64") === text ? bytes : undefined;
@@ -99,7 +101,7 @@ const SMALL_ORDER: ReadonlySet<string> = new Set([
   "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
 ]);
 
-/** Whether it takes no secret to sign for the key, or it has a second spelling (y not below the prime). */
+/** Whether an attacker can forge signatures for the key, or it has a second spelling (y not below the prime). */
 function isWeak(raw: Uint8Array): boolean {
   const y = Buffer.from(raw);
   y[31] = y[31]! & 0x7f;
@@ -108,16 +110,16 @@ function isWeak(raw: Uint8Array): boolean {
 }
 
 export function parseSigningKey(pem: string, what: string): SigningKey {
-  if (/ENCRYPTED/.test(pem)) throw invalid(`${what}: is encrypted; store it unencrypted with mode 0600`);
-  if (/PUBLIC KEY/.test(pem)) throw invalid(`${what}: is a public key; give the .key file`);
+  if (/ENCRYPTED/.test(pem)) throw invalidError(`${what}: is encrypted; store it unencrypted with mode 0600`);
+  if (/PUBLIC KEY/.test(pem)) throw invalidError(`${what}: is a public key; give the .key file`);
   let secret: KeyObject;
   try {
     secret = createPrivateKey(pem);
   } catch {
-    throw invalid(`${what}: is not a PEM private key as svc keygen writes it`);
+    throw invalidError(`${what}: is not a PEM private key as svc keygen writes it`);
   }
   if (secret.asymmetricKeyType !== "ed25519") {
-    throw invalid(`${what}: is a ${secret.asymmetricKeyType} key; make an Ed25519 key with svc keygen`);
+    throw invalidError(`${what}: is a ${secret.asymmetricKeyType} key; make an Ed25519 key with svc keygen`);
   }
   return {
     ...publicKeyOf(rawKey(createPublicKey(secret))),
@@ -129,17 +131,17 @@ export function parseSigningKey(pem: string, what: string): SigningKey {
 export function verifySignature(
   key: PublicKey,
   domain: SignatureDomain,
-  summary: Json,
+  summary: JsonValue,
   signature: string,
 ): boolean {
-  // One spelling only: a signature that decodes leniently could be changed without changing it.
+  // Strict decoding: with a lenient one, the text of a signature could be changed without breaking it.
   const bytes = strictBase64(signature);
   if (bytes?.length !== 64) return false;
   return verifyBytes(null, message(domain, summary), key.key, bytes);
 }
 
-function message(domain: SignatureDomain, summary: Json): Buffer {
-  return Buffer.from(DOMAINS[domain] + canonical(summary), "utf8");
+function message(domain: SignatureDomain, summary: JsonValue): Buffer {
+  return Buffer.from(DOMAINS[domain] + toCanonicalJson(summary), "utf8");
 }
 
 export function newKeyPair(): { private_pem: string; public_pem: string; key_id: string } {

@@ -1,13 +1,13 @@
 /**
- * The ledger of a sqlite store, opened for reading only: verifying must not migrate, repair or lock anything,
- * and must work on a copy that is not writable.
+ * Read-only access to the ledger of a sqlite store. Verification must not migrate, repair or lock anything, and must
+ * work on a copy that is not writable.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { SvcError } from "../kernel/errors.ts";
-import { GENESIS } from "../ledger/record.ts";
-import { LineFile } from "./chain/region.ts";
+import { GENESIS_HASH } from "../ledger/record.ts";
+import { LineFile } from "./chain/line-file.ts";
 import type { LedgerReader } from "./verify-ledger.ts";
 
 const HEAD = "SELECT records, hash FROM head WHERE id = 0";
@@ -15,7 +15,7 @@ const LINES = "SELECT line FROM ledger WHERE seq >= ? AND seq <= ? ORDER BY seq 
 
 export function openSqliteLedger(data: string): LedgerReader & { close(): void } {
   const path = join(data, "svc.db");
-  // Says in words what is no file at all.
+  // Reports a missing or special file clearly.
   new LineFile(path).close();
   const db = openReadOnly(path);
   try {
@@ -23,7 +23,9 @@ export function openSqliteLedger(data: string): LedgerReader & { close(): void }
     return {
       async head() {
         const row = db.prepare(HEAD).get() as { records: number; hash: string } | undefined;
-        return row === undefined ? { records: 0, hash: GENESIS } : { records: row.records, hash: row.hash };
+        return row === undefined
+          ? { records: 0, hash: GENESIS_HASH }
+          : { records: row.records, hash: row.hash };
       },
       async records({ from = 0, to = Number.MAX_SAFE_INTEGER, limit }) {
         return (lines.all(from, to, limit) as { line: string }[]).map(({ line }) => line);
@@ -47,7 +49,8 @@ function openReadOnly(path: string): DatabaseSyncInstance {
       throw error;
     }
   } catch {
-    // Without a shared-memory file, and no right to make one, only a database that is said not to change can be read.
+    // Without a shared-memory file, and without permission to create one, SQLite can read only a database opened as
+    // immutable.
     try {
       return new DatabaseSync(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true });
     } catch (error) {

@@ -7,7 +7,7 @@ import { leafOf, plainRoot } from "../../test/evidence/support/oracle.ts";
 import { LEDGER_TAMPERS } from "../../test/evidence/support/tamper.ts";
 import { seeded } from "../../test/support/env.ts";
 import { tempDir, tempFile } from "../../test/support/tmp.ts";
-import type { Store } from "../port/store.ts";
+import type { StateStore } from "../govern/port/store.ts";
 import { verifyLedgerFile, verifyStoreLedger } from "./verify-ledger.ts";
 
 const lines = ledgerLines(11, 300);
@@ -92,7 +92,7 @@ describe("verifying a ledger file", () => {
     mkdirSync(join(folder, "d"));
     execFileSync("mkfifo", [join(folder, "pipe")]);
     await expect(verifyLedgerFile(join(folder, "none"))).rejects.toThrow("does not exist");
-    await expect(verifyLedgerFile(join(folder, "d"))).rejects.toThrow("is a folder");
+    await expect(verifyLedgerFile(join(folder, "d"))).rejects.toThrow("is a directory");
     await expect(verifyLedgerFile(join(folder, "pipe"))).rejects.toThrow("is a named pipe");
     await expect(verifyLedgerFile("/dev/zero")).rejects.toThrow("is a device");
     const endless = join(folder, "endless");
@@ -116,8 +116,8 @@ describe("verifying a store's ledger", () => {
   it("sees that the store lost or changed what it counts", async () => {
     const store = await storeOf(drafts(3, 50));
     const all = await store.records({ limit: 100 });
-    const showing = (shown: string[], hash?: string): Store => ({
-      ...({} as Store),
+    const showing = (shown: string[], hash?: string): StateStore => ({
+      ...({} as StateStore),
       head: async () => ({ ...(await store.head()), ...(hash === undefined ? {} : { hash }) }),
       records: async ({ from = 0, to = 1e9, limit }) => shown.slice(from, to + 1).slice(0, limit),
     });

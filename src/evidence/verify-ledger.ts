@@ -1,51 +1,50 @@
 /**
- * Verifying a whole ledger: every hash, every link, the numbering of the ledger and of each run, and the tree
- * on request. It reads and never writes, in memory that does not grow with the records, and may run beside
- * a server that appends.
+ * Verifies an entire ledger: hashes, links, the numbering of the ledger and of each run, and optionally the tree. It never
+ * writes, its memory use does not depend on the number of records, and it may run while a server appends.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { SvcError } from "../kernel/errors.ts";
-import type { Head } from "../ledger/record.ts";
-import { asLines, type CheckOptions, StretchChecker } from "./chain/chunk.ts";
+import type { LedgerHead } from "../ledger/record.ts";
+import { type CheckOptions, ChunkVerifier, toLineChunk } from "./chain/chunk.ts";
 import { type FirstBad, LedgerJoin, type LedgerMoment } from "./chain/join.ts";
+import { LineFile, type LineRegion } from "./chain/line-file.ts";
 import { allCores, type CheckTask, checkAndJoin, openCheckers } from "./chain/pool.ts";
-import { LineFile, type Region } from "./chain/region.ts";
-import { newRunSeed } from "./chain/runs.ts";
+import { newRunSeed } from "./chain/run-numbering.ts";
 
-/** What verifying asks of a store; anything that can page through lines will do. */
+/** The part of a store that verification needs: any source that pages through lines. */
 export interface LedgerReader {
-  head(): Promise<Head>;
+  head(): Promise<LedgerHead>;
   records(query: { from?: number; to?: number; limit: number }): Promise<string[]>;
 }
 
 export interface LedgerCheck {
-  /** How many records are sound: all of them, or those before the first bad one. */
+  /** Number of valid records: all, or those before the first bad one. */
   records: number;
-  /** The hash of the last record; meaningful where nothing is bad. */
+  /** Hash of the last record; meaningful only if no record is bad. */
   head: string;
   first_bad: FirstBad | null;
-  /** The root of the tree over all records; null unless asked for. */
+  /** Root of the tree over all records; null unless requested. */
   root: string | null;
-  /** Head and root at each of the sizes asked for that the ledger reached. */
+  /** Head and root at each requested size that the ledger has reached. */
   moments: ReadonlyMap<number, LedgerMoment>;
-  /** How many threads did the work; 0 where it was done here. */
+  /** Number of threads used; 0 for the current thread only. */
   threads: number;
 }
 
 export interface VerifyOptions {
   tree?: boolean;
   sizes?: Iterable<number>;
-  /** How many threads; by default none, or one for each core where the ledger is large. */
+  /** Number of threads. Default: 0, or one per core for a large ledger. */
   threads?: number | undefined;
 }
 
-/** What one thread takes at a time. */
+/** Bytes per task of a thread. */
 const CHUNK_BYTES = 2 * 1_048_576;
-/** Below this, starting threads takes longer than the work. */
+/** Below this size, starting threads takes longer than the work. */
 const PARALLEL_BYTES = 48 * 1_048_576;
 const PARALLEL_RECORDS = 100_000;
 const PAGE = 2_048;
-/** How long a line that another process is writing may take to be finished. */
+/** Time for another process to finish the line that it is writing. */
 const LINE_WAIT_MS = 50;
 const LINE_WAITS = 6;
 
@@ -53,7 +52,7 @@ export async function verifyLedgerFile(path: string, options: VerifyOptions = {}
   const file = new LineFile(path);
   try {
     const size = file.size;
-    const region: Region = { start: 0, end: file.lastLineEnd(size) };
+    const region: LineRegion = { start: 0, end: file.lastLineEnd(size) };
     const torn = size > region.end && (await staysTorn(file, region.end)) ? size - region.end : 0;
     const check = await checkFileRegion(path, region, options, false);
     if (check.first_bad !== null || torn === 0) return check;
@@ -64,10 +63,10 @@ export async function verifyLedgerFile(path: string, options: VerifyOptions = {}
   }
 }
 
-/** The lines of a region of a file, as a ledger or as the records of a whole-ledger bundle. */
+/** Verifies a region of a file, as a ledger or as the records of a whole-ledger bundle. */
 export async function checkFileRegion(
   path: string,
-  region: Region,
+  region: LineRegion,
   options: VerifyOptions,
   in_bundle: boolean,
 ): Promise<LedgerCheck & { unreadable: boolean }> {
@@ -106,11 +105,14 @@ export async function verifyStoreLedger(
   return result(join, threads);
 }
 
-/** The last lines of a ledger by themselves: all but what they link to, and how far their runs had come before. */
+/**
+ * Verifies the last lines of a ledger in isolation. Their link to earlier records, and the earlier numbering of their
+ * runs, cannot be checked.
+ */
 export function checkTail(lines: readonly string[], from: number): { bad: FirstBad | null; head: string } {
   const seed = newRunSeed();
-  const checker = new StretchChecker({ seed, tree: null, in_bundle: false });
-  const facts = checker.check(asLines(lines.map((line) => `${line}\n`).join("")));
+  const checker = new ChunkVerifier({ seed, tree: null, in_bundle: false });
+  const facts = checker.check(toLineChunk(lines.map((line) => `${line}\n`).join("")));
   const join =
     from === 0
       ? new LedgerJoin({ seed, tree: false })
@@ -125,13 +127,13 @@ export async function* storeTasks(store: LedgerReader, from: number, to: number)
   while (next < to) {
     const lines = await readablePage(store, next, to - 1);
     if (lines.length === 0) return;
-    const { bytes, length } = asLines(`${lines.join("\n")}\n`);
+    const { bytes, length } = toLineChunk(`${lines.join("\n")}\n`);
     next += lines.length;
     yield { kind: "lines", bytes: bytes.buffer as ArrayBuffer, length };
   }
 }
 
-/** The next records, up to the first that is not there. */
+/** The next records, up to the first missing one. */
 async function readablePage(store: LedgerReader, from: number, to: number): Promise<string[]> {
   try {
     return await store.records({ from, to, limit: PAGE });
@@ -163,13 +165,13 @@ function result(join: LedgerJoin, threads: number): LedgerCheck {
   return { records: bad?.seq ?? records, head, first_bad: bad, root: join.root(), moments, threads };
 }
 
-function* ranges(region: Region): Generator<CheckTask> {
+function* ranges(region: LineRegion): Generator<CheckTask> {
   for (let from = region.start; from < region.end; from += CHUNK_BYTES) {
     yield { kind: "range", region, from, to: Math.min(from + CHUNK_BYTES, region.end) };
   }
 }
 
-/** Whether what stands behind the last line break is really all that comes, and no line being written. */
+/** Whether the bytes after the last line break are a torn line, not one that is being written. */
 async function staysTorn(file: LineFile, end: number): Promise<boolean> {
   for (let i = 0; i < LINE_WAITS; i++) {
     await pause(LINE_WAIT_MS);

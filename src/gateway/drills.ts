@@ -1,18 +1,18 @@
-/** Drills through an upstream: the call goes the way of an agent's, and the undo the way of a rollback's. */
-import type { App } from "../app/app.ts";
-import type { Made } from "../app/operations/drills/ports.ts";
-import { invalid, notFound } from "../kernel/errors.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts";
-import type { Principal } from "../model/roles.ts";
-import type { RunDoc } from "../model/run.ts";
-import { governedCall } from "./call.ts";
-import { Cancellation } from "./cancellation.ts";
-import type { Gateway } from "./gateway.ts";
-import { principalHolder } from "./own-links.ts";
-import { errorText, resultValue } from "./result.ts";
+/** Drills through an upstream. The call takes the path of an agent's call, and the undo the path of a rollback. */
+import type { CallerPrincipal } from "../govern/roles.ts";
+import type { RunDoc } from "../govern/runs/run.ts";
+import { invalidError, notFoundError } from "../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json/json.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import type { DrillCallResult } from "../operations/drills/ports.ts";
+import { CallCancellation } from "./call/cancellation.ts";
+import { governedCall } from "./call/governed-call.ts";
+import { errorText, resultValue } from "./call/result.ts";
+import type { McpGateway } from "./gateway.ts";
+import { principalOwner } from "./session/session-connections.ts";
 
-/** What `App.drills` is on a gateway. */
-export function drillsThrough(gateway: Gateway): NonNullable<App["drills"]> {
+/** Implements `App.drills` for a gateway. */
+export function drillsThrough(gateway: McpGateway): NonNullable<ServiceApp["drills"]> {
   return (named) => {
     const upstream = chosenUpstream(gateway, named);
     return {
@@ -27,23 +27,23 @@ export function drillsThrough(gateway: Gateway): NonNullable<App["drills"]> {
   };
 }
 
-function chosenUpstream({ upstreams }: Gateway, named: string | undefined): string {
+function chosenUpstream({ upstreams }: McpGateway, named: string | undefined): string {
   const names = upstreams.map(({ name }) => name);
   if (named === undefined) {
     if (names.length === 1) return names[0]!;
-    throw invalid(`upstream: which one? there are ${names.join(", ")}`);
+    throw invalidError(`upstream: choose one of ${names.join(", ")}`);
   }
-  if (!names.includes(named)) throw notFound(`no upstream is called ${JSON.stringify(named)}`);
+  if (!names.includes(named)) throw notFoundError(`no upstream is called ${JSON.stringify(named)}`);
   return named;
 }
 
 async function make(
-  gateway: Gateway,
+  gateway: McpGateway,
   { run_id, mode, scope }: RunDoc,
-  principal: Principal,
+  principal: CallerPrincipal,
   tool: string,
-  args: Json,
-): Promise<Made> {
+  args: JsonValue,
+): Promise<DrillCallResult> {
   await gateway.settle();
   const route = gateway.routes().get(tool);
   const run = { run_id, mode, permissions: new Set(scope.permissions), open: async () => {} };
@@ -56,11 +56,11 @@ async function make(
       meta: {},
       reason: `drill of ${tool}`,
       route,
-      // The undo and the read-backs go over the connection of the run's principal; so does the call.
-      holder: (upstream) => principalHolder(upstream, principal.id),
+      // The undo and the read-backs use the connection of the run's principal, and so must the call.
+      holder: (upstream) => principalOwner(upstream, principal.id),
       rounds: false,
       envelope: {},
-      cancellation: new Cancellation(),
+      cancellation: new CallCancellation(),
       session: {},
       log: () => {},
       drill: true,
@@ -69,7 +69,7 @@ async function make(
   return madeOf(answer);
 }
 
-function madeOf(answer: JsonObject): Made {
+function madeOf(answer: JsonObject): DrillCallResult {
   const meta = isJsonObject(answer["_meta"]) ? answer["_meta"] : {};
   const step = meta["svc/step"];
   if (typeof step !== "number") return { problem: `the call was not allowed: ${errorText(answer)}` };

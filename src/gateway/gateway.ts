@@ -1,86 +1,86 @@
 /**
- * The gateway: upstreams on one side, sessions on the other, the engine in between. This file puts the
- * parts together and keeps what all sessions share.
+ * The gateway connects agent sessions to upstreams, with the engine in between. This file wires its components and owns
+ * the state that all sessions share.
  */
-import type { App, Connector } from "../app/app.ts";
-import { atMost } from "../kernel/deadline.ts";
+import { type CallerPrincipal, canRequestPermission } from "../govern/roles.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { mayRequest, type Principal } from "../model/roles.ts";
-import type { Governing } from "./call.ts";
-import { buildCatalog, type Catalog, NO_CATALOG, type Route } from "./catalog.ts";
-import { Flights } from "./flights.ts";
-import { Listing } from "./listing.ts";
-import { Notices } from "./notices.ts";
-import { RunSessions } from "./own-links.ts";
-import { Passthrough } from "./passthrough.ts";
-import { Pins } from "./pins.ts";
-import { undoThroughUpstreams } from "./rollback.ts";
-import { type BoundRun, Runs } from "./runs.ts";
-import { Subscriptions } from "./subscriptions.ts";
-import { Tasks } from "./tasks.ts";
-import type { NamedCall, SpokenCall, ToolServices } from "./tools/own-tool.ts";
-import type { Link } from "./upstream/link.ts";
-import type { Holder } from "./upstream/pool.ts";
-import { demandsTask } from "./upstream/task-call.ts";
-import { Upstream } from "./upstream/upstream.ts";
-import { WaitingCalls } from "./waiting-calls.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
+import { settleWithin } from "../kernel/timeout.ts";
+import type { ConnectorStatus, ServiceApp } from "../operations/app.ts";
+import type { GovernedCallDeps } from "./call/governed-call.ts";
+import { InFlightCalls } from "./call/in-flight-calls.ts";
+import { MethodPassthrough } from "./call/passthrough.ts";
+import { undoThroughUpstreams } from "./call/rollback.ts";
+import { buildCatalog, NO_CATALOG, type ToolCatalog, type ToolRoute } from "./catalog/catalog.ts";
+import { ToolPins } from "./catalog/pins.ts";
+import { ToolListing } from "./catalog/tool-listing.ts";
+import { NotificationHub } from "./session/notifications.ts";
+import { type BoundRun, GatewayRuns } from "./session/runs.ts";
+import { RunConnections } from "./session/session-connections.ts";
+import { ResourceSubscriptions } from "./session/subscriptions.ts";
+import type { CallWithReason, NamedCall, ToolServices } from "./tools/own-tool.ts";
+import type { UpstreamConnection } from "./upstream/connection.ts";
+import type { ConnectionOwner } from "./upstream/connection-pool.ts";
+import { requiresTask } from "./upstream/task-call.ts";
+import { UpstreamServer } from "./upstream/upstream.ts";
+import { PendingCalls } from "./wait/pending-calls.ts";
+import { TaskRegistry } from "./wait/tasks.ts";
 
 export interface GatewayOptions {
-  /** How long starting waits for upstreams that are slow to come; they may come later. */
+  /** How long startup waits for slow upstreams. Later ones can still connect. */
   patience_ms?: number;
 }
 
 /**
- * How long a start, and a list of tools after it, waits for all upstreams: one that hangs must hold up neither
- * clients nor the others.
+ * How long startup, or a tool list shortly after it, waits for all upstreams. One upstream that hangs must not delay
+ * clients or the other upstreams.
  */
 const START_MS = 3_000;
-/** How long a list of tools waits while no upstream is there at all. */
+/** How long a tool list waits while no upstream is connected. */
 const PATIENCE_MS = 15_000;
 const MAX_INSTRUCTIONS = 20_000;
 const SWEEP_MS = 5_000;
 
-/** Over whose connection each upstream is asked. */
-type Holders = Map<Upstream, Holder | undefined>;
+/** Connection owner for each upstream. */
+type Holders = Map<UpstreamServer, ConnectionOwner | undefined>;
 const RULES_LOOK_MS = 1_000;
 
-export class Gateway implements Governing {
-  readonly app: App;
-  readonly runs: Runs;
-  readonly flights = new Flights();
-  readonly waiting: WaitingCalls;
-  readonly tasks: Tasks;
-  readonly subscriptions = new Subscriptions();
-  readonly notices = new Notices(this.flights, this.subscriptions);
-  readonly sessions = new RunSessions();
-  readonly upstreams: readonly Upstream[];
-  readonly passthrough: Passthrough;
+export class McpGateway implements GovernedCallDeps {
+  readonly app: ServiceApp;
+  readonly runs: GatewayRuns;
+  readonly flights = new InFlightCalls();
+  readonly waiting: PendingCalls;
+  readonly tasks: TaskRegistry;
+  readonly subscriptions = new ResourceSubscriptions();
+  readonly notices = new NotificationHub(this.flights, this.subscriptions);
+  readonly sessions = new RunConnections();
+  readonly upstreams: readonly UpstreamServer[];
+  readonly passthrough: MethodPassthrough;
   readonly services: ToolServices;
-  readonly listing: Listing;
-  private readonly pins: Pins;
+  readonly listing: ToolListing;
+  private readonly pins: ToolPins;
   private readonly underway = new Set<Promise<unknown>>();
-  private catalog: Catalog = NO_CATALOG;
+  private catalog: ToolCatalog = NO_CATALOG;
   private complained = new Set<string>();
   private started = false;
   private began_ms = 0;
 
-  constructor(app: App) {
+  constructor(app: ServiceApp) {
     this.app = app;
-    this.runs = new Runs(app);
-    this.waiting = new WaitingCalls(app);
-    this.tasks = new Tasks(app.core.env, app.log);
-    this.pins = new Pins(app.core);
+    this.runs = new GatewayRuns(app);
+    this.waiting = new PendingCalls(app);
+    this.tasks = new TaskRegistry(app.core.env, app.log);
+    this.pins = new ToolPins(app.core);
     const parts = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
     const hooks = {
-      changed: (upstream: Upstream) => this.changed(upstream),
-      notification: (upstream: Upstream, method: string, params: JsonObject, holder: string | null) =>
+      changed: (upstream: UpstreamServer) => this.changed(upstream),
+      notification: (upstream: UpstreamServer, method: string, params: JsonObject, holder: string | null) =>
         this.notices.heard(upstream, method, params, holder),
-      opened: (_upstream: Upstream, link: Link) => this.notices.askForLogs(link),
+      opened: (_upstream: UpstreamServer, link: UpstreamConnection) => this.notices.askForLogs(link),
     };
-    this.upstreams = app.settings.upstreams.map((spec) => new Upstream(spec, parts, hooks));
-    this.passthrough = new Passthrough(this.upstreams);
-    this.listing = new Listing(
+    this.upstreams = app.settings.upstreams.map((spec) => new UpstreamServer(spec, parts, hooks));
+    this.passthrough = new MethodPassthrough(this.upstreams);
+    this.listing = new ToolListing(
       app.settings,
       () => this.catalog,
       () => app.core.rules().manifests.all.map(({ tool }) => tool),
@@ -88,11 +88,11 @@ export class Gateway implements Governing {
     this.services = { app, undo: undoThroughUpstreams(this), asMade: (calls) => this.asMade(calls) };
   }
 
-  /** Connects to everything. Upstreams that fail are tried again; names that clash are a refusal to start. */
+  /** Connects to all upstreams. Failed ones are retried later. Clashing tool names prevent the start. */
   async start(patience_ms = START_MS): Promise<void> {
     this.began_ms = this.app.core.env.elapsed();
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
-    await atMost(first, patience_ms, this.app.core);
+    await settleWithin(first, patience_ms, this.app.core);
     const catalog = buildCatalog(this.upstreams);
     const problems = [...catalog.problems, ...(await this.pins.ownerless(catalog))];
     if (problems.length > 0) throw new ProblemsError(problems);
@@ -101,12 +101,12 @@ export class Gateway implements Governing {
     this.app.background.every(SWEEP_MS, "ending idle connections", async () => {
       await Promise.all(this.upstreams.map((upstream) => upstream.sweep()));
     });
-    this.app.background.every(RULES_LOOK_MS, "looking for changed manifests", () => this.lookAtRules());
+    this.app.background.every(RULES_LOOK_MS, "checking for changed manifests", () => this.lookAtRules());
   }
 
   private rules: unknown = null;
 
-  /** Other manifests mean other tools on offer. */
+  /** Announces a changed tool list after the manifests changed. */
   private async lookAtRules(): Promise<void> {
     const { manifests } = this.app.core.rules();
     if (this.rules === manifests) return;
@@ -116,17 +116,17 @@ export class Gateway implements Governing {
     if (!first) this.notices.tellAll("notifications/tools/list_changed");
   }
 
-  /** Makes sure that each name means the tool and the upstream that it was approved for, as of now. */
+  /** Updates the pins, so that each name maps to the tool and upstream that were approved for it. */
   settle(): Promise<void> {
     return this.pins.check(this.catalog);
   }
 
-  /** What may be called under each name, once it is settled. */
-  routes(): ReadonlyMap<string, Route> {
+  /** Callable tools by name. Call `settle` first. */
+  routes(): ReadonlyMap<string, ToolRoute> {
     return this.pins.routes;
   }
 
-  private async asMade(calls: readonly NamedCall[]): Promise<SpokenCall[]> {
+  private async asMade(calls: readonly NamedCall[]): Promise<CallWithReason[]> {
     await this.settle();
     return calls.map(({ tool: name, args }) => {
       const tool = this.listing.dotted(name);
@@ -138,7 +138,7 @@ export class Gateway implements Governing {
     return this.app.core.rules().manifests.active(tool) !== undefined;
   }
 
-  private changed(_upstream: Upstream): void {
+  private changed(_upstream: UpstreamServer): void {
     if (!this.started) return;
     void this.refresh().catch((error: unknown) =>
       this.app.log.warn("tool definitions could not be pinned", { error: messageOf(error) }),
@@ -153,7 +153,7 @@ export class Gateway implements Governing {
     if (!sameRoutes(before, this.routes())) this.notices.tellAll("notifications/tools/list_changed");
   }
 
-  /** Each problem once, for as long as it lasts. */
+  /** Logs each problem once for as long as it lasts. */
   private complain(): void {
     const { problems, strays } = this.catalog;
     const all = [...problems, ...strays, ...this.pins.refusals];
@@ -164,19 +164,19 @@ export class Gateway implements Governing {
   }
 
   /**
-   * The tools that a run may see: in observe mode all, in enforce mode those it could be allowed to call. A client
-   * without tasks sees none that runs as a task alone.
+   * The tools that a run can see: all in observe mode, and those that it could be allowed to call in enforce mode.
+   * Clients without tasks do not see tools that run only as tasks.
    */
   async offered(
     run: BoundRun,
-    principal: Principal,
+    principal: CallerPrincipal,
     holders: Holders,
     { tasks }: { tasks: boolean },
-  ): Promise<Route[]> {
+  ): Promise<ToolRoute[]> {
     await this.settle();
     const routes = [...this.routes().values()].filter(
       ({ upstream, name, definition }) =>
-        upstream.shows(name, holders.get(upstream)) && (tasks || !demandsTask(definition)),
+        upstream.shows(name, holders.get(upstream)) && (tasks || !requiresTask(definition)),
     );
     if (run.mode !== "enforce") return routes;
     const { manifests } = this.app.core.rules();
@@ -186,18 +186,18 @@ export class Gateway implements Governing {
       const { permission } = manifest;
       return (
         run.permissions.has(permission) &&
-        mayRequest(principal, permission) &&
+        canRequestPermission(principal, permission) &&
         this.pins.objection(route) === null
       );
     });
   }
 
-  objections(route: Route): readonly string[] {
+  objections(route: ToolRoute): readonly string[] {
     const objection = this.pins.objection(route);
     return objection === null ? [] : [objection];
   }
 
-  /** What the upstreams say of how they are to be used, in the order of the configuration. */
+  /** Usage instructions of the upstreams, in configuration order. */
   instructions(): string[] {
     return this.upstreams.flatMap(({ instructions }) => {
       const text = instructions?.trim() ?? "";
@@ -205,8 +205,8 @@ export class Gateway implements Governing {
     });
   }
 
-  /** Has each upstream list its tools over the connection of whoever asks, where that may make a difference. */
-  async listedTo(holder: (upstream: Upstream) => Holder | undefined): Promise<Holders> {
+  /** Lists each upstream's tools over the caller's own connection, if the list can differ there. */
+  async listedTo(holder: (upstream: UpstreamServer) => ConnectionOwner | undefined): Promise<Holders> {
     await this.upstreamsUp();
     const holders: Holders = new Map(this.upstreams.map((upstream) => [upstream, holder(upstream)]));
     await Promise.all(
@@ -218,8 +218,8 @@ export class Gateway implements Governing {
   }
 
   /**
-   * Lists, and calls of what is not listed yet, wait a little for upstreams that are about to come, not for one that
-   * hangs.
+   * Waits briefly for upstreams that are starting, before tools are listed or an unlisted tool is called. An upstream
+   * that hangs does not block for longer.
    */
   async upstreamsUp(): Promise<void> {
     const coming = this.upstreams.filter(({ isStarting }) => isStarting);
@@ -229,13 +229,13 @@ export class Gateway implements Governing {
     const patience_ms = this.upstreams.some(({ ok }) => ok) ? START_MS : PATIENCE_MS;
     const left = this.began_ms + patience_ms - core.env.elapsed();
     if (left <= 0) return;
-    await atMost(all, left, core);
+    await settleWithin(all, left, core);
     await this.refresh();
   }
 
   /**
-   * An undo waits for tool servers that are just being started, as long as one of its tools is offered by none: a
-   * server that is fetched first takes longer than a client would wait for a list.
+   * Waits for starting tool servers until the tools of an undo are offered. There is no short limit here, because a
+   * server that must first be downloaded takes longer than a client waits for a list.
    */
   async reached(tools: readonly string[]): Promise<void> {
     await this.settle();
@@ -247,7 +247,7 @@ export class Gateway implements Governing {
     }
   }
 
-  /** Keeps a call in sight until its outcome is recorded, so that stopping can wait for it. */
+  /** Tracks a call until its outcome is recorded, so that shutdown can wait for it. */
   async track<T>(work: Promise<T>): Promise<T> {
     this.underway.add(work);
     try {
@@ -257,12 +257,12 @@ export class Gateway implements Governing {
     }
   }
 
-  /** Resolves when every call that is under way now has ended. */
+  /** Resolves after every call that is in progress now has ended. */
   async idle(): Promise<void> {
     await Promise.allSettled([...this.underway]);
   }
 
-  connectors(): Connector[] {
+  connectors(): ConnectorStatus[] {
     return this.upstreams.map(({ name, transport, ok, tools }) => ({
       name,
       transport,
@@ -281,7 +281,7 @@ export class Gateway implements Governing {
     };
   }
 
-  /** Ends the connections; calls under way become uncertain, and are recorded so before this resolves. */
+  /** Closes the connections. Calls in progress become uncertain and are recorded before this resolves. */
   async close(): Promise<void> {
     this.tasks.close();
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
@@ -289,7 +289,7 @@ export class Gateway implements Governing {
   }
 }
 
-function sameRoutes(a: ReadonlyMap<string, Route>, b: ReadonlyMap<string, Route>): boolean {
+function sameRoutes(a: ReadonlyMap<string, ToolRoute>, b: ReadonlyMap<string, ToolRoute>): boolean {
   if (a.size !== b.size) return false;
   for (const [tool, route] of b) {
     const other = a.get(tool);

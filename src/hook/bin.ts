@@ -1,42 +1,42 @@
 /**
- * The executable behind `svc hook <client>`, which a coding agent starts for every call. It loads nothing of the
- * service; `restore` and `read` are the commands with which a rollback puts files back.
+ * Executable behind `svc hook <client>`, which a coding agent starts for every call. It imports nothing of the service.
+ * A rollback restores files with its `restore` and `read` commands.
  */
 import { readSync } from "node:fs";
 import { join } from "node:path";
-import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients.ts";
-import { type FileLook, lookAt, restore } from "./files.ts";
+import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients/clients.ts";
 import { handleEvent } from "./hook.ts";
 import { hooksFolder, readSettings } from "./settings.ts";
+import { type FileSnapshot, restoreFiles, snapshotFiles } from "./workspace/file-snapshot.ts";
 
 async function hookMain(argv: readonly string[], input: string, env: NodeJS.ProcessEnv): Promise<HookAnswer> {
   const [what, ...rest] = argv;
   if (what === "restore" || what === "read") return undo(what, input);
   if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))
-    return refuseAnswer(`svc hook: which client? known are ${HOOK_CLIENTS.join(", ")}`);
+    return refuseAnswer(`svc hook: unknown client; choose one of ${HOOK_CLIENTS.join(", ")}`);
   const at = rest.indexOf("--settings");
   const file = (at < 0 ? undefined : rest[at + 1]) ?? join(hooksFolder(env), `${what}.json`);
   return handleEvent(what as HookClient, input, () => readSettings(file, env));
 }
 
-/** A compensation call or a read request on stdin, as `svc rollback` gives them to its commands. */
+/** Handles a compensation call or a read request on stdin, in the form that `svc rollback` sends to commands. */
 function undo(what: "restore" | "read", input: string): HookAnswer {
   try {
     const given: unknown = JSON.parse(input);
     if (!isRecord(given)) throw new Error("the input is not a JSON object");
     if (what === "restore") {
-      const { state, content } = given["args"] as FileLook;
-      restore(content === undefined ? { state } : { state, content });
+      const { state, content } = given["args"] as FileSnapshot;
+      restoreFiles(content === undefined ? { state } : { state, content });
       return { out: "", err: "", code: 0 };
     }
     const { paths } = given["arguments"] as { paths: string[] };
-    return { out: JSON.stringify(lookAt(paths, false)), err: "", code: 0 };
+    return { out: JSON.stringify(snapshotFiles(paths, false)), err: "", code: 0 };
   } catch (error) {
     return { out: "", err: error instanceof Error ? error.message : String(error), code: 1 };
   }
 }
 
-/** At once and whole: loading a stream for it would cost more than reading it. */
+/** Reads synchronously, because loading a stream would cost more than reading the input. */
 function standardInput(): string {
   const parts: Buffer[] = [];
   const part = Buffer.alloc(65_536);
@@ -49,7 +49,7 @@ function standardInput(): string {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EOF") return Buffer.concat(parts).toString("utf8");
       if (code !== "EAGAIN") throw error;
-      // The client has made its end a non-blocking one and is not done writing.
+      // The client made its end of the pipe non-blocking and is still writing.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
   }
@@ -60,7 +60,7 @@ export async function runHook(argv: readonly string[]): Promise<void> {
   try {
     answer = await hookMain(argv, standardInput(), process.env);
   } catch (error) {
-    // Only code 2 refuses: any other failure would let the call through.
+    // Only exit code 2 refuses. After any other failure the client would make the call.
     answer = refuseAnswer(`svc: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (answer.err !== "") process.stderr.write(`${answer.err}\n`);

@@ -1,10 +1,11 @@
 /**
- * One event of a coding agent's hook: a call is asked for before it is made and its outcome reported after it. The
- * hook refuses whatever it cannot get an answer for, and never says more than "no objection".
+ * Handles one event of a coding agent's hook: requests a decision before a call and reports its outcome afterwards. The
+ * hook refuses a call without a decision, and never answers more than "no objection".
  */
-import { cutText } from "../kernel/cut.ts";
-import { backgroundId, type EndedTask, endedTask } from "./background.ts";
-import { packCall } from "./calls.ts";
+import { join } from "node:path";
+import { cutText } from "../kernel/text/truncate.ts";
+import { backgroundId, type EndedTask, endedTask } from "./background-commands.ts";
+import { type CallState, CallStateStore } from "./call-state.ts";
 import {
   denyAnswer,
   type HookAnswer,
@@ -13,20 +14,21 @@ import {
   passAnswer,
   readEvent,
   refuseAnswer,
-} from "./clients.ts";
-import { type FileLook, lookAt } from "./files.ts";
-import { createGuard } from "./guard.ts";
-import { judgeInTime } from "./judge-in-time.ts";
-import { type Note, Notes } from "./notes.ts";
-import { askFor, report, Unreachable } from "./service.ts";
+} from "./clients/clients.ts";
+import { createPathGuard } from "./path-guard.ts";
+import { reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
-import { changedSince } from "./work-tree.ts";
+import { decisiveFiles } from "./shell/rules/decisive-files.ts";
+import { classifyWithTimeout } from "./time-limit.ts";
+import { packCall } from "./tool-calls.ts";
+import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
+import { changedSince } from "./workspace/work-tree.ts";
 
-/** What the pack's manifests ask for; the key's `max_permissions` may hold less. */
-export const PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
+/** Permissions in the hook's manifests. The key's `max_permissions` may allow fewer. */
+const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
 
-/** Changed files that are told by name. */
-const MOST_NAMED = 20;
+/** How many changed files a report names. */
+const MAX_NAMED = 20;
 
 export async function handleEvent(
   client: HookClient,
@@ -52,25 +54,27 @@ export async function handleEvent(
 
 function explain(error: unknown, settings: () => HookSettings): string {
   const said = cutText(error instanceof Error ? error.message : String(error), 1_000);
-  return error instanceof Unreachable
+  return error instanceof ServiceUnreachable
     ? `svc: the service cannot be reached (${said}), so the call is refused; start it with svc server${settings().config_option}`
     : `svc: ${said}`;
 }
 
 async function before(client: HookClient, event: HookEvent, settings: HookSettings): Promise<HookAnswer> {
-  const guard = createGuard({
+  const guard = createPathGuard({
     home: settings.home,
     protect: settings.protect,
     authority: new URL(settings.server).host,
   });
-  const call = judgeInTime(() => packCall(client, event, guard, settings.home));
+  const notes = new CallStateStore(settings.notes, event.session);
+  const changed = notes.changed();
+  const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
   const run_id = runOf(client, event.session);
-  const decided = await askFor(
+  const decided = await requestDecision(
     settings,
     {
       run_id,
       mode: settings.mode,
-      permissions: PERMISSIONS,
+      permissions: HOOK_PERMISSIONS,
       reason: cutText(`${client} in ${event.cwd}`, 1_000),
     },
     { tool: call.tool, args: call.args, reason: call.reason },
@@ -81,19 +85,23 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
   const { step } = decided;
-  // Whatever the mode and the policy: what is protected stays out of reach.
+  // Protected paths stay blocked in every mode and under every policy.
   if (call.touches.length > 0) {
-    await report(settings, run_id, step, { status: "failed", error: "refused by the hook" });
+    await reportOutcome(settings, run_id, step, { status: "failed", error: "refused by the hook" });
     return denyAnswer(client, refusal(settings, call.touches, []));
   }
-  // What cannot be kept may be changed all the same; its step then says that it cannot be undone.
+  // Files that cannot be saved may still be changed. Their step is then recorded as impossible to undo.
   const before = decided.before === undefined ? null : seen(call.files, true);
   try {
     const { tool, files, command, started_only } = call;
     const note = { run: run_id, step, tool, files, command, before, agent: event.agent, started_only };
-    new Notes(settings.notes, event.session).keep(event.call, note);
+    notes.keep(event.call, note);
+    notes.keepChanged(call.writes);
   } catch (error) {
-    await report(settings, run_id, step, { status: "failed", error: "the hook could not note the call" });
+    await reportOutcome(settings, run_id, step, {
+      status: "failed",
+      error: "the hook could not save the call's state",
+    });
     throw error;
   }
   const would = decided.decision === "would_block";
@@ -110,24 +118,24 @@ function refusal(
     `svc: ${reasons.join("; ")}`,
     ...hints.map((hint) => `hint: ${hint}`),
     ...(waits
-      ? [`a person decides it (svc approvals list${config_option}); make the same call again afterwards`]
+      ? [`a person must decide it (svc approvals list${config_option}); then make the same call again`]
       : []),
   ].join("\n");
 }
 
-/** Ids of sessions are the client's; a run's id has its own letters. */
+/** Builds a run id from the client's session id, limited to the characters of run ids. */
 function runOf(client: HookClient, session: string): string {
   return `${client}-${session.replace(/[^A-Za-z0-9._-]/g, "_")}`.slice(0, 128);
 }
 
-/** What the session should know of it, or null. */
+/** Reports the outcome. Returns a remark for the session, or null. */
 async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {
-  const notes = new Notes(settings.notes, event.session);
+  const notes = new CallStateStore(settings.notes, event.session);
   if (event.moment === "ended") {
     for (const { note, forget } of notes.left()) {
       const runs_on = note.agent !== null || note.background !== undefined;
       if (runs_on && !event.session_over) continue;
-      await report(settings, note.run, note.step, unreported(note));
+      await reportOutcome(settings, note.run, note.step, unreported(note));
       forget();
     }
     return null;
@@ -146,31 +154,37 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   const missed = notes.gone();
   const changes = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);
   const changed = changes?.changed ?? null;
-  await report(
+  if (command !== null && changed !== null)
+    notes.keepChanged(decisiveFiles(changed.map((path) => join(command.cwd, path))));
+  await reportOutcome(
     settings,
     note.run,
     note.step,
-    changed === null ? outcome : { ...outcome, result: { changed: changed.slice(0, MOST_NAMED) } },
+    changed === null ? outcome : { ...outcome, result: { changed: changed.slice(0, MAX_NAMED) } },
   );
-  // Told once, when they went: a later command did not remove them.
+  // Reports each missing file once, because a later command did not remove it.
   if (changes !== null && changes.gone.length + missed.size > 0) notes.keepGone(changes.gone);
   forget();
   if (changed !== null) return beyondUndo("command", changed);
   return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
 }
 
-/** A call by which the client reports that a command in the background has ended. */
-async function settleBackground(event: HookEvent, settings: HookSettings, notes: Notes): Promise<void> {
+/** Reports the outcome of a background command after the client reported its end. */
+async function settleBackground(
+  event: HookEvent,
+  settings: HookSettings,
+  notes: CallStateStore,
+): Promise<void> {
   const ended = event.moment === "after" ? endedTask(event) : null;
   if (ended === null) return;
   for (const { note, forget } of notes.left()) {
     if (note.background !== ended.id) continue;
-    await report(settings, note.run, note.step, taskOutcome(note, ended));
+    await reportOutcome(settings, note.run, note.step, taskOutcome(note, ended));
     forget();
   }
 }
 
-function taskOutcome(note: Note, { how }: EndedTask): object {
+function taskOutcome(note: CallState, { how }: EndedTask): object {
   if (how === "completed") return { status: "succeeded" };
   const known = how === "failed" && HARMLESS.test(note.tool);
   return {
@@ -181,37 +195,39 @@ function taskOutcome(note: Note, { how }: EndedTask): object {
 
 function beyondUndo(by: "command" | "edit", files: readonly string[]): string | null {
   if (files.length === 0) return null;
-  const more = files.length > MOST_NAMED ? `, and ${files.length - MOST_NAMED} more` : "";
-  return `svc: beyond undo, changed by this ${by}: ${files.slice(0, MOST_NAMED).join(", ")}${more}`;
+  const more = files.length > MAX_NAMED ? `, and ${files.length - MAX_NAMED} more` : "";
+  return `svc: beyond undo, changed by this ${by}: ${files.slice(0, MAX_NAMED).join(", ")}${more}`;
 }
 
-function success({ before, files }: Note): object {
+function success({ before, files }: CallState): object {
   if (before === null) return { status: "succeeded" };
   const now = seen(files);
   return { status: "succeeded", before, ...(now === null ? {} : { after: now }) };
 }
 
-/** Null where the files cannot be read or kept, or something else lies there by now. */
-function seen(files: readonly string[], keep = false): FileLook | null {
+/** State of the files. Null if one cannot be read or saved, or is not a plain file now. */
+function seen(files: readonly string[], keep = false): FileSnapshot | null {
   try {
-    return lookAt(files, keep);
+    return snapshotFiles(files, keep);
   } catch {
     return null;
   }
 }
 
-/** A call that changes nothing has failed; of another that ended with an error it is not known how far it got. */
+/** Calls without side effects count as failed after an error. The effect of any other failed call is uncertain. */
 const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
 
-function failure(note: Note, { error, interrupted, declined }: HookEvent): object {
+function failure(note: CallState, { error, interrupted, declined }: HookEvent): object {
   const said = cutText(error ?? "the client reports a failure", 4_000);
   if (note.before !== null) return settled(note, said);
   const known = declined || (HARMLESS.test(note.tool) && !interrupted);
   return { status: known ? "failed" : "uncertain", error: said };
 }
 
-/** No event came after it: refused by the client's user, interrupted, or failed in a client that does not tell. */
-function unreported(note: Note): object {
+/**
+ * Outcome of a call without a later event: its user refused it, it was interrupted, or the client reports no failures.
+ */
+function unreported(note: CallState): object {
   if (note.background !== undefined)
     return { status: "uncertain", error: "the session ended before the background command did" };
   const said = "the client reported no outcome";
@@ -219,8 +235,8 @@ function unreported(note: Note): object {
   return { status: HARMLESS.test(note.tool) ? "failed" : "uncertain", error: said };
 }
 
-/** The files themselves say whether an edit took place. */
-function settled(note: Note, error: string): object {
+/** Decides by the files themselves whether an edit took place. */
+function settled(note: CallState, error: string): object {
   if (JSON.stringify(seen(note.files)?.state) === JSON.stringify(note.before?.state))
     return { status: "failed", error };
   return success(note);

@@ -1,17 +1,21 @@
 /**
- * Commands of PowerShell and `cmd`, which are not read word by word: they always ask. Paths and decisions in them are
- * found by their own spelling, with backslashes, other escapes and their variables for the home folder.
+ * Handles commands for PowerShell and `cmd`, which are not parsed and always need approval. Protected paths and
+ * deciding commands are still found, in spellings with backslashes, escape characters and home variables.
  */
-import type { Guard } from "./guard.ts";
-import type { Place } from "./homes.ts";
+import type { PathGuard } from "./path-guard.ts";
 import { namesDecision } from "./shell/svc-command.ts";
+import type { CommandLocation } from "./workspace/expand-home.ts";
 
 const HOME_VARIABLE = /\$(?:env:)?(?:userprofile|home)\b|\$\{(?:env:)?(?:userprofile|home)\}|%userprofile%/gi;
 
-export const POWERSHELL = /^(?:pwsh|powershell|cmd)(?:\.exe)?$/i;
+export const POWERSHELL_PROGRAM = /^(?:pwsh|powershell|cmd)(?:\.exe)?$/i;
 
-export function powershellTouches(command: string, { cwd, home }: Place, guard: Guard): string[] {
-  // Its escape characters take nothing away from a name.
+export function powershellViolations(
+  command: string,
+  { cwd, home }: CommandLocation,
+  guard: PathGuard,
+): string[] {
+  // Escape characters do not change the name behind them.
   const plain = command.replace(/[`^]/g, "").replace(HOME_VARIABLE, () => home);
   const slashed = plain.replaceAll("\\", "/");
   const pieces = new Set(

@@ -47,7 +47,7 @@ it("refuses a call that was made up to be judged for longer than the client wait
   const { out } = await handleEvent("codex", made_up, () => settingsOf(1));
   expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
     permissionDecision: "deny",
-    permissionDecisionReason: "svc: the call could not be judged within 4 s, so it is refused",
+    permissionDecisionReason: "svc: the call could not be classified within 4 s, so it is refused",
   });
 });
 

@@ -1,6 +1,6 @@
-/** The service as the hook calls it: one request a call, the run opened where it is not there yet. */
+/** HTTP client of the hook: one request per call. Opens the run if it does not exist yet. */
 import { request as plainRequest } from "node:http";
-import { isRecord } from "./clients.ts";
+import { isRecord } from "./clients/clients.ts";
 
 interface ServiceAddress {
   server: string;
@@ -20,27 +20,34 @@ interface Reply {
   body: unknown;
 }
 
-/** For one request; the four that a call may take, and judging it, stay below the time after which clients go on without the hook. */
+/**
+ * Timeout of one request. The four requests of a call, and its classification, must finish before clients give up on
+ * the hook.
+ */
 const PATIENCE_MS = 6_000;
-/** A decision is a few lines; what is longer comes from another program. */
+/** A decision is a few lines. A longer answer comes from another program. */
 const LARGEST_ANSWER = 1_048_576;
 
-export class Unreachable extends Error {}
+export class ServiceUnreachable extends Error {}
 
-export interface Opening {
+export interface RunOpening {
   run_id: string;
   mode: string;
   permissions: readonly string[];
   reason: string;
 }
 
-export async function askFor(address: ServiceAddress, opening: Opening, intent: object): Promise<Decided> {
+export async function requestDecision(
+  address: ServiceAddress,
+  opening: RunOpening,
+  intent: object,
+): Promise<Decided> {
   const path = `/v1/runs/${encodeURIComponent(opening.run_id)}/intents`;
   let reply = await post(address, path, intent);
   if (reply.status === 404) {
     const { run_id, mode, permissions, reason } = opening;
     const opened = await post(address, "/v1/runs", { run_id, mode, permissions, reason });
-    // Another call of the same session may have opened it meanwhile.
+    // Another call of the same session may have opened the run in the meantime.
     if (opened.status !== 201 && opened.status !== 409) throw refused(opened);
     reply = await post(address, path, intent);
   }
@@ -50,7 +57,7 @@ export async function askFor(address: ServiceAddress, opening: Opening, intent: 
 }
 
 const STRANGER =
-  "does not answer as svc: it gave no decision; check the address (server in the hook's settings)";
+  "does not answer like svc: it returned no decision; check the URL (server in the hook's settings)";
 
 function isDecided(body: unknown): body is Decided {
   if (!isRecord(body)) return false;
@@ -59,36 +66,36 @@ function isDecided(body: unknown): body is Decided {
   return (decision === "allow" || decision === "would_block") && Number.isInteger(step);
 }
 
-export async function report(
+export async function reportOutcome(
   address: ServiceAddress,
   run: string,
   step: number,
   outcome: object,
 ): Promise<void> {
   const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/steps/${step}/outcome`, outcome);
-  // Reported before: there is nothing left to say.
+  // The outcome was already reported, so nothing is missing.
   if ((reply.status !== 200 && reply.status !== 409) || !isRecord(reply.body)) throw refused(reply);
 }
 
 function refused({ status, body }: Reply): Error {
   const said = isRecord(body) ? body["error"] : undefined;
   if (typeof said === "string") return new Error(`the service answered ${status}: ${said}`);
-  return new Error(`the service answered ${status}, and not as svc does: check its address`);
+  return new Error(`the service answered ${status}, but not in the form of svc; check its URL`);
 }
 
 async function post({ server, key }: ServiceAddress, path: string, body: object): Promise<Reply> {
   const url = new URL(server + path);
-  // Loaded where it is needed: it costs more than the whole rest of the hook.
+  // Loaded on use, because it costs more than the rest of the hook together.
   const request = url.protocol === "https:" ? (await import("node:https")).request : plainRequest;
   const sent = Buffer.from(JSON.stringify(body));
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new Unreachable(why));
+    const fail = (why: string) => reject(new ServiceUnreachable(why));
     const call = request(
       url,
       {
         method: "POST",
         agent: false,
-        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+        // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
         rejectUnauthorized: true,
         headers: {
           authorization: `Bearer ${key}`,
@@ -116,7 +123,7 @@ async function post({ server, key }: ServiceAddress, path: string, body: object)
         });
       },
     );
-    // By the clock, and not since the last byte: an answer that trickles in would be waited for until the client gives up.
+    // Total time limit, and not an idle timeout: an answer that trickles in could outlast the client's patience.
     setTimeout(() => {
       fail(`no answer within ${PATIENCE_MS / 1000} s`);
       call.destroy();

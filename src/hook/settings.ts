@@ -1,33 +1,36 @@
 /**
- * What the hook needs to know: where the service is, with which key, and what is protected. Written by `svc connect`.
- * The file alone says it: a variable that a project sets must not send calls and key to another server.
+ * Settings of the hook: server, key and protected paths. `svc connect` writes them. They come only from this file: an
+ * environment variable of a project must not send calls and the key to another server.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { isRecord, textOrNull } from "./clients.ts";
+import { isRecord, nonEmptyString } from "./clients/clients.ts";
 
 export interface HookSettings {
   server: string;
   key: string;
   mode: "enforce" | "observe";
-  /** Where calls under way are noted. */
+  /** Directory for the state of calls in progress. */
   notes: string;
   protect: string[];
   home: string;
-  /** For commands that the person is told to use; empty where the service is not the one beside these settings. */
+  /**
+   * Option for commands that messages suggest to the user. Empty if the service does not share these settings'
+   * directory.
+   */
   config_option: string;
 }
 
 export const hooksFolder = (env: NodeJS.ProcessEnv): string =>
   join(env["XDG_CONFIG_HOME"] || join(env["HOME"] || homedir(), ".config"), "svc", "hooks");
 
-/** Throws with a sentence where something is missing; the hook then refuses. */
+/** Throws with an explanation if a setting is missing or invalid. The hook then refuses the call. */
 export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings {
   const given: unknown = JSON.parse(readFileSync(file, "utf8"));
   if (!isRecord(given)) throw new Error(`${file}: must be a JSON object`);
   const folder = dirname(resolve(file));
-  const server = textOrNull(given["server"]);
+  const server = nonEmptyString(given["server"]);
   if (server === null || !/^https?:\/\/[^/]/.test(server)) throw new Error(`${file}: server: must be a URL`);
   const { mode = "enforce", protect = [] } = given;
   if (mode !== "enforce" && mode !== "observe") throw new Error(`${file}: mode: enforce or observe`);
@@ -35,7 +38,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
     throw new Error(`${file}: protect: must be a list of paths`);
   return {
     server: server.replace(/\/+$/, ""),
-    key: readKey(resolve(folder, textOrNull(given["key_file"]) ?? "agent.key")),
+    key: readKey(resolve(folder, nonEmptyString(given["key_file"]) ?? "agent.key")),
     mode,
     notes: join(folder, "under-way"),
     protect: [folder, ...protect.map((path: string) => resolve(folder, path))],
@@ -50,6 +53,6 @@ function readKey(path: string): string {
   if (process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0)
     throw new Error(`${path}: others can read this key; chmod 600 it`);
   const key = readFileSync(path, "utf8").trim();
-  if (!/^\S+$/.test(key)) throw new Error(`${path}: holds no key`);
+  if (!/^\S+$/.test(key)) throw new Error(`${path}: contains no key`);
   return key;
 }

@@ -1,6 +1,9 @@
-/** Every answer of 400 and above names its cause in a header, whoever wrote it: a route, the router, or the MCP SDK. */
+/**
+ * Response that names its cause in a header if the status is 400 or above. Routes, the router and the MCP SDK all write
+ * their responses through this class.
+ */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { ERROR_CODE_HEADER } from "../api/row.ts";
+import { ERROR_CODE_HEADER } from "./api/http-row.ts";
 import { codeOfStatus } from "./refusal.ts";
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];

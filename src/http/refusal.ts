@@ -1,13 +1,13 @@
-/** How an error is told over HTTP: one shape, whichever way the request came. */
-import { ERROR_CODE_HEADER, FACTS_HEADER } from "../api/row.ts";
-import type { App } from "../app/app.ts";
+/** Turns an error into its HTTP response, in the same shape on every path. */
 import { INTERNAL_CODE } from "../kernel/error-codes.ts";
-import { ERRORS, type ErrorCode, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
+import { ERROR_KINDS, type ErrorCode, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import { ERROR_CODE_HEADER, FACTS_HEADER } from "./api/http-row.ts";
 
-/** Why a request was refused, for the log and for programs. */
+/** Cause of a refusal, for the log and for programs. */
 export interface RefusalCause {
   code: string;
-  /** The message, which never holds an argument's value. */
+  /** The message. Never contains the value of an argument. */
   error: string;
 }
 
@@ -20,7 +20,7 @@ interface HttpRefusal {
 
 const NO_HEADERS = {};
 
-export function refusalOf({ log }: App, error: unknown): HttpRefusal {
+export function refusalOf({ log }: ServiceApp, error: unknown): HttpRefusal {
   if (!(error instanceof SvcError)) {
     log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
     const said = "internal error; see the server's log";
@@ -31,7 +31,7 @@ export function refusalOf({ log }: App, error: unknown): HttpRefusal {
       body: { error: said },
     };
   }
-  const status = ERRORS[error.code].http;
+  const status = ERROR_KINDS[error.code].http;
   if (status === 503)
     log.warn("request refused", { error: error.message, cause: messageOf(error.cause ?? "") });
   return {
@@ -42,7 +42,7 @@ export function refusalOf({ log }: App, error: unknown): HttpRefusal {
   };
 }
 
-/** A body is `error` alone, but for an anchor that failed: its sinks are listed as those of one that did not. */
+/** Error bodies contain only `error`. A failed anchor also lists its sinks, as a successful one does. */
 const told = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
 
 function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
@@ -53,8 +53,8 @@ function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
   return NO_HEADERS;
 }
 
-/** The code of an answer that no error made: the kind that its status stands for. */
+/** The code for a response that was not made from an `SvcError`, chosen by its status. */
 export function codeOfStatus(status: number): string {
-  const kind = (Object.keys(ERRORS) as ErrorCode[]).find((one) => ERRORS[one].http === status);
+  const kind = (Object.keys(ERROR_KINDS) as ErrorCode[]).find((one) => ERROR_KINDS[one].http === status);
   return kind ?? (status >= 500 ? INTERNAL_CODE : "invalid");
 }

@@ -1,6 +1,6 @@
 /**
- * The HTTP surface: fastify as router, one strict body reader, one error shape. Routes are made from the
- * operations; nothing here decides anything.
+ * The HTTP surface: fastify as router, one strict body reader, one error shape. The routes come from the operations,
+ * and this layer makes no decisions.
  */
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
@@ -10,54 +10,54 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
-import { ERROR_CODE_HEADER } from "../api/row.ts";
-import type { App } from "../app/app.ts";
-import { type ERRORS, invalid, notFound, SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { Principal } from "../model/roles.ts";
-import { chatRoutes } from "./chat.ts";
+import type { CallerPrincipal } from "../govern/roles.ts";
+import { type ERROR_KINDS, invalidError, notFoundError, SvcError } from "../kernel/errors.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import { ERROR_CODE_HEADER } from "./api/http-row.ts";
 import { CodedResponse } from "./coded-response.ts";
-import { ambiguity } from "./headers.ts";
-import { performInTurn } from "./in-turn.ts";
-import { openRoutes } from "./open-routes.ts";
-import { operationRoutes } from "./operation-routes.ts";
-import type { HttpParts } from "./parts.ts";
-import { readJsonBody } from "./read-body.ts";
+import type { HttpDeps } from "./deps.ts";
 import { type RefusalCause, refusalOf } from "./refusal.ts";
-import { answerStraight } from "./straight.ts";
-import { discardUnread } from "./unread-body.ts";
-import { refuseConnect, refuseUnreadable, type TellUnreadable } from "./unreadable.ts";
-import { WholeBodyRequest } from "./whole-body.ts";
+import { findAmbiguousHeader } from "./request/ambiguous-headers.ts";
+import { discardUnread } from "./request/drain-body.ts";
+import { handleFastPath } from "./request/fast-path.ts";
+import { readJsonBody } from "./request/json-body.ts";
+import { type ReportParseError, refuseConnect, refuseUnreadable } from "./request/parse-error.ts";
+import { BufferedRequest } from "./request/request-body.ts";
+import { runRequestsInOrder } from "./request/request-order.ts";
+import { chatRoutes } from "./routes/chat.ts";
+import { openRoutes } from "./routes/open-routes.ts";
+import { operationRoutes } from "./routes/operation-routes.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    principal: Principal | null;
-    /** When the credential was looked at, by performance.now. */
+    principal: CallerPrincipal | null;
+    /** Time of the credential check, as `performance.now` reports it. */
     admitted_at: number;
-    /** Why it was refused, once it was. */
+    /** Cause of the refusal. Null if the request was not refused. */
     refused: RefusalCause | null;
   }
 }
 
 const UNMEANT_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
-/** Of a request that could not be read, none of these is known. */
+/** Placeholder facts for a request that could not be parsed. */
 const UNREAD = { method: "unknown", path: "unknown", route: "unknown", ms: 0, principal: null };
 const STOPPING = new SvcError("unavailable", "the server is stopping; send the request again", {
   cause_code: "server_stopping",
 });
 const CONSOLE_OFF = "the console is off on this server: set SVC_CONSOLE to open or login";
 
-export function createHttpServer(parts: HttpParts): FastifyInstance {
+export function createHttpServer(parts: HttpDeps): FastifyInstance {
   const { app, authenticate, answered } = parts;
   const nextRequestId = requestIds();
-  const tellUnreadable: TellUnreadable = (status, cause) => {
+  const tellUnreadable: ReportParseError = (status, cause) => {
     const request_id = nextRequestId();
     answered?.({ ...UNREAD, status, request_id, ...cause });
     return request_id;
   };
   let closing = false;
   const server = Fastify({
-    bodyLimit: LIMITS.body_bytes,
+    bodyLimit: SERVICE_LIMITS.body_bytes,
     logger: false,
     genReqId: nextRequestId,
     routerOptions: { maxParamLength: 1_000 },
@@ -66,9 +66,9 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     connectionTimeout: 0,
     keepAliveTimeout: 60_000,
     http: {
-      IncomingMessage: WholeBodyRequest,
+      IncomingMessage: BufferedRequest,
       ServerResponse: CodedResponse,
-      headersTimeout: LIMITS.header_timeout_ms,
+      headersTimeout: SERVICE_LIMITS.header_timeout_ms,
       connectionsCheckingInterval: 2_000,
     } as Record<string, unknown>,
     return503OnClosing: false,
@@ -82,7 +82,7 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   readBodiesStrictly(server);
   server.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    done(closing ? STOPPING : ambiguity(request.raw));
+    done(closing ? STOPPING : findAmbiguousHeader(request.raw));
   });
   server.addHook("onSend", (request, _reply, payload, done) => {
     const discarding = discardUnread(request.raw);
@@ -92,12 +92,12 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
   if (answered !== undefined) reportAnswers(server, answered);
   server.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   server.setNotFoundHandler(async (request) => {
-    // A caller without a credential does not learn which routes exist.
+    // A caller without a credential must not learn which routes exist.
     if (request.url.startsWith("/v1/") || request.url === "/v1")
       await authenticate(request.headers.authorization);
     const path = request.url.split("?", 1)[0]!;
     if (/^\/console(?:\/|$)/.test(path)) throw new SvcError("not_enabled", CONSOLE_OFF);
-    throw notFound(`no route ${request.method} ${path}`, "unknown_route");
+    throw notFoundError(`no route ${request.method} ${path}`, "unknown_route");
   });
   openRoutes(server, parts);
   operationRoutes(server, parts);
@@ -107,13 +107,13 @@ export function createHttpServer(parts: HttpParts): FastifyInstance {
     done();
   });
   if (parts.router_only !== true)
-    answerStraight(server.server, { ...parts, nextRequestId, isClosing: () => closing });
-  performInTurn(server.server);
+    handleFastPath(server.server, { ...parts, nextRequestId, isClosing: () => closing });
+  runRequestsInOrder(server.server);
   server.server.on("connect", (_request, socket) => refuseConnect(socket as Socket, tellUnreadable));
   return server;
 }
 
-function reportAnswers(server: FastifyInstance, answered: NonNullable<HttpParts["answered"]>): void {
+function reportAnswers(server: FastifyInstance, answered: NonNullable<HttpDeps["answered"]>): void {
   server.addHook("onResponse", (request, reply, done) => {
     answered({
       method: request.method,
@@ -129,7 +129,7 @@ function reportAnswers(server: FastifyInstance, answered: NonNullable<HttpParts[
   });
 }
 
-/** The log names every request by its id; a random prefix keeps two processes apart. */
+/** Request ids for the log. A random prefix separates the ids of two processes. */
 function requestIds(): () => string {
   const prefix = randomBytes(6).toString("hex");
   let count = 0;
@@ -149,7 +149,7 @@ function readBodiesStrictly(server: FastifyInstance): void {
     }
   };
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, parse);
-  // The type that a client fills in by itself, or none, says nothing of what its user meant to send.
+  // A missing type, or the type that clients set by default, does not show what the user meant to send.
   server.addContentTypeParser("*", { parseAs: "buffer" }, (request, bytes: Buffer, done) => {
     const type = request.headers["content-type"];
     if (bytes.length === 0 || type === undefined || UNMEANT_TYPE.test(type)) parse(request, bytes, done);
@@ -157,7 +157,7 @@ function readBodiesStrictly(server: FastifyInstance): void {
   });
 }
 
-const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]> = {
+const FASTIFY_CODES: Record<string, [code: keyof typeof ERROR_KINDS, message: string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ["too_large", "the request body is over 1 MB"],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media", "send the body as application/json"],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid", "the body does not have the stated Content-Length"],
@@ -166,13 +166,18 @@ const FASTIFY_CODES: Record<string, [code: keyof typeof ERRORS, message: string]
   FST_ERR_MAX_PARAM_LENGTH: ["invalid", "a part of the path is too long"],
 };
 
-/** Of an answer that was sent past the router, such as the MCP SDK's, no more is known. */
+/** The code of a response that was sent past the router, such as the MCP SDK's. No message is known for it. */
 function codeIn(reply: FastifyReply): { code: string } | undefined {
   const code = reply.statusCode >= 400 ? reply.raw.getHeader(ERROR_CODE_HEADER) : undefined;
   return typeof code === "string" ? { code } : undefined;
 }
 
-function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError(
+  app: ServiceApp,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   const { status, headers, body, cause } = refusalOf(app, asSvcError(error) ?? error);
   request.refused = cause;
   return reply.code(status).headers(headers).send(body);
@@ -183,7 +188,7 @@ function asSvcError(error: unknown): SvcError | undefined {
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const mapped = code === undefined ? undefined : FASTIFY_CODES[code];
   if (mapped !== undefined) return new SvcError(mapped[0], mapped[1]);
-  if (statusCode === 400) return invalid("the request could not be read");
-  if (statusCode === 414) return invalid("the path is too long");
+  if (statusCode === 400) return invalidError("the request could not be read");
+  if (statusCode === 414) return invalidError("the path is too long");
   return undefined;
 }

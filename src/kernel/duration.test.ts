@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
-import { parseDuration, parseSince, showDuration } from "./duration.ts";
+import { formatDuration, parseDuration, parseSince } from "./duration.ts";
 
 const NOW = Date.parse("2026-06-15T12:00:00Z");
 
@@ -34,7 +34,7 @@ describe("durations", () => {
   });
 
   it("shows the two largest units", () => {
-    expect(showDuration(3_725_000)).toBe("1h 2m");
-    expect(showDuration(12)).toBe("12ms");
+    expect(formatDuration(3_725_000)).toBe("1h 2m");
+    expect(formatDuration(12)).toBe("12ms");
   });
 });

@@ -1,5 +1,5 @@
-/** Durations (`30m`, `7d`) and points in time (`since`), read the same way on every surface. */
-import { invalid } from "./errors.ts";
+/** Parses durations (`30m`, `7d`) and points in time (`since`), the same way on every surface. */
+import { invalidError } from "./errors.ts";
 
 const UNITS: Record<string, number> = {
   ms: 1,
@@ -23,7 +23,7 @@ export function tryDuration(text: string): number | undefined {
 export function parseDuration(text: string, what = "duration"): number {
   const ms = tryDuration(text);
   if (ms === undefined) {
-    throw invalid(
+    throw invalidError(
       `${what}: ${JSON.stringify(text)} is not a duration; write a whole number and ms, s, m, h, d or w, such as 30m`,
     );
   }
@@ -36,24 +36,24 @@ export function tryTimestamp(text: string): number | undefined {
   return Number.isNaN(ms) || !isDay(text.slice(0, 10)) ? undefined : ms;
 }
 
-/** `Date.parse` takes February 30 for March 2. */
+/** `Date.parse` reads February 30 as March 2. */
 const isDay = (day: string): boolean => new Date(`${day}T00:00Z`).toISOString().startsWith(day);
 
-/** A duration counted back from `now`, or an ISO 8601 date or timestamp. */
+/** Parses a duration before `now`, or an ISO 8601 date or timestamp. */
 export function parseSince(text: string, now: number, what = "since"): number {
   const back = tryDuration(text);
   if (back !== undefined) return now - back;
   const at = tryTimestamp(text);
   if (at === undefined) {
-    throw invalid(
+    throw invalidError(
       `${what}: ${JSON.stringify(text)} is neither a duration such as 7d nor an ISO 8601 date or timestamp`,
     );
   }
   return at;
 }
 
-/** `1h 5m`, for people. */
-export function showDuration(ms: number): string {
+/** Formats a duration for people, such as `1h 5m`. */
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}ms`;
   const parts: string[] = [];
   let rest = Math.round(ms / 1_000);

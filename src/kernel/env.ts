@@ -1,14 +1,14 @@
 /**
- * Everything outside the program that a decision may depend on: time, ids, randomness, waiting.
- * Core code is given an Env and calls nothing else, so a test can freeze time and seed chance.
+ * The environment that a decision can depend on: time, ids, randomness and waiting. Core code receives an Env and uses
+ * no other source, so tests can freeze time and seed randomness.
  */
-export interface Env {
+export interface RuntimeEnv {
   /** Wall-clock time in milliseconds. */
   now(): number;
-  /** A monotonic clock in milliseconds, for measuring and for deadlines. */
+  /** A monotonic clock in milliseconds, for measurements and deadlines. */
   elapsed(): number;
   uuid(): string;
-  /** A time-ordered id (RFC 9562 version 7). */
+  /** A time-ordered id (RFC 9562, version 7). */
   uuidv7(): string;
   bytes(length: number): Uint8Array;
   /** A number in [0, 1), for jitter. */
@@ -30,20 +30,20 @@ export function uuidv7From(now: number, random: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** Calls back once, after that time; what is answered ends it before. */
+/** Calls `fire` once after `ms`. The returned function cancels the timer. */
 export function startTimer(ms: number, fire: () => void): () => void {
   const timer = setTimeout(fire, ms);
   return () => clearTimeout(timer);
 }
 
-/** Loaded with the first id: a command that makes none starts the sooner. */
+/** Loaded with the first id, so that commands that make no ids start faster. */
 let crypto: typeof import("node:crypto") | undefined;
 const randomness = () => {
   crypto ??= process.getBuiltinModule("node:crypto");
   return crypto;
 };
 
-export const systemEnv: Env = {
+export const systemEnv: RuntimeEnv = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   uuid: () => randomness().randomUUID(),

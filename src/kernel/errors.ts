@@ -1,10 +1,10 @@
 /**
- * Every expected failure of the service is one SvcError with a code of this table.
- * The table alone maps a code to an HTTP status, an exit code and a JSON-RPC code.
+ * Expected failures: each is a SvcError with a code from this table. The table alone maps a code to an HTTP status, an
+ * exit code and a JSON-RPC code.
  */
 import type { CauseCode, ConflictCause } from "./error-codes.ts";
 
-export const ERRORS = {
+export const ERROR_KINDS = {
   invalid: { http: 400, exit: 1, rpc: -32602 },
   unauthenticated: { http: 401, exit: 1, rpc: -32001 },
   forbidden: { http: 403, exit: 1, rpc: -32003 },
@@ -19,7 +19,7 @@ export const ERRORS = {
   corrupt: { http: 503, exit: 1, rpc: -32053 },
 } as const;
 
-export type ErrorCode = keyof typeof ERRORS;
+export type ErrorCode = keyof typeof ERROR_KINDS;
 
 interface SvcErrorOptions {
   cause?: unknown;
@@ -27,12 +27,15 @@ interface SvcErrorOptions {
   extra?: Record<string, unknown>;
 }
 
-/** An expected failure: `code` says which, the message what is wrong and what to do. */
+/** An expected failure: `code` is its kind. The message states the problem and the remedy. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
-  /** Which of the causes of `error-codes`; the name of the kind where it has no other. */
+  /** A cause from `error-codes`, or the name of the kind by default. */
   readonly cause_code: CauseCode;
-  /** What a program needs of it beside the words: the sinks of a failed anchor, the request that is waited for. */
+  /**
+   * Facts for programs in addition to the message, such as the sinks of a failed anchor or the pending approval
+   * request.
+   */
   readonly extra: Record<string, unknown> | undefined;
 
   constructor(code: ErrorCode, message: string, options?: SvcErrorOptions) {
@@ -44,8 +47,8 @@ export class SvcError extends Error {
   }
 }
 
-/** Past a bound on how much may be asked for; it tells when to ask again. */
-export class TooMany extends SvcError {
+/** A rate or quota error, with the time after which the caller can retry. */
+export class TooManyError extends SvcError {
   readonly retry_after_s: number;
   constructor(message: string, retry_after_s: number) {
     super("too_many", message);
@@ -53,27 +56,28 @@ export class TooMany extends SvcError {
   }
 }
 
-/** The Retry-After of an error that is answered with 429; undefined for every other. */
+/** Returns the Retry-After of an error with status 429, and undefined for every other error. */
 export function retryAfter(error: SvcError): number | undefined {
   if (error.code !== "too_many") return undefined;
-  return error instanceof TooMany ? error.retry_after_s : 1;
+  return error instanceof TooManyError ? error.retry_after_s : 1;
 }
 
-/** `cause_code` is the name of the kind where none is given. */
+/** `cause_code` defaults to the name of the kind. */
 type MakeError = (message: string, cause_code?: CauseCode) => SvcError;
-export const invalid: MakeError = (message, cause_code) => new SvcError("invalid", message, { cause_code });
-export const notFound: MakeError = (message, cause_code) =>
+export const invalidError: MakeError = (message, cause_code) =>
+  new SvcError("invalid", message, { cause_code });
+export const notFoundError: MakeError = (message, cause_code) =>
   new SvcError("not_found", message, { cause_code });
-export const forbidden: MakeError = (message, cause_code) =>
+export const forbiddenError: MakeError = (message, cause_code) =>
   new SvcError("forbidden", message, { cause_code });
-/** `extra` holds the facts that a program needs of it, so that it need not read the words. */
-export const conflict = (
+/** `extra` holds facts for programs, so that they need not parse the message. */
+export const conflictError = (
   cause_code: ConflictCause,
   message: string,
   extra?: Record<string, unknown>,
 ): SvcError => new SvcError("conflict", message, { cause_code, ...(extra === undefined ? {} : { extra }) });
 
-/** Several problems of one document, all told at once; the message is one problem a line. */
+/** All problems of one document in one error. The message has one line per problem. */
 export class ProblemsError extends SvcError {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
@@ -83,7 +87,7 @@ export class ProblemsError extends SvcError {
   }
 }
 
-/** The message of anything thrown, for logs and reports; never a stack trace. */
+/** Returns the message of any thrown value, for logs and reports. Never includes a stack trace. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

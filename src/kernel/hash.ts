@@ -1,12 +1,12 @@
-/** SHA-256 in the spellings that the interface uses. */
+/** SHA-256 and HMAC in the formats of the interface. */
 import * as crypto from "node:crypto";
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { canonical, canonicalizing } from "./canonical.ts";
-import type { Json } from "./json.ts";
-import { knownAbout, learningAbout } from "./large-values.ts";
-import type { Paced } from "./turns.ts";
+import { toCanonicalJson, toCanonicalJsonInSteps } from "./json/canonical.ts";
+import type { JsonValue } from "./json/json.ts";
+import { cachedResult, precomputeResult } from "./json/large-value-cache.ts";
+import type { PausableWork } from "./pausable-work.ts";
 
-/** The one-shot function takes half the time, but the first releases of Node 20 do not have it. */
+/** The one-shot function takes half the time, but the first Node 20 releases lack it. */
 export const sha256Hex: (data: string | Uint8Array) => string =
   typeof crypto.hash === "function"
     ? (data) => crypto.hash("sha256", data, "hex")
@@ -18,19 +18,22 @@ export function sha256(data: string | Uint8Array): Buffer {
 
 export function hmacHex(key: string | Uint8Array, data: string | Uint8Array): string {
   if (typeof crypto.hash === "function" && typeof key === "string" && typeof data === "string") {
-    // Every call pays for its arguments' hash, and the object behind createHmac is most of it.
+    // Every call hashes its arguments, and most of that cost is the object behind createHmac.
     if (data.length <= SHORT && Buffer.byteLength(key) <= BLOCK) return hmacOfShort(key, data);
   }
   return createHmac("sha256", key).update(data).digest("hex");
 }
 
 const BLOCK = 64;
-/** In UTF-16 code units, which take three bytes at most. */
+/** In UTF-16 code units, of at most three bytes each. */
 const SHORT = 1_024;
 const inner = Buffer.alloc(BLOCK + 3 * SHORT);
 const outer = Buffer.alloc(BLOCK + 32);
 
-/** RFC 2104 in two one-shot hashes, for a key that fits into a block. Both buffers are wiped: they held the key and the text. */
+/**
+ * HMAC (RFC 2104) as two one-shot hashes, for keys that fit into one block. Wipes both buffers, because they held the
+ * key and the text.
+ */
 function hmacOfShort(key: string, data: string): string {
   inner.fill(0, 0, BLOCK);
   inner.write(key, 0, BLOCK, "utf8");
@@ -47,32 +50,34 @@ function hmacOfShort(key: string, data: string): string {
   return mac;
 }
 
-/** `sha256:<hex>` over canonical JSON, for values that need no protection from guessing (seals, policy hashes). */
-export function valueHash(value: Json): string {
-  return `sha256:${sha256Hex(canonical(value))}`;
+/**
+ * Returns `sha256:<hex>` over canonical JSON, for values that need no protection from guessing (seals, policy hashes).
+ */
+export function valueHash(value: JsonValue): string {
+  return `sha256:${sha256Hex(toCanonicalJson(value))}`;
 }
 
-/** `sha256:<hex>` keyed with a salt, for values that could be guessed (arguments, results). */
-export function keyedHash(salt: string, value: Json): string {
+/** Returns `sha256:<hex>` keyed with a salt, for guessable values (arguments, results). */
+export function keyedHash(salt: string, value: JsonValue): string {
   return `sha256:${hmacHex(salt, canonicalText(value))}`;
 }
 
-/** The same in turns. */
-export function* hashingKeyed(salt: string, value: Json): Paced<string> {
-  return `sha256:${hmacHex(salt, yield* canonicalizing(value))}`;
+/** Pausable form of `keyedHash`. */
+export function* keyedHashInSteps(salt: string, value: JsonValue): PausableWork<string> {
+  return `sha256:${hmacHex(salt, yield* toCanonicalJsonInSteps(value))}`;
 }
 
-/** Canonical JSON, as it was written ahead where the value is large. */
-export function canonicalText(value: Json): string {
-  return knownAbout<string>(value, canonicalizing) ?? canonical(value);
+/** Returns canonical JSON, from the cache of precomputed large values if present. */
+export function canonicalText(value: JsonValue): string {
+  return cachedResult<string>(value, toCanonicalJsonInSteps) ?? toCanonicalJson(value);
 }
 
-/** Writes a large value in turns; whoever hashes it then finds it written. */
-export function learningCanonical(value: Json): Paced<void> {
-  return learningAbout(value, canonicalizing, () => canonicalizing(value));
+/** Precomputes the canonical text of a large value with pauses, for a later hash. */
+export function precomputeCanonical(value: JsonValue): PausableWork<void> {
+  return precomputeResult(value, toCanonicalJsonInSteps, () => toCanonicalJsonInSteps(value));
 }
 
-/** Equality that does not tell by its duration where two strings differ. */
+/** Compares two strings in constant time. */
 export function sameSecret(a: string, b: string): boolean {
   const left = sha256(a);
   const right = sha256(b);

@@ -1,10 +1,13 @@
-/** Every number of the interface and every bound the service puts on what it is given. */
-export const LIMITS = {
+/** All numbers of the interface, and the bounds on input. */
+export const SERVICE_LIMITS = {
   body_bytes: 1_048_576,
-  /** How much of a refused body is read and thrown away, so that its sender gets to read the answer. */
+  /**
+   * The number of bytes of a rejected body that the server reads and discards, so that the sender can read the
+   * response.
+   */
   discard_bytes: 33_554_432,
   discard_ms: 5_000,
-  /** What a client reads of a server's answer: of a list or a single thing, and of a document such as an export. */
+  /** The largest response that a client reads: for lists and single objects, and for documents such as exports. */
   answer_bytes: 67_108_864,
   document_bytes: 1_073_741_824,
   json_depth: 64,
@@ -13,9 +16,9 @@ export const LIMITS = {
   reason_chars: 4_000,
   note_chars: 4_000,
   error_chars: 4_000,
-  /** How much of an error is looked through for values before it is cut to what is kept. */
+  /** The length of an error that is searched for argument values, before the error is cut for storage. */
   error_read_chars: 8_000,
-  /** What a request lists of its arguments' names, and how much of each. */
+  /** The number of argument names that an approval request lists, and the length of each. */
   arg_names: 200,
   arg_name_chars: 256,
   permissions: 1_000,
@@ -28,12 +31,12 @@ export const LIMITS = {
   plans_under_way: 20,
   grant_days: 30,
   grant_uses: 1_000,
-  /** Grants in force whose globs begin alike: a call looks through no more than these. */
+  /** Active grants whose globs have the same prefix. A call checks no more than these. */
   grants_alike: 200,
-  /** Pairs of tool and actor that the braces of one grant may stand for. */
+  /** Tool and actor pairs that the braces of one grant can expand to. */
   grant_alternatives: 100,
   grant_conditions: 20,
-  /** Requests that one table shows and one confirmation decides, and the characters of their arguments. */
+  /** Approval requests in one table, which one confirmation decides, and the length of their arguments. */
   group_rows: 100,
   group_chars: 1_000_000,
   grant_args: 100,
@@ -48,22 +51,24 @@ export const LIMITS = {
   lease_ms: 30_000,
   lease_heartbeat_ms: 5_000,
   key_reload_ms: 2_000,
-  /** A request whose body took longer than this is authenticated again before it is carried out. */
+  /** A request whose body took longer than this to arrive is authenticated again before it runs. */
   look_again_ms: 1_000,
   page_default: 50,
   page_max: 500,
   store_deadline_ms: 5_000,
   /**
-   * A stop as a whole; and in it, for requests under way (longer than a store is waited for), and for what is still
-   * to be told.
+   * The time for a shutdown, and its shares: for requests in progress (longer than a store timeout), and for pending
+   * notifications.
    */
   stop_ms: 9_000,
   drain_ms: 5_500,
   tell_ms: 2_500,
   header_timeout_ms: 10_000,
-  /** Requests that one connection may send ahead of their answers; with more it is closed after these are answered. */
+  /** Requests that a connection can pipeline. The server closes a connection with more after it has answered these. */
   pipelined_requests: 100,
-  /** Connections that the system may hold until the server takes them: thousands of agents come at once after a restart. */
+  /**
+   * Connections that the operating system queues for the server. Thousands of agents reconnect at once after a restart.
+   */
   connection_backlog: 4_096,
   capture_ttl_ms: 7 * 86_400_000,
   capture_string_chars: 20_000,
@@ -76,7 +81,11 @@ export const LIMITS = {
   undo_closing_ms: 86_400_000,
   auth_failures: 20,
   unresolved_after_ms: 3_600_000,
-  /** A run that was not called on for so long is no longer open for that alone. */
+  /** The runs that an incident names, and the notes and other entries of people that it holds. */
+  incident_runs: 500,
+  incident_entries: 1_000,
+  incident_timeline: 1_000,
+  /** A run without activity for this long no longer counts as open for that reason alone. */
   run_quiet_ms: 30 * 60_000,
   egress_redirects: 3,
   egress_timeout_ms: 10_000,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { Lru } from "./lru.ts";
+import { LruMap } from "./lru.ts";
 
 describe("Lru", () => {
   it("keeps what is used, however much else comes and goes", () => {
-    const lru = new Lru<string, number>(10);
+    const lru = new LruMap<string, number>(10);
     lru.set("kept", 1);
     for (let i = 0; i < 1_000; i++) {
       lru.set(`other ${i}`, i);
@@ -12,7 +12,7 @@ describe("Lru", () => {
   });
 
   it("keeps the last half of its capacity, and no more than all of it", () => {
-    const lru = new Lru<number, number>(10);
+    const lru = new LruMap<number, number>(10);
     for (let i = 0; i < 100; i++) lru.set(i, i);
     const there = Array.from({ length: 100 }, (_, i) => i).filter((i) => lru.get(i) !== undefined);
     expect(there.length).toBeLessThanOrEqual(10);
@@ -20,7 +20,7 @@ describe("Lru", () => {
   });
 
   it("answers the newest value, and nothing that was deleted, whichever generation holds it", () => {
-    const lru = new Lru<string, number>(4);
+    const lru = new LruMap<string, number>(4);
     lru.set("a", 1);
     lru.set("b", 2);
     lru.set("c", 3);

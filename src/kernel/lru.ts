@@ -1,14 +1,14 @@
 /**
- * A map that forgets what was not used for long. It keeps two generations: what is looked up moves to the young
- * one, and when that is full the old one is dropped and the young one takes its place. Looking up what is young,
- * the common case, changes nothing.
+ * A map that drops entries not used recently. It keeps two generations: a lookup moves an old entry to the young
+ * generation. When the young generation is full, it replaces the old one. Looking up a young entry, the common case,
+ * changes nothing.
  */
-export class Lru<K, V> {
+export class LruMap<K, V> {
   private young = new Map<K, V>();
   private old = new Map<K, V>();
   private readonly half: number;
 
-  /** Holds `capacity` entries at most, and at least half as many of those used last. */
+  /** Holds at most `capacity` entries, and at least the `capacity / 2` most recently used ones. */
   constructor(capacity: number) {
     this.half = Math.max(1, Math.floor(capacity / 2));
   }

@@ -1,13 +1,13 @@
 /**
- * Paths into a call: `$args.name`, `$result["any name"][0]`. They read own properties only. A manifest's templates
- * may also name what was read before the call, `$before.name`.
+ * Paths into a call: `$args.name`, `$result["any name"][0]`. They read own properties only. Manifest templates can also
+ * refer to the state before the call: `$before.name`.
  */
-import { invalid } from "./errors.ts";
-import type { Json } from "./json.ts";
+import { invalidError } from "./errors.ts";
+import type { JsonValue } from "./json/json.ts";
 
-export type Root = "args" | "result" | "before";
+export type PathRoot = "args" | "result" | "before";
 
-export interface Path<R extends Root = Root> {
+export interface ValuePath<R extends PathRoot = PathRoot> {
   readonly source: string;
   readonly root: R;
   readonly keys: readonly (string | number)[];
@@ -16,13 +16,13 @@ export interface Path<R extends Root = Root> {
 const START = /^\$(args|result|before)(?=$|[.[])/;
 const SEGMENT = /\.([^.[\]"$\s]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\]/y;
 
-export function tryPath(source: string): Path<"args" | "result"> | undefined {
+export function tryPath(source: string): ValuePath<"args" | "result"> | undefined {
   const path = tryTemplatePath(source);
-  return path === undefined || path.root === "before" ? undefined : (path as Path<"args" | "result">);
+  return path === undefined || path.root === "before" ? undefined : (path as ValuePath<"args" | "result">);
 }
 
-/** A path as a manifest's templates may hold it. */
-export function tryTemplatePath(source: string): Path | undefined {
+/** Parses a path as manifest templates allow it. */
+export function tryTemplatePath(source: string): ValuePath | undefined {
   const start = START.exec(source);
   if (start === null) return undefined;
   const keys: (string | number)[] = [];
@@ -43,29 +43,32 @@ export function tryTemplatePath(source: string): Path | undefined {
     }
     at += whole.length;
   }
-  return { source, root: start[1] as Root, keys };
+  return { source, root: start[1] as PathRoot, keys };
 }
 
-export function parsePath(source: string): Path<"args" | "result"> {
+export function parsePath(source: string): ValuePath<"args" | "result"> {
   const path = tryPath(source);
   if (path === undefined) {
-    throw invalid(
+    throw invalidError(
       `${JSON.stringify(source)} is not a path; write $args.name, $result.name, $args["any name"] or $args.list[0]`,
     );
   }
   return path;
 }
 
-/** Of a text that a manifest was found to hold as a path. */
-export function parseTemplatePath(source: string): Path {
+/** Parses a text that manifest validation has accepted as a path. */
+export function parseTemplatePath(source: string): ValuePath {
   const path = tryTemplatePath(source);
-  if (path === undefined) throw invalid(`${JSON.stringify(source)} is not a path`);
+  if (path === undefined) throw invalidError(`${JSON.stringify(source)} is not a path`);
   return path;
 }
 
-/** The value at the path, or undefined where any part of it is missing. */
-export function readKeys(value: Json | undefined, keys: readonly (string | number)[]): Json | undefined {
-  let here: Json | undefined = value;
+/** Returns the value at the path, or undefined if a part of the path is missing. */
+export function readKeys(
+  value: JsonValue | undefined,
+  keys: readonly (string | number)[],
+): JsonValue | undefined {
+  let here: JsonValue | undefined = value;
   for (const key of keys) {
     if (here === null || typeof here !== "object") return undefined;
     if (Array.isArray(here)) {
@@ -81,26 +84,26 @@ export function readKeys(value: Json | undefined, keys: readonly (string | numbe
 }
 
 export interface CallValues {
-  readonly args: Json | undefined;
-  readonly result: Json | undefined;
-  readonly before?: Json | undefined;
+  readonly args: JsonValue | undefined;
+  readonly result: JsonValue | undefined;
+  readonly before?: JsonValue | undefined;
 }
 
-export function readPath({ root, keys }: Path, values: CallValues): Json | undefined {
+export function readPath({ root, keys }: ValuePath, values: CallValues): JsonValue | undefined {
   return readKeys(values[root], keys);
 }
 
 /**
- * Fills a template: every string that is a path becomes the value there. Answers undefined when a
- * path leads nowhere, because an undo with a missing argument must not run.
+ * Fills a template: replaces each string that is a path with the value there. Returns undefined if a value is missing,
+ * because an undo with a missing argument must not run.
  */
-export function fillTemplate(template: Json, values: CallValues): Json | undefined {
+export function fillTemplate(template: JsonValue, values: CallValues): JsonValue | undefined {
   if (typeof template === "string") {
     const path = tryTemplatePath(template);
     return path === undefined ? template : readPath(path, values);
   }
   if (Array.isArray(template)) {
-    const out: Json[] = [];
+    const out: JsonValue[] = [];
     for (const item of template) {
       const filled = fillTemplate(item, values);
       if (filled === undefined) return undefined;
@@ -109,7 +112,7 @@ export function fillTemplate(template: Json, values: CallValues): Json | undefin
     return out;
   }
   if (template !== null && typeof template === "object") {
-    const out: { [key: string]: Json } = {};
+    const out: { [key: string]: JsonValue } = {};
     for (const key of Object.keys(template)) {
       const filled = fillTemplate(template[key]!, values);
       if (filled === undefined) return undefined;
@@ -120,8 +123,8 @@ export function fillTemplate(template: Json, values: CallValues): Json | undefin
   return template;
 }
 
-/** Every path that a template names. */
-export function templatePaths(template: Json): string[] {
+/** Lists every path in a template. */
+export function templatePaths(template: JsonValue): string[] {
   if (typeof template === "string") return tryTemplatePath(template) === undefined ? [] : [template];
   if (template === null || typeof template !== "object") return [];
   return Object.values(template).flatMap(templatePaths);

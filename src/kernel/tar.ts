@@ -1,9 +1,9 @@
 /**
- * Files as one tar archive (POSIX ustar), which every system unpacks by itself. Written by hand because that is a header
- * of 512 bytes a file; sizes past its octal digits are written as GNU tar, bsdtar and busybox write them.
+ * Writes files as a tar archive (POSIX ustar), which every system can unpack. Implemented here because a file needs
+ * only a 512-byte header. Sizes too large for the octal field use the encoding of GNU tar, bsdtar and busybox.
  */
 const BLOCK = 512;
-/** What eleven octal digits hold. */
+/** The largest size that eleven octal digits can hold. */
 const MAX_OCTAL = 8 ** 11 - 1;
 
 export interface TarEntry {
@@ -16,12 +16,15 @@ export interface TarEntry {
 
 interface TarOptions {
   mtime_ms: number;
-  /** Whose the files are where root unpacks them. */
+  /** The owner of the files when root unpacks them. */
   uid: number;
   gid: number;
 }
 
-export async function* tar(entries: Iterable<TarEntry>, options: TarOptions): AsyncGenerator<Uint8Array> {
+export async function* writeTar(
+  entries: Iterable<TarEntry>,
+  options: TarOptions,
+): AsyncGenerator<Uint8Array> {
   for (const { name, size, bytes } of entries) {
     yield header(name, size, options);
     let written = 0;

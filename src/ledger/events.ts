@@ -1,8 +1,8 @@
 /**
- * Every event that may stand on the ledger. Metrics, spans, labels and searches are typed over this
- * table, so a new event does not compile until each of them knows it.
+ * All ledger events. Metrics, spans, labels and searches are typed over this table, so a new event does not compile
+ * until each of them handles it.
  */
-export const EVENTS = {
+export const LEDGER_EVENTS = {
   blocked: "call refused",
   would_block: "call would be refused",
   approved: "approved",
@@ -20,10 +20,10 @@ export const EVENTS = {
   purged: "working data deleted",
   approval_expired: "approval expired",
   approval_escalated: "approval escalated",
-  delegated: "authority lent",
-  delegation_revoked: "authority taken back",
+  delegated: "authority delegated",
+  delegation_revoked: "delegation revoked",
   granted: "calls granted ahead",
-  grant_revoked: "grant taken back",
+  grant_revoked: "grant revoked",
   plan_proposed: "plan proposed",
   plan_approved: "plan approved",
   plan_denied: "plan denied",
@@ -44,10 +44,10 @@ export const EVENTS = {
   drill_failed: "undo not proven",
 } as const;
 
-export type LedgerEvent = keyof typeof EVENTS;
+export type LedgerEvent = keyof typeof LEDGER_EVENTS;
 
-export const EVENT_NAMES = Object.keys(EVENTS) as LedgerEvent[];
+export const EVENT_NAMES = Object.keys(LEDGER_EVENTS) as LedgerEvent[];
 
 export function isLedgerEvent(name: string): name is LedgerEvent {
-  return Object.hasOwn(EVENTS, name);
+  return Object.hasOwn(LEDGER_EVENTS, name);
 }

@@ -1,30 +1,29 @@
 /**
- * Reading one ledger record the strict way: its shape, the bytes that its hash covers, and the few values
- * that checking a chain needs. Fields this version does not know are let through, because the hash covers
- * them.
+ * Strict reader for one ledger record: its shape, the bytes that its hash covers, and the values that a chain check
+ * needs. Unknown fields are allowed, because the hash covers them.
  */
-import { canonical } from "../kernel/canonical.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson } from "../kernel/json.ts";
-import { fieldsOf } from "./record.ts";
+import { toCanonicalJson } from "../kernel/json/canonical.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../kernel/json/json.ts";
+import { recordFieldsOfKind } from "./record.ts";
 
 export interface RecordFacts {
   seq: number;
   prev: string;
-  /** The hash that the record states; whether it is true is for the caller to see. */
+  /** The hash stated in the record. The caller verifies it. */
   hash: string;
   run_id: string | undefined;
   run_seq: number | undefined;
-  /** Canonical JSON of everything but `hash`: what the hash covers, and the leaf of the tree. */
+  /** Canonical JSON of every field except `hash`: the input of the hash, and the leaf of the Merkle tree. */
   body: string;
 }
 
-/** Facts, or what is wrong in words. */
+/** The facts of the record, or a text that describes the problem. */
 type Reading = RecordFacts | string;
 
 const HEX64 = /^[0-9a-f]{64}$/;
-const COUNTS = fieldsOf("count");
-const TEXTS = fieldsOf("text");
+const COUNTS = recordFieldsOfKind("count");
+const TEXTS = recordFieldsOfKind("text");
 
 export function isHash(value: unknown): value is string {
   return typeof value === "string" && HEX64.test(value);
@@ -34,23 +33,23 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** A record as a line of the ledger: canonical JSON to the byte. */
+/** Reads a ledger line, which must be canonical JSON to the byte. */
 export function readRecordLine(line: string): Reading {
   const value = parsed(line);
   if (typeof value === "string") return value;
   const facts = readingOf(value);
-  if (typeof facts !== "string" && canonical(value) !== line) return "the line is not canonical JSON";
+  if (typeof facts !== "string" && toCanonicalJson(value) !== line) return "the line is not canonical JSON";
   return facts;
 }
 
-/** A record inside a bundle, where space between its members does not matter. */
+/** Reads a record from a bundle, where whitespace between members does not matter. */
 export function readRecordText(text: string): Reading {
   const value = parsed(text);
   if (typeof value === "string") return value;
   return hasPlainNumbers(text) ? readingOf(value) : "a number is not written as a plain integer";
 }
 
-function readingOf(value: Json): Reading {
+function readingOf(value: JsonValue): Reading {
   if (!isJsonObject(value)) return "it is not a JSON object";
   const { hash, ...rest } = value;
   const { prev, seq, run_id, run_seq } = rest;
@@ -64,7 +63,7 @@ function readingOf(value: Json): Reading {
     hash,
     run_id: run_id as string | undefined,
     run_seq: run_seq as number | undefined,
-    body: canonical(rest),
+    body: toCanonicalJson(rest),
   };
 }
 
@@ -88,18 +87,18 @@ function shapeProblem(record: JsonObject): string | undefined {
     : "a value is neither a text, a whole number, a boolean nor a list of those";
 }
 
-function isAllowed(value: Json): boolean {
+function isAllowed(value: JsonValue): boolean {
   return isScalar(value) || (Array.isArray(value) && value.every(isScalar));
 }
 
-function isScalar(value: Json): boolean {
+function isScalar(value: JsonValue): boolean {
   return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value);
 }
 
-function parsed(text: string): Json | string {
+function parsed(text: string): JsonValue | string {
   try {
     const value = parseJson(text);
-    // A JSON text that is itself a string must not pass for a description of a problem.
+    // A string here would pass for the description of a problem.
     return typeof value === "string" ? "it is not a JSON object" : value;
   } catch (error) {
     return `it cannot be read (${messageOf(error)})`;
@@ -108,7 +107,7 @@ function parsed(text: string): Json | string {
 
 const ODD_NUMBER = /\d[.eE]|-0(?!\d)/;
 
-/** Whether every number is written as the integer it is: `1.0`, `1e3` and `-0` read the same elsewhere or not. */
+/** Checks that each number is written as a plain integer. Other readers may disagree on `1.0`, `1e3` and `-0`. */
 export function hasPlainNumbers(text: string): boolean {
   for (let at = 0; ; ) {
     const open = text.indexOf('"', at);
@@ -119,7 +118,7 @@ export function hasPlainNumbers(text: string): boolean {
   }
 }
 
-/** Walked by hand: a regular expression keeps a step of each character, and a long string exhausts its stack. */
+/** Scans by hand: a regular expression keeps a step per character, so a long string exhausts its stack. */
 function endOfString(text: string, open: number): number {
   for (let i = open + 1; i < text.length; i++) {
     const c = text.charCodeAt(i);

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
-import { canonical } from "../kernel/canonical.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { Json } from "../kernel/json.ts";
+import { toCanonicalJson } from "../kernel/json/canonical.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import {
   EMPTY_HEAD,
-  fieldsOf,
-  GENESIS,
+  GENESIS_HASH,
   RECORD_FIELDS,
   type RecordDraft,
+  recordFieldsOfKind,
   sealRecord,
   splitLine,
 } from "./record.ts";
@@ -41,21 +41,21 @@ describe("ledger records", () => {
       "core.record.event",
     );
     const { record, line } = sealRecord(draft, EMPTY_HEAD);
-    expect(line).toBe(canonical(JSON.parse(line) as Json));
-    const { hash, ...rest } = JSON.parse(line) as Record<string, Json>;
-    expect(hash).toBe(sha256Hex(canonical(rest)));
-    expect(record).toMatchObject({ seq: 0, prev: GENESIS, hash });
-    expect(splitLine(line)).toEqual({ body: canonical(rest), hash });
+    expect(line).toBe(toCanonicalJson(JSON.parse(line) as JsonValue));
+    const { hash, ...rest } = JSON.parse(line) as Record<string, JsonValue>;
+    expect(hash).toBe(sha256Hex(toCanonicalJson(rest)));
+    expect(record).toMatchObject({ seq: 0, prev: GENESIS_HASH, hash });
+    expect(splitLine(line)).toEqual({ body: toCanonicalJson(rest), hash });
   });
 
   it("are written with every field of the table, in its order", () => {
     const all: Record<string, unknown> = Object.fromEntries(
       Object.keys(RECORD_FIELDS).map((name) => [name, "x"]),
     );
-    for (const name of fieldsOf("count")) all[name] = 1;
+    for (const name of recordFieldsOfKind("count")) all[name] = 1;
     const { line } = sealRecord(all as unknown as RecordDraft, EMPTY_HEAD);
     expect(Object.keys(JSON.parse(line))).toEqual(Object.keys(RECORD_FIELDS));
-    expect(line).toBe(canonical(JSON.parse(line) as Json));
+    expect(line).toBe(toCanonicalJson(JSON.parse(line) as JsonValue));
   });
 
   it("leave absent fields out and link to their predecessor", () => {

@@ -1,27 +1,27 @@
-/** Requests for approval as code holds them: reading, waiting, and deciding with the person's own credential. */
+/** Approval requests for library users: read them, wait for them, and decide them with an approver's credential. */
+import { type ApprovalView, OPEN_APPROVAL_STATUSES, WITHDRAWN_NOTE } from "../govern/approvals/approval.ts";
 import { tryDuration } from "../kernel/duration.ts";
 import { systemEnv } from "../kernel/env.ts";
-import { invalid, TooMany } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { type ApprovalView, OPEN_APPROVAL, WITHDRAWN } from "../model/approval.ts";
-import type { Offer } from "./errors.ts";
+import { invalidError, TooManyError } from "../kernel/errors.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import type { CounterOffer } from "./errors.ts";
 
-/** A duration such as `10m`, or seconds. */
-export type Wait = string | number;
+/** A duration such as `10m`, or a number of seconds. */
+export type WaitTime = string | number;
 
-/** How a decision is made, and by whom. */
+/** Options for approving or denying a request. */
 export interface DecideOptions {
-  /** Why, on the ledger and for the agent. */
+  /** Reason for the decision. The ledger records it and the agent sees it. */
   note?: string;
-  /** The decision holds only if the request's card still has this hash. */
+  /** Fails the decision unless the request's card still has this hash. */
   card_hash?: string;
-  /** The deciding person's own API key or token; without it the decision is that of the connection's credential. */
+  /** API key or token of the approver. Default: the credential of the connection. */
   key?: string;
 }
 
 /**
- * Requests for approval, from the side of those who wait or decide.
+ * Approval requests, for code that waits for them or decides them.
  *
  * @example
  * ```ts
@@ -35,36 +35,36 @@ export interface DecideOptions {
  * }
  * ```
  */
-export interface Approvals {
-  /** The request as it is now. */
+export interface ApprovalRequests {
+  /** Returns the request as it is now. */
   get(id: string): Promise<ApprovalView>;
-  /** Answers as soon as it is decided, or with the request as it is once the time is over. */
-  wait(id: string, options?: { for?: Wait; signal?: AbortSignal }): Promise<ApprovalView>;
-  /** Says yes, as the person of `key`; whoever asked may then make this very call, once. */
+  /** Returns the request as soon as it is decided, or undecided once the time has passed. */
+  wait(id: string, options?: { for?: WaitTime; signal?: AbortSignal }): Promise<ApprovalView>;
+  /** Approves the request as the owner of `key`. The agent can then make exactly this call, once. */
   approve(id: string, options?: DecideOptions): Promise<ApprovalView>;
-  /** Says no; the agent is told the note. */
+  /** Denies the request. The agent sees the note. */
   deny(id: string, options?: DecideOptions): Promise<ApprovalView>;
 }
 
-/** The request after at most so many seconds of waiting for its decision. */
-export type LookAtApproval = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
+/** Reads a request, and waits up to `wait` seconds for its decision. */
+export type ReadApproval = (id: string, wait: number, signal?: AbortSignal) => Promise<OfferedApproval>;
 
-/** A request of a run, with what a person offered in its place when they denied it. */
+/** An approval request, with the approver's counter-proposal if the approver denied it and made one. */
 export type OfferedApproval = ApprovalView & { offer?: { approval_id: string; args?: unknown } };
 
-export function waitMs(wait: Wait, what: string): number {
+export function waitMs(wait: WaitTime, what: string): number {
   const ms = typeof wait === "number" ? wait * 1_000 : tryDuration(wait);
-  if (ms === undefined || !(ms >= 0)) throw invalid(`${what}: a duration such as 10m, or seconds`);
+  if (ms === undefined || !(ms >= 0)) throw invalidError(`${what}: a duration such as 10m, or seconds`);
   return ms;
 }
 
 const DEFAULT_WAIT = "10m";
 
-/** A server holds one question for a minute at most, and may hold too many already; whoever waits longer asks again. */
+/** Waits for a decision in steps, because a server limits the length and the number of waiting requests. */
 export async function waitFor(
-  look: LookAtApproval,
+  look: ReadApproval,
   id: string,
-  { for: time = DEFAULT_WAIT, signal }: { for?: Wait; signal?: AbortSignal | undefined } = {},
+  { for: time = DEFAULT_WAIT, signal }: { for?: WaitTime; signal?: AbortSignal | undefined } = {},
 ): Promise<OfferedApproval> {
   const until = performance.now() + waitMs(time, "for");
   for (;;) {
@@ -72,25 +72,25 @@ export async function waitFor(
     const left_s = Math.max(0, Math.ceil((until - performance.now()) / 1_000));
     try {
       const approval = await look(id, Math.min(left_s, WAIT_STEP_S), signal);
-      if (!OPEN_APPROVAL.has(approval.status) || performance.now() >= until) return approval;
+      if (!OPEN_APPROVAL_STATUSES.has(approval.status) || performance.now() >= until) return approval;
     } catch (error) {
-      if (!(error instanceof TooMany) || left_s === 0) throw error;
+      if (!(error instanceof TooManyError) || left_s === 0) throw error;
       await systemEnv.sleep(Math.min(error.retry_after_s, left_s) * 1_000, signal);
     }
   }
 }
 
-/** Below the usual limits of clients and proxies. */
-const WAIT_STEP_S = Math.min(25, LIMITS.approval_wait_s);
+/** Below the usual timeouts of clients and proxies. */
+const WAIT_STEP_S = Math.min(25, SERVICE_LIMITS.approval_wait_s);
 
-/** Why a call whose request has ended is not made, as it is told to whoever asked for it. */
+/** Explains to the caller why a call is not made after its request ended. */
 export function endedReason({ id, status, decided_by, note }: OfferedApproval): string {
-  if (status === "consumed") return `approval ${id} was used already: this call is not made again`;
+  if (status === "consumed") return `approval ${id} was used already, so this call is not repeated`;
   if (status !== "denied")
-    return `approval ${id} is ${note === WITHDRAWN ? WITHDRAWN : status}: this call is not made`;
+    return `approval ${id} is ${note === WITHDRAWN_NOTE ? WITHDRAWN_NOTE : status}: this call is not made`;
   return `denied by ${decided_by ?? "a person"}${note === null || note === "" ? "" : `: ${note}`}`;
 }
 
-export function offerOf({ offer }: Pick<OfferedApproval, "offer">): Offer | null {
-  return offer?.args == null ? null : { approval_id: offer.approval_id, args: offer.args as Json };
+export function offerOf({ offer }: Pick<OfferedApproval, "offer">): CounterOffer | null {
+  return offer?.args == null ? null : { approval_id: offer.approval_id, args: offer.args as JsonValue };
 }

@@ -1,45 +1,54 @@
-/** The same client shape against a remote server. */
+/** Client for a remote server, with the same interface as the embedded engine. */
 import { randomUUID } from "node:crypto";
-import { type Client, createClient } from "../api/client.ts";
-import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
-import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
-import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
-import { plan as planOp } from "../app/operations/rollback.ts";
-import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
+import { isPlanId } from "../govern/plans/plan.ts";
+import { createOperationsClient, type OperationsClient } from "../http/api/operations-client.ts";
 import { systemEnv } from "../kernel/env.ts";
-import { invalid, SvcError } from "../kernel/errors.ts";
-import { isPlanId } from "../model/plan.ts";
-import { workOn } from "../rollback/execute.ts";
-import type { RollbackPlan } from "../rollback/plan.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
-import { fitting, untellable } from "./fitting.ts";
-import type { RunOptions, Svc } from "./open.ts";
-import { patiently } from "./patience.ts";
-import { RemoteDesk } from "./remote-desk.ts";
-import { Run } from "./run.ts";
-import { dependingOn, type RollbackRequest, statusIn, tellingReplays } from "./transport.ts";
+import { invalidError, SvcError } from "../kernel/errors.ts";
+import {
+  approveRequest,
+  denyRequest,
+  getApproval,
+  withdrawRequest,
+} from "../operations/approvals/approvals.ts";
+import { proposePlan, withdrawPlan } from "../operations/plans.ts";
+import { getRollbackPlan as planOp } from "../operations/rollback/rollback.ts";
+import {
+  submitIntent as intentOp,
+  reportStepOutcome as outcomeOp,
+  previewIntent,
+} from "../operations/runs/intents-and-outcomes.ts";
+import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
+import type { RollbackPlan } from "../rollback/plan/plan.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import { executeOnBackend } from "../rollback/undo/execute.ts";
+import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
+import type { EmbeddedSvc, RunOptions } from "./open.ts";
+import { RemoteRollbackBackend } from "./remote-rollback-backend.ts";
+import { trimOutcome, unsendableReason } from "./request-size.ts";
+import { retryOnQuota } from "./retry.ts";
+import { AgentRun } from "./run.ts";
+import { type RollbackRequest, statusIn, toDependsOn, withReplayDetection } from "./transport.ts";
 
-/** The server, and who calls. */
+/** Server and credential of a connection. */
 export interface ConnectOptions {
-  /** As `http://127.0.0.1:8787`, without `/v1`. */
+  /** Base URL such as `http://127.0.0.1:8787`, without `/v1`. */
   url: string;
-  /** An API key or a token of the issuer that the server trusts. */
+  /** An API key, or a token of the identity provider that the server trusts. */
   key: string;
-  /** How long one request may take. */
+  /** Timeout of one request in milliseconds. */
   timeout_ms?: number;
 }
 
-/** A server, from here. `actor` is the key's own name there, so it may be left out; drills are made on the server. */
-export interface RemoteSvc extends Omit<Svc, "run" | "drill"> {
-  run(options: Omit<RunOptions, "actor" | "tenant"> & { actor?: string }): Promise<Run>;
+/** A remote server. You can omit `actor`, because the server uses the name of your key. Drills run on the server. */
+export interface RemoteSvc extends Omit<EmbeddedSvc, "run" | "drill"> {
+  run(options: Omit<RunOptions, "actor" | "tenant"> & { actor?: string }): Promise<AgentRun>;
 }
 
 const ATTEMPTS = 3;
 
 /**
- * The same as {@link open}, against a server. Lost answers are asked for again under the same key, so that nothing is
- * recorded twice.
+ * Connects to a server and offers the same methods as {@link open}. A request whose answer was lost is sent again with
+ * the same idempotency key, so nothing is recorded twice.
  *
  * @example
  * ```ts
@@ -56,8 +65,8 @@ const ATTEMPTS = 3;
  * await svc.close();
  * ```
  */
-export async function connect(options: ConnectOptions): Promise<RemoteSvc> {
-  const client = createClient(options);
+export async function connectToServer(options: ConnectOptions): Promise<RemoteSvc> {
+  const client = createOperationsClient(options);
   return {
     async run({ actor: _actor, permissions, ...body }) {
       const opened = await client.perform(openRunOp, { ...body, permissions: [...permissions] });
@@ -73,18 +82,18 @@ export async function connect(options: ConnectOptions): Promise<RemoteSvc> {
 }
 
 const lookFrom =
-  (client: Client): LookAtApproval =>
+  (client: OperationsClient): ReadApproval =>
   (approval_id, wait, signal) =>
     client.perform(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
 
-function remoteApprovals(client: Client, options: ConnectOptions): Approvals {
+function remoteApprovals(client: OperationsClient, options: ConnectOptions): ApprovalRequests {
   const look = lookFrom(client);
-  /** With a credential of one's own for this one decision. */
+  /** Uses a separate client for a decision that carries its own credential. */
   const decide =
-    (op: typeof approve) =>
+    (op: typeof approveRequest) =>
     async (approval_id: string, { key, ...given }: DecideOptions = {}) => {
       if (key === undefined) return client.perform(op, { approval_id, ...given });
-      const own = createClient({ ...options, key });
+      const own = createOperationsClient({ ...options, key });
       try {
         return await own.perform(op, { approval_id, ...given });
       } finally {
@@ -94,24 +103,24 @@ function remoteApprovals(client: Client, options: ConnectOptions): Approvals {
   return {
     get: (id) => look(id, 0),
     wait: (id, how) => waitFor(look, id, how),
-    approve: decide(approve),
-    deny: decide(deny),
+    approve: decide(approveRequest),
+    deny: decide(denyRequest),
   };
 }
 
-function remoteRun(client: Client, run_id: string, seal: string): Run {
-  return new Run(run_id, seal, {
+function remoteRun(client: OperationsClient, run_id: string, seal: string): AgentRun {
+  return new AgentRun(run_id, seal, {
     look: lookFrom(client),
     propose: (plan) => client.perform(proposePlan, { run_id, ...plan }),
     preview: ({ depends_on, idempotency_key: _, ...intent }) =>
-      client.perform(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
+      client.perform(previewIntent, { run_id, ...intent, ...toDependsOn(depends_on) }),
     status: async (step) => statusIn(await client.perform(getRunOp, { run_id }), step),
     intent: ({ depends_on, idempotency_key: own, ...intent }) =>
       surely((key) =>
-        tellingReplays(own, (replayed) =>
+        withReplayDetection(own, (replayed) =>
           client.perform(
             intentOp,
-            { run_id, idempotency_key: own ?? key, ...intent, ...dependingOn(depends_on) },
+            { run_id, idempotency_key: own ?? key, ...intent, ...toDependsOn(depends_on) },
             undefined,
             replayed,
           ),
@@ -119,19 +128,19 @@ function remoteRun(client: Client, run_id: string, seal: string): Run {
       ),
     outcome: (step, outcome) =>
       surely((idempotency_key) =>
-        patiently(() => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
+        retryOnQuota(() => client.perform(outcomeOp, { run_id, step, idempotency_key, ...outcome })),
       ),
-    fit: { untellable, fitting },
+    fit: { untellable: unsendableReason, fitting: trimOutcome },
     withdraw: (id) =>
       isPlanId(id)
         ? client.perform(withdrawPlan, { plan_id: id })
-        : client.perform(withdraw, { approval_id: id }),
+        : client.perform(withdrawRequest, { approval_id: id }),
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
     rollback: (request) => remoteRollback(client, run_id, request),
   });
 }
 
-/** What carries a key of its own may be sent again: the server then answers as the first time. */
+/** Retries a request with the same idempotency key, so the server replays its first answer. */
 async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise<T> {
   const key = randomUUID();
   for (let attempt = 1; ; attempt++) {
@@ -145,13 +154,16 @@ async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise
 }
 
 async function remoteRollback(
-  client: Client,
+  client: OperationsClient,
   run_id: string,
   { verifier, approve_compensations, overwrite, ...work }: RollbackRequest,
 ): Promise<RollbackReport> {
   if (approve_compensations)
-    throw invalid(
+    throw invalidError(
       "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
     );
-  return workOn(new RemoteDesk(client, run_id, overwrite), systemEnv, { ...work, reader: verifier ?? null });
+  return executeOnBackend(new RemoteRollbackBackend(client, run_id, overwrite), systemEnv, {
+    ...work,
+    reader: verifier ?? null,
+  });
 }

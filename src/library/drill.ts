@@ -1,77 +1,92 @@
-/** Drills inside an application: its own functions make the example calls, undo them and read back. */
-import type { App } from "../app/app.ts";
-import { perform } from "../app/door/perform.ts";
-import type { DrillTools } from "../app/operations/drills/ports.ts";
-import { runDrill } from "../app/operations/drills/run-drill.ts";
-import { assertEnvironment, chosen } from "../app/operations/drills.ts";
-import { intent as intentOp, outcome as outcomeOp } from "../app/operations/journal.ts";
-import { answerProblem } from "../engine/before.ts";
+/** Drills inside an application, whose own functions make the example calls, undo them and verify the result. */
+import { beforeAnswerProblem } from "../govern/decide/before-state.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import type { DrillDoc } from "../model/proof.ts";
-import type { Compensator, Reader } from "../rollback/ports.ts";
-import { readEach } from "../rollback/read-each.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import { assertEnvironment, chooseDrills } from "../operations/drills/drills.ts";
+import type { DrillTools } from "../operations/drills/ports.ts";
+import { runDrill } from "../operations/drills/run-drill.ts";
+import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
+import {
+  submitIntent as intentOp,
+  reportStepOutcome as outcomeOp,
+} from "../operations/runs/intents-and-outcomes.ts";
+import type { CompensatorFn, ReaderFn } from "../rollback/ports.ts";
+import { readEach } from "../rollback/undo/read-each.ts";
+import type { DrillDoc } from "../rules/undo-proof.ts";
 
-/** The example call of a manifest's `drill`, to be made for real in a place made for it. */
+/** The example call from a manifest's `drill`. It runs for real, in the environment meant for drills. */
 export interface DrillCall {
   run_id: string;
   step: number;
   tool: string;
-  args: Json;
+  args: JsonValue;
 }
 
-/** What is drilled, and the application's own functions that make the call, undo it and look. */
+/** The tools to drill, and the functions of your application that call, undo and read. */
 export interface DrillOptions {
-  /** Without them every tool whose manifest declares a drill. */
+  /** Tools to drill. Default: every tool whose manifest declares a drill. */
   tools?: readonly string[];
-  /** Only those without a fresh proof. */
+  /** Limits the drill to tools without a recent proof. */
   due?: boolean;
-  /** Who drills, on the ledger. */
+  /** Name of the person or job that runs the drill, for the ledger. */
   by?: string;
-  /** Makes the example call, and answers its result. */
-  call(call: DrillCall): Promise<Json | undefined> | Json | undefined;
-  /** Undoes it, as in a rollback. */
-  compensator: Compensator;
-  /** Reads back what the undo left: only that is believed. */
-  verifier: Reader;
+  /** Makes the example call and returns its result. */
+  call(call: DrillCall): Promise<JsonValue | undefined> | JsonValue | undefined;
+  /** Undoes the call, as in a rollback. */
+  compensator: CompensatorFn;
+  /** Reads the state after the undo. A drill passes only on this evidence. */
+  verifier: ReaderFn;
 }
 
-export async function drillWith(app: App, options: DrillOptions): Promise<DrillDoc[]> {
+export async function drillWith(app: ServiceApp, options: DrillOptions): Promise<DrillDoc[]> {
   assertEnvironment(app);
   const { compensator, verifier: reader, by = "library" } = options;
   const results: DrillDoc[] = [];
-  for (const manifest of await chosen(app, options, () => true))
+  for (const manifest of await chooseDrills(app, options, () => true))
     results.push(await runDrill(app, manifest, by, { compensator, reader, make: makingHere(app, options) }));
   return results;
 }
 
 const makingHere =
-  (app: App, { call, verifier }: DrillOptions): DrillTools["make"] =>
+  (app: ServiceApp, { call, verifier }: DrillOptions): DrillTools["make"] =>
   async ({ run_id }, principal, tool, args) => {
     const { signal } = new AbortController();
     const caller = { app, principal, signal, drill: true, reads_by: "library" as const };
-    const decision = await perform(intentOp, caller, { run_id, tool, args, reason: `drill of ${tool}` });
+    const decision = await dispatchOperation(intentOp, caller, {
+      run_id,
+      tool,
+      args,
+      reason: `drill of ${tool}`,
+    });
     if (decision.decision === "block")
       return { problem: `the call was not allowed: ${decision.reasons.join("; ")}` };
     const { step, before: asked } = decision;
-    const read = async (): Promise<Json | undefined> =>
+    const read = async (): Promise<JsonValue | undefined> =>
       asked &&
       readEach(
         (one) => verifier(one, signal, run_id),
-        { tool: asked.tool, arguments: asked.arguments as Json },
+        { tool: asked.tool, arguments: asked.arguments as JsonValue },
         signal,
       );
     try {
-      // An undo that puts back what was there is proven on what was there.
+      // An undo that restores earlier state is tested against that state, so read it first.
       const before = await read();
-      const problem = asked === undefined || before === undefined ? null : answerProblem(asked, before);
+      const problem = asked === undefined || before === undefined ? null : beforeAnswerProblem(asked, before);
       if (problem !== null) throw new Error(`before: ${asked!.tool} could not be read: ${problem}`);
       const result = await call({ run_id, step, tool, args });
       const after = await read().catch(() => undefined);
-      await perform(outcomeOp, caller, { run_id, step, status: "succeeded", result, before, after });
+      await dispatchOperation(outcomeOp, caller, {
+        run_id,
+        step,
+        status: "succeeded",
+        result,
+        before,
+        after,
+      });
       return { step, result };
     } catch (error) {
-      await perform(outcomeOp, caller, { run_id, step, status: "failed", error: messageOf(error) });
+      await dispatchOperation(outcomeOp, caller, { run_id, step, status: "failed", error: messageOf(error) });
       return { problem: `the call failed: ${messageOf(error)}` };
     }
   };

@@ -1,30 +1,30 @@
-/** What a caller of the library catches. */
-import type { Json } from "../kernel/json.ts";
-import { approvalIn } from "../model/approval.ts";
+/** Errors that library users catch. */
+import { pendingApprovalId } from "../govern/approvals/approval.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 
-/** Other arguments that a person offered when they denied a call; with them the call is approved. */
-export interface Offer {
+/** A counter-proposal: an approver denied the call and approved it with other arguments. */
+export interface CounterOffer {
   approval_id: string;
-  args: Json;
+  args: JsonValue;
 }
 
-/** The call was not allowed, and was not made. */
+/** Thrown if a call is not allowed. The call was not made. */
 export class BlockedError extends Error {
-  /** Why, one sentence each, fit for the agent. */
+  /** Reasons for the block, one sentence each, safe to show to the agent. */
   readonly reasons: readonly string[];
-  /** What the agent can do instead, where the policy says so. */
+  /** Alternatives for the agent that the policy suggests. */
   readonly hints: readonly string[];
-  /** The request that a person decides or has decided, where there is one. */
+  /** The approval request of this call, or null if it has none. */
   readonly approval_id: string | null;
 
-  /** What a person offered in place of a denied call: sent instead, it is approved. */
-  readonly offer: Offer | null;
+  /** The approver's counter-proposal. A call with these arguments is approved. */
+  readonly offer: CounterOffer | null;
 
   constructor(
     reasons: readonly string[],
     hints: readonly string[] = [],
-    offer: Offer | null = null,
-    approval_id: string | null = approvalIn(reasons),
+    offer: CounterOffer | null = null,
+    approval_id: string | null = pendingApprovalId(reasons),
   ) {
     super(`blocked: ${reasons.join("; ")}`);
     this.name = "BlockedError";
@@ -36,7 +36,8 @@ export class BlockedError extends Error {
 }
 
 /**
- * Thrown by a tool that does not know whether it took effect; the step is then `uncertain`, and a person settles it.
+ * Throw this from a tool that does not know whether it took effect. The step is then `uncertain` until an operator
+ * resolves it.
  *
  * @example
  * ```ts

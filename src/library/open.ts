@@ -1,81 +1,94 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
-import type { z } from "zod";
-import type { App } from "../app/app.ts";
-import { readRun } from "../app/door/access.ts";
-import { type Identity, openIdentity } from "../app/door/identity.ts";
-import type { Operation } from "../app/door/operation.ts";
-import { perform } from "../app/door/perform.ts";
-import { approve, deny, getApproval, withdraw } from "../app/operations/approvals.ts";
-import { intent as intentOp, outcome as outcomeOp, previewIntent } from "../app/operations/journal.ts";
-import { proposePlan, withdrawPlan } from "../app/operations/plans.ts";
-import { planOwn, rollbackHere } from "../app/operations/rollback.ts";
-import { getRun as getRunOp, openRun as openRunOp } from "../app/operations/runs.ts";
-import { openApp } from "../app/wiring/open-app.ts";
-import { loadSettings } from "../config/load.ts";
-import { systemEnv } from "../kernel/env.ts";
-import { forbidden, invalid } from "../kernel/errors.ts";
-import { assertJson } from "../kernel/json.ts";
-import { isPlanId } from "../model/plan.ts";
-import type { DrillDoc } from "../model/proof.ts";
-import type { Principal } from "../model/roles.ts";
-import type { Mode } from "../model/run.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { type Approvals, type DecideOptions, type LookAtApproval, waitFor } from "./approvals.ts";
-import { type DrillOptions, drillWith } from "./drill.ts";
-import { Run } from "./run.ts";
-import { dependingOn, type RollbackRequest, statusIn, tellingReplays } from "./transport.ts";
 
-/** Where the engine finds what it goes by, and where it keeps what happened; each as in a `svc.config.yaml`. */
+import type { z } from "zod";
+import { loadSettings } from "../config/load.ts";
+import { isPlanId } from "../govern/plans/plan.ts";
+import type { CallerPrincipal } from "../govern/roles.ts";
+import { isRunOwner } from "../govern/runs/load-run.ts";
+import type { RunMode } from "../govern/runs/run.ts";
+import { systemEnv } from "../kernel/env.ts";
+import { forbiddenError, invalidError } from "../kernel/errors.ts";
+import { assertJson } from "../kernel/json/json.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import {
+  approveRequest,
+  denyRequest,
+  getApproval,
+  withdrawRequest,
+} from "../operations/approvals/approvals.ts";
+import { readRun } from "../operations/pipeline/access.ts";
+import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
+import { type IdentitySources, openIdentity } from "../operations/pipeline/identity.ts";
+import type { ServiceOperation } from "../operations/pipeline/operation.ts";
+import { proposePlan, withdrawPlan } from "../operations/plans.ts";
+import { getOwnRollbackPlan, rollbackHere } from "../operations/rollback/rollback.ts";
+import {
+  submitIntent as intentOp,
+  reportStepOutcome as outcomeOp,
+  previewIntent,
+} from "../operations/runs/intents-and-outcomes.ts";
+import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { DrillDoc } from "../rules/undo-proof.ts";
+import { openApp } from "../service/open-app.ts";
+import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
+import { type DrillOptions, drillWith } from "./drill.ts";
+import { AgentRun } from "./run.ts";
+import { type RollbackRequest, statusIn, toDependsOn, withReplayDetection } from "./transport.ts";
+
+/** Inputs and storage of the embedded service. Each option has the meaning of its key in `svc.config.yaml`. */
 export interface OpenOptions {
-  /** A file or a folder of manifests: what each tool does, and how it is undone. */
+  /** File or directory of manifests, which describe the effect and the undo of each tool. */
   manifests?: string;
-  /** A policy file; without one whatever manifests, permissions and halts allow is allowed. */
+  /** Policy file. Without one, a call is allowed if manifests, permissions and halts allow it. */
   policy?: string;
-  /** Default: what the data folder was made with, and `files` for a new one. */
+  /** Default: the store that the data directory was created with, or `files` for a new directory. */
   store?: "files" | "sqlite" | "postgres";
-  /** The folder of a `files` or `sqlite` store. */
+  /** Data directory of a `files` or `sqlite` store. */
   data?: string;
-  /** The database of a `postgres` store. */
+  /** Database URL of a `postgres` store. */
   database_url?: string;
-  /** The name of this installation (`production`, `test`), which policies, halts and drills may ask for. */
+  /** Name of this installation (`production`, `test`). Policies, halts and drills can refer to it. */
   environment?: string;
-  /** A svc.config.yaml; the other options come before it. */
+  /** A `svc.config.yaml` file. The other options override it. */
   config?: string;
 }
 
-/** Who acts, and what they may ask for at most. */
+/** The agent of a run and the limits of its authority. */
 export interface RunOptions {
-  /** The agent's name, on the ledger and in policies. */
+  /** Name of the agent, for the ledger and for policies. */
   actor: string;
-  /** Which permissions of the manifests the run has; a tool that needs another is blocked. Fixed for ever. */
+  /**
+   * Manifest permissions of the run. Tools that need another permission are blocked. You cannot change the list later.
+   */
   permissions: readonly string[];
-  /** An id of your own, so that the run can be found again; a free one is made otherwise. */
+  /** Your own id for the run, so that you can find it again. Default: a generated id. */
   run_id?: string;
-  /** `observe` and `advise` let calls pass and say what `enforce`, the default, would have blocked. */
-  mode?: Mode;
-  /** What the run is for, told to whoever decides on its calls. */
+  /** `enforce` (default) blocks calls. `observe` and `advise` let them pass and report what `enforce` would block. */
+  mode?: RunMode;
+  /** Purpose of the run, shown to the approvers of its calls. */
   reason?: string;
-  /** The tenant that the run belongs to, where tenants are kept apart. */
+  /** Tenant of the run, on installations with tenants. */
   tenant?: string;
 }
 
 /** The service inside this process. */
-export interface Svc {
-  /** Begins a piece of work of an agent; everything it does hangs on it, and is undone with it. */
-  run(options: RunOptions): Promise<Run>;
-  /** Proves undos with the functions given here, in an environment under `drills.environments`. */
+export interface EmbeddedSvc {
+  /** Opens a run: a task of one agent whose calls are recorded and undone together. */
+  run(options: RunOptions): Promise<AgentRun>;
+  /** Tests undos with your functions, in an environment listed under `drills.environments`. */
   drill(options: DrillOptions): Promise<DrillDoc[]>;
-  /** A run that was opened before, by this actor or with this key, to go on with. */
-  attach(run_id: string): Promise<Run>;
-  /** What waits for a person: reading, waiting, deciding. */
-  readonly approvals: Approvals;
-  /** Ends what is under way and lets go of the store. */
+  /** Returns an earlier run of this actor or key, so that the agent can continue it. */
+  attach(run_id: string): Promise<AgentRun>;
+  /** Approval requests: read, wait, decide. */
+  readonly approvals: ApprovalRequests;
+  /** Finishes the work in progress and releases the store. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the service in this process: the same engine and the same ledger as a server, without one. Several processes
- * of one machine may open the same folder, and several machines the same database.
+ * Opens the service in this process, with the same engine and ledger as a server. Several processes of one machine can
+ * open the same directory, and several machines the same database.
  *
  * @example
  * ```ts
@@ -90,7 +103,7 @@ export interface Svc {
  * await svc.close();
  * ```
  */
-export async function open(options: OpenOptions = {}): Promise<Svc> {
+export async function openEmbedded(options: OpenOptions = {}): Promise<EmbeddedSvc> {
   const { database_url, ...rest } = options;
   const flags = { ...rest, ...(database_url === undefined ? {} : { "database-url": database_url }) };
   const settings = loadSettings({ flags, env: process.env, cwd: process.cwd() });
@@ -108,7 +121,7 @@ export async function open(options: OpenOptions = {}): Promise<Svc> {
   };
 }
 
-const agentOf = (id: string, name: string, tenant: string | null): Principal => ({
+const agentOf = (id: string, name: string, tenant: string | null): CallerPrincipal => ({
   id,
   name,
   roles: ["agent"],
@@ -118,8 +131,8 @@ const agentOf = (id: string, name: string, tenant: string | null): Principal => 
   allow_observe: true,
 });
 
-/** A run of an embedded agent on a service that is open already. */
-export async function libraryRun(app: App, options: RunOptions): Promise<Run> {
+/** Opens a run of an embedded agent on a running service. */
+export async function libraryRun(app: ServiceApp, options: RunOptions): Promise<AgentRun> {
   const { actor, tenant, ...body } = options;
   const principal = agentOf(libraryId(actor), actor, tenant ?? null);
   const { run_id, scope_seal } = await asking(app, principal)(openRunOp, {
@@ -131,52 +144,54 @@ export async function libraryRun(app: App, options: RunOptions): Promise<Run> {
 
 const libraryId = (actor: string): string => `library:${actor}`;
 
-async function attach(app: App, run_id: string): Promise<Run> {
-  const { principal, actor, tenant, scope } = await readRun(app, run_id);
-  // A run of a principal that came with a key is not for whoever happens to hold the data.
-  if (principal !== libraryId(actor)) throw forbidden(`run ${run_id} belongs to another principal`);
+async function attach(app: ServiceApp, run_id: string): Promise<AgentRun> {
+  const run = await readRun(app, run_id);
+  const { principal, actor, tenant, scope } = run;
+  // A run that belongs to an API key is not available to every process with access to the data.
+  if (!isRunOwner(run, { id: libraryId(actor) }))
+    throw forbiddenError(`run ${run_id} belongs to another principal`);
   return embeddedRun(app, agentOf(principal, actor, tenant), run_id, scope.seal);
 }
 
 type Ask = <I extends z.ZodType, O>(
-  op: Operation<I, O>,
+  op: ServiceOperation<I, O>,
   input: z.input<I>,
   signal?: AbortSignal,
   replayed?: () => void,
 ) => Promise<O>;
 
-function asking(app: App, principal: Principal): Ask {
+function asking(app: ServiceApp, principal: CallerPrincipal): Ask {
   const never = new AbortController().signal;
   return async (op, input, signal = never, replayed = () => {}) => {
     assertJson(input, "input");
-    return perform(op, { app, principal, signal, reads_by: "library", replayed }, input);
+    return dispatchOperation(op, { app, principal, signal, reads_by: "library", replayed }, input);
   };
 }
 
-function embeddedRun(app: App, principal: Principal, run_id: string, seal: string): Run {
+function embeddedRun(app: ServiceApp, principal: CallerPrincipal, run_id: string, seal: string): AgentRun {
   const call = asking(app, principal);
-  return new Run(run_id, seal, {
+  return new AgentRun(run_id, seal, {
     intent: ({ depends_on, ...intent }) =>
-      tellingReplays(intent.idempotency_key, (replayed) =>
-        call(intentOp, { run_id, ...intent, ...dependingOn(depends_on) }, undefined, replayed),
+      withReplayDetection(intent.idempotency_key, (replayed) =>
+        call(intentOp, { run_id, ...intent, ...toDependsOn(depends_on) }, undefined, replayed),
       ),
     status: async (step) => statusIn(await call(getRunOp, { run_id }), step),
     preview: ({ depends_on, idempotency_key: _, ...intent }) =>
-      call(previewIntent, { run_id, ...intent, ...dependingOn(depends_on) }),
+      call(previewIntent, { run_id, ...intent, ...toDependsOn(depends_on) }),
     look: lookWith(call),
     propose: (plan) => call(proposePlan, { run_id, ...plan }),
     outcome: (step, outcome) => call(outcomeOp, { run_id, step, ...outcome }),
     withdraw: (id) =>
-      isPlanId(id) ? call(withdrawPlan, { plan_id: id }) : call(withdraw, { approval_id: id }),
-    plan: () => call(planOwn, { run_id }),
+      isPlanId(id) ? call(withdrawPlan, { plan_id: id }) : call(withdrawRequest, { approval_id: id }),
+    plan: () => call(getOwnRollbackPlan, { run_id }),
     rollback: (request) => rollback(app, principal, run_id, request),
   });
 }
 
-/** Undoing is the word of whoever runs the engine, in the name of the agent that it runs for. */
+/** Rolls back with operator authority, in the name of the agent: the process that embeds the engine is its operator. */
 function rollback(
-  app: App,
-  agent: Principal,
+  app: ServiceApp,
+  agent: CallerPrincipal,
   run_id: string,
   { compensator, verifier, signal, overwrite: word, ...request }: RollbackRequest,
 ): Promise<RollbackReport> {
@@ -187,17 +202,20 @@ function rollback(
     signal: new AbortController().signal,
     undo: { compensator, reader: verifier ?? null, signal },
   };
-  return perform(rollbackHere, caller, { run_id, ...request, overwrite, ...rest });
+  return dispatchOperation(rollbackHere, caller, { run_id, ...request, overwrite, ...rest });
 }
 
 const lookWith =
-  (call: Ask): LookAtApproval =>
+  (call: Ask): ReadApproval =>
   (approval_id, wait, signal) =>
     call(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
 
-/** Whoever runs the engine may read; deciding takes the key of a person whom the key file or the issuer knows. */
-function embeddedApprovals(app: App): Approvals & { close(): void } {
-  let identity: Promise<Identity> | undefined;
+/**
+ * Approvals on the embedded engine. The host process can read every request. A decision needs the credential of an
+ * approver from the key file or the identity provider.
+ */
+function embeddedApprovals(app: ServiceApp): ApprovalRequests & { close(): void } {
+  let identity: Promise<IdentitySources> | undefined;
   const { settings, egress, log } = app;
   const known = () => {
     identity ??= openIdentity({ settings, env: app.core.env, egress, log, failed: () => {} });
@@ -206,9 +224,10 @@ function embeddedApprovals(app: App): Approvals & { close(): void } {
   const reader = asking(app, { ...agentOf("library:", "library", null), roles: ["auditor"] });
   const look = lookWith(reader);
   const decide =
-    (op: typeof approve) =>
+    (op: typeof approveRequest) =>
     async (approval_id: string, { key, ...given }: DecideOptions = {}) => {
-      if (key === undefined) throw invalid("key: a decision needs the deciding person's own key or token");
+      if (key === undefined)
+        throw invalidError("key: a decision needs the deciding person's own key or token");
       const { auth, today } = await known();
       const { principal } = await auth.authenticateToken(key);
       return asking({ ...app, core: { ...app.core, today }, today }, principal)(op, {
@@ -219,8 +238,8 @@ function embeddedApprovals(app: App): Approvals & { close(): void } {
   return {
     get: (id) => look(id, 0),
     wait: (id, how) => waitFor(look, id, how),
-    approve: decide(approve),
-    deny: decide(deny),
+    approve: decide(approveRequest),
+    deny: decide(denyRequest),
     close: () => void identity?.then((open) => open.close()).catch(() => {}),
   };
 }

@@ -1,22 +1,24 @@
 /**
- * The probe: calls of a canary tool, driven through each surface, judged by whether the canary really ran and not by
- * what the ledger says of it.
+ * Self-test of the guarantees: calls canary tools through each surface. The verdict depends on whether the canary
+ * really ran, and not on the ledger.
  */
-import { randomUUID } from "node:crypto";
-import { type App, announce } from "../app/app.ts";
-import type { Caller } from "../app/door/operation.ts";
-import { perform } from "../app/door/perform.ts";
-import { halt, resume } from "../app/operations/halts.ts";
-import { rollbackHere } from "../app/operations/rollback.ts";
-import { messageOf } from "../kernel/errors.ts";
-import { localId, PROBE_ACTOR, type Principal } from "../model/roles.ts";
-import { PROBE_KEY, type ProbeState } from "../port/docs.ts";
-import type { UndoMeans } from "../rollback/execute.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { BlockedError } from "./errors.ts";
-import type { Run } from "./run.ts";
 
-export const CANARY = {
+import { randomUUID } from "node:crypto";
+import type { ProbeState } from "../govern/port/docs.ts";
+import { type CallerPrincipal, localId, PROBE_ACTOR } from "../govern/roles.ts";
+import { messageOf } from "../kernel/errors.ts";
+import type { ServiceApp } from "../operations/app.ts";
+import { haltCalls, liftHalts } from "../operations/halts.ts";
+import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
+import type { ApiCaller } from "../operations/pipeline/operation.ts";
+import { rollbackHere } from "../operations/rollback/rollback.ts";
+import { recordProbe } from "../operations/status.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { UndoToolOptions } from "../rollback/undo/execute.ts";
+import { BlockedError } from "./errors.ts";
+import type { AgentRun } from "./run.ts";
+
+export const CANARY_TOOLS = {
   allowed: "probe.canary",
   undo: "probe.undo",
   denied: "probe.denied",
@@ -26,8 +28,8 @@ export const CANARY = {
 } as const;
 export const CANARY_PERMISSION = "probe";
 
-/** Who probes, on surfaces that ask for a principal. */
-export const PROBE_PRINCIPAL: Principal = {
+/** Principal of the probe on surfaces that require one. */
+export const PROBE_PRINCIPAL: CallerPrincipal = {
   id: localId(PROBE_ACTOR),
   name: PROBE_ACTOR,
   roles: ["agent"],
@@ -37,22 +39,26 @@ export const PROBE_PRINCIPAL: Principal = {
   allow_observe: false,
 };
 
-/** What the probe does beside its calls, it does as the service that probes itself. */
-const proberOf = (app: App, undo?: UndoMeans): Caller => ({
+/** Caller for the probe's administrative operations, which run with the authority of the service. */
+const proberOf = (app: ServiceApp, undo?: UndoToolOptions): ApiCaller => ({
   app,
   principal: { ...PROBE_PRINCIPAL, roles: ["admin"] },
   signal: new AbortController().signal,
   undo,
 });
 
-export function rollBackProbe(app: App, run_id: string, undo: UndoMeans): Promise<RollbackReport> {
-  return perform(rollbackHere, proberOf(app, undo), { run_id });
+export function rollBackProbe(
+  app: ServiceApp,
+  run_id: string,
+  undo: UndoToolOptions,
+): Promise<RollbackReport> {
+  return dispatchOperation(rollbackHere, proberOf(app, undo), { run_id });
 }
 
-/** A run of the reserved principal on one surface, with the canary behind it. */
-export interface ProbeDoor {
+/** A run of the probe on one surface, connected to the canary. */
+export interface ProbeSession {
   readonly run_id: string;
-  /** Calls a canary tool; the refusal, where it was refused. */
+  /** Calls a canary tool. Resolves to the refusal, or to null if the call was allowed. */
   call(tool: string, id: string): Promise<BlockedError | null>;
   /** Whether the canary of this call ran and was not undone. */
   ran(id: string): Promise<boolean>;
@@ -63,8 +69,8 @@ export interface ProbeDoor {
 
 export interface ProbeSurface {
   name: "library" | "http" | "gateway";
-  /** Or why the surface cannot be driven from here. */
-  open(): Promise<ProbeDoor> | string;
+  /** Opens the surface, or explains why this process cannot drive it. */
+  open(): Promise<ProbeSession> | string;
 }
 
 export type ProbeVerdict = "holds" | "BROKEN" | "not checked";
@@ -77,12 +83,12 @@ export interface ProbeLine {
 }
 
 interface Probing {
-  app: App;
-  door: ProbeDoor;
+  app: ServiceApp;
+  door: ProbeSession;
 }
 
-/** Where the agent's own process makes the call, the canary lives in it and does nothing but remember. */
-export function canaryBehind(app: App, run: Run): ProbeDoor {
+/** Canary inside this process, for surfaces where the agent's process makes the call. It only remembers the call. */
+export function canaryBehind(app: ServiceApp, run: AgentRun): ProbeSession {
   const ran = new Set<string>();
   return {
     run_id: run.run_id,
@@ -125,7 +131,7 @@ async function call({ door }: Probing, tool: string): Promise<Called> {
   const id = randomUUID();
   const blocked = await door.call(tool, id);
   const ran = await door.ran(id);
-  // Whichever canary has to wait: a request of the probe's is for no person to find.
+  // Every pending canary request is withdrawn, so that approvers never see requests of the probe.
   if (blocked?.approval_id != null) await door.withdraw(blocked.approval_id);
   return { id, ran, blocked };
 }
@@ -136,13 +142,13 @@ const broken = (reason: string): Judged => ({ verdict: "BROKEN", reason });
 const unchecked = (reason: string): Judged => ({ verdict: "not checked", reason });
 const SET_UP = "the canary is not set up; svc probe init drafts its manifests and rules";
 
-/** A canary without its manifest is refused for the wrong reason, which shows nothing. */
+/** Whether the refusal is due to a missing manifest. Such a refusal does not test the guarantee. */
 const isUnmanifested = (blocked: BlockedError | null): boolean =>
   blocked?.reasons.some((reason) => /manifest/i.test(reason)) === true;
 
 const RULES = { denied: "svc-probe-denied", waiting: "svc-probe-waiting" } as const;
 
-/** Without its rule a canary may run, and nothing is wrong. */
+/** Whether the canary's policy rule exists. Without it the canary may run correctly. */
 function hasRule({ app }: Probing, id: string): boolean {
   return app.core.rules().policy.doc.rules?.some((rule) => rule.id === id) === true;
 }
@@ -151,7 +157,7 @@ const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) =>
   [
     "an allowed call runs",
     async (probing) => {
-      const { ran, blocked } = await call(probing, CANARY.allowed);
+      const { ran, blocked } = await call(probing, CANARY_TOOLS.allowed);
       if (ran && blocked === null) return holds;
       if (isUnmanifested(blocked)) return unchecked(SET_UP);
       return blocked === null
@@ -163,7 +169,7 @@ const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) =>
     "a denied call does not run",
     async (probing) => {
       if (!hasRule(probing, RULES.denied)) return unchecked(SET_UP);
-      const { ran, blocked } = await call(probing, CANARY.denied);
+      const { ran, blocked } = await call(probing, CANARY_TOOLS.denied);
       if (ran) return broken("it ran");
       return isUnmanifested(blocked) ? unchecked(SET_UP) : holds;
     },
@@ -172,7 +178,7 @@ const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) =>
     "a call that waits for approval does not run",
     async (probing) => {
       if (!hasRule(probing, RULES.waiting)) return unchecked(SET_UP);
-      const { ran, blocked } = await call(probing, CANARY.waiting);
+      const { ran, blocked } = await call(probing, CANARY_TOOLS.waiting);
       if (ran) return broken("it ran");
       if (blocked?.approval_id != null) return holds;
       return unchecked(blocked === null || isUnmanifested(blocked) ? SET_UP : blocked.reasons.join("; "));
@@ -182,34 +188,34 @@ const GUARANTEES: readonly (readonly [name: string, judge: (probing: Probing) =>
   ["an undone call is undone", undone],
   [
     "a call without a manifest does not run",
-    async (probing) => ((await call(probing, CANARY.unknown)).ran ? broken("it ran") : holds),
+    async (probing) => ((await call(probing, CANARY_TOOLS.unknown)).ran ? broken("it ran") : holds),
   ],
 ];
 
-/** The halt covers the probe alone, and is lifted whatever happens. */
+/** Halts only the probe's own actor, and always lifts the halt at the end. */
 async function halted(probing: Probing): Promise<Judged> {
-  const before = await call(probing, CANARY.allowed);
+  const before = await call(probing, CANARY_TOOLS.allowed);
   if (!before.ran)
-    return unchecked(isUnmanifested(before.blocked) ? SET_UP : "the canary does not run anyway");
+    return unchecked(isUnmanifested(before.blocked) ? SET_UP : "the canary does not run even without a halt");
   const prober = proberOf(probing.app);
-  const reason = "svc probe tries whether a halt is read";
-  const { id } = await perform(halt, prober, { reason, actor: PROBE_ACTOR });
+  const reason = "svc probe tests whether a halt takes effect";
+  const { id } = await dispatchOperation(haltCalls, prober, { reason, actor: PROBE_ACTOR });
   try {
-    return (await call(probing, CANARY.allowed)).ran ? broken("it ran") : holds;
+    return (await call(probing, CANARY_TOOLS.allowed)).ran ? broken("it ran") : holds;
   } finally {
-    await perform(resume, prober, { id });
+    await dispatchOperation(liftHalts, prober, { id });
   }
 }
 
 async function undone(probing: Probing): Promise<Judged> {
-  const { id, ran, blocked } = await call(probing, CANARY.allowed);
+  const { id, ran, blocked } = await call(probing, CANARY_TOOLS.allowed);
   if (!ran) return unchecked(isUnmanifested(blocked) ? SET_UP : "the canary does not run");
   await probing.door.rollback();
   return (await probing.door.ran(id)) ? broken("it was rolled back and is still there") : holds;
 }
 
-/** Tries every guarantee on every surface, keeps the result and records it. */
-export async function runProbe(app: App, surfaces: readonly ProbeSurface[]): Promise<ProbeLine[]> {
+/** Tests every guarantee on every surface, stores the result and records it in the ledger. */
+export async function runProbe(app: ServiceApp, surfaces: readonly ProbeSurface[]): Promise<ProbeLine[]> {
   const lines: ProbeLine[] = [];
   for (const surface of surfaces) {
     const opened = surface.open();
@@ -228,38 +234,32 @@ export async function runProbe(app: App, surfaces: readonly ProbeSurface[]): Pro
   return lines;
 }
 
-async function keep({ core }: App, lines: readonly ProbeLine[]): Promise<void> {
+async function keep(app: ServiceApp, lines: readonly ProbeLine[]): Promise<void> {
   const count = (verdict: ProbeVerdict) => lines.filter((line) => line.verdict === verdict).length;
   const broken = lines
     .filter(({ verdict }) => verdict === "BROKEN")
     .map(({ surface, guarantee }) => `${surface}: ${guarantee}`);
   const state: ProbeState = {
-    at_ms: core.env.now(),
+    at_ms: app.core.env.now(),
     holds: count("holds"),
     not_checked: count("not checked"),
     broken,
   };
   const said = `${state.holds} hold, ${broken.length} BROKEN, ${state.not_checked} not checked`;
   const detail = broken.length === 0 ? said : `${said}: ${broken.join("; ")}`;
-  const record = await core.store.transact({
-    run(tx) {
-      tx.put("meta", PROBE_KEY, state);
-      return tx.append({ event: "probed", actor: PROBE_ACTOR, ts_ms: core.env.now(), detail });
-    },
-  });
-  announce(core.listeners, [record]);
+  await recordProbe(app, state, detail);
 }
 
-/** What `svc probe init` drafts. */
-export const CANARY_MANIFESTS = `# The canary of svc probe. It exists only inside the probe: give these names to no real tool.
-- tool: ${CANARY.allowed}
+/** Manifests that `svc probe init` drafts. */
+export const CANARY_MANIFESTS = `# The canary of svc probe. It exists only inside the probe: do not use these names for real tools.
+- tool: ${CANARY_TOOLS.allowed}
   effect: compensable
   permission: ${CANARY_PERMISSION}
-  compensation: {tool: ${CANARY.undo}, args: {id: $result.id}, kind: inverse}
-- {tool: ${CANARY.denied}, effect: irreversible, permission: ${CANARY_PERMISSION}}
-- {tool: ${CANARY.waiting}, effect: irreversible, permission: ${CANARY_PERMISSION}}
+  compensation: {tool: ${CANARY_TOOLS.undo}, args: {id: $result.id}, kind: inverse}
+- {tool: ${CANARY_TOOLS.denied}, effect: irreversible, permission: ${CANARY_PERMISSION}}
+- {tool: ${CANARY_TOOLS.waiting}, effect: irreversible, permission: ${CANARY_PERMISSION}}
 `;
 
-export const CANARY_RULES = `  - {id: ${RULES.denied}, match: {tool: ${CANARY.denied}}, action: deny, reason: the probe expects a refusal}
-  - {id: ${RULES.waiting}, match: {tool: ${CANARY.waiting}}, action: require_approval, reason: the probe expects to wait}
+export const CANARY_RULES = `  - {id: ${RULES.denied}, match: {tool: ${CANARY_TOOLS.denied}}, action: deny, reason: the probe expects a refusal}
+  - {id: ${RULES.waiting}, match: {tool: ${CANARY_TOOLS.waiting}}, action: require_approval, reason: the probe expects to wait}
 `;

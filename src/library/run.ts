@@ -1,52 +1,57 @@
-/** A run as an agent's code holds it; the same on an embedded engine and on a remote server. */
-import { answerProblem, type BeforeRead } from "../engine/before.ts";
-import type { Decision } from "../engine/decide/verdict.ts";
-import { within } from "../kernel/deadline.ts";
+/** A run as the agent's code uses it, identical for an embedded engine and a remote server. */
+import {
+  type ApprovalView,
+  OPEN_APPROVAL_STATUSES,
+  pendingApprovalId,
+  replacePendingReason,
+} from "../govern/approvals/approval.ts";
+import { type BeforeRead, beforeAnswerProblem } from "../govern/decide/before-state.ts";
+import type { IntentDecision } from "../govern/decide/verdict.ts";
+import type { PlanView } from "../govern/plans/plan.ts";
+import type { OutcomeStatus, StepStatus } from "../govern/runs/run.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import { type ApprovalView, approvalIn, OPEN_APPROVAL, withEnding } from "../model/approval.ts";
-import type { PlanView } from "../model/plan.ts";
-import type { OutcomeStatus, StepStatus } from "../model/run.ts";
-import type { RollbackPlan } from "../rollback/plan.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import { withTimeout } from "../kernel/timeout.ts";
+import type { RollbackPlan } from "../rollback/plan/plan.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
 import type { ReadRequest } from "../rollback/ports.ts";
-import { readEach } from "../rollback/read-each.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import { endedReason, type OfferedApproval, offerOf, type Wait, waitFor, waitMs } from "./approvals.ts";
+import { readEach } from "../rollback/undo/read-each.ts";
+import { endedReason, type OfferedApproval, offerOf, type WaitTime, waitFor, waitMs } from "./approvals.ts";
 import { BlockedError, UncertainError } from "./errors.ts";
-import { assertTellable } from "./fitting.ts";
+import { assertSendable } from "./request-size.ts";
 import type {
-  Allowed,
-  Asked,
-  Intent,
-  Outcome,
+  AllowedDecision,
+  CallIntent,
+  CallOutcome,
+  DecisionPreview,
+  IntentResponse,
   PlannedCall,
-  Preview,
   RollbackRequest,
   RunTransport,
 } from "./transport.ts";
 
-/** How {@link Run.call} waits, reads and gives up. */
+/** Options of {@link AgentRun.call} for waiting, reading and timeouts. */
 export interface CallOptions {
-  /** After this long the outcome counts as unknown. */
+  /** Timeout of the tool in milliseconds. After it the outcome counts as unknown. */
   timeout_ms?: number;
   /**
-   * Makes the read that a manifest's `before` asks for, before the call and after it. Without it such a call is not
-   * made, unless the manifest says `required: false`.
+   * Makes the read that a manifest's `before` requires, before the call and after it. Without `read` such a call is not
+   * made, unless the manifest sets `required: false`.
    */
-  read?: (request: ReadRequest) => Promise<Json> | Json;
-  /** How long to wait for a person, where one must decide: a duration such as `10m`, or seconds. */
-  wait_for_approval?: Wait;
-  /** Ends the waiting. */
+  read?: (request: ReadRequest) => Promise<JsonValue> | JsonValue;
+  /** How long to wait for an approval: a duration such as `10m`, or seconds. */
+  wait_for_approval?: WaitTime;
+  /** Stops the waiting. */
   signal?: AbortSignal;
 }
 
 /**
- * A piece of work of one agent: its calls are judged, recorded and undone together. Runs come from `svc.run` and
+ * A task of one agent. Its calls are decided, recorded and undone together. Create runs with `svc.run` and
  * `svc.attach`.
  */
-export class Run {
+export class AgentRun {
   readonly run_id: string;
-  /** Keeps the run's permissions as they were given: they cannot be widened later. */
+  /** Signature over the run's permissions, which cannot be widened later. */
   readonly scope_seal: string;
   private readonly transport: RunTransport;
 
@@ -56,13 +61,15 @@ export class Run {
     this.transport = transport;
   }
 
-  /** Asks whether a call may be made. Whoever makes it then tells its {@link Run.outcome}; {@link Run.call} does both. */
-  intent(intent: Intent): Promise<Asked> {
+  /**
+   * Requests a decision on a call. If you make the call, report its {@link AgentRun.outcome}. {@link AgentRun.call} does both.
+   */
+  intent(intent: CallIntent): Promise<IntentResponse> {
     return this.transport.intent(intent);
   }
 
   /**
-   * Proposes calls before they are made: one decision on all of them, and then in this order.
+   * Proposes several calls in advance. One decision covers them all, and the agent then makes them in this order.
    *
    * @example
    * ```ts
@@ -81,24 +88,24 @@ export class Run {
     return this.transport.propose({ reason, calls: [...calls] });
   }
 
-  /** Says what the call would be answered, and leaves nothing behind. */
-  preview(intent: Intent): Promise<Preview> {
+  /** Returns the decision that the call would get now, and records nothing. */
+  preview(intent: CallIntent): Promise<DecisionPreview> {
     return this.transport.preview(intent);
   }
 
-  /** Tells how a call ended that was allowed by {@link Run.intent}. */
-  outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
+  /** Reports how a call that {@link AgentRun.intent} allowed ended. */
+  outcome(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }> {
     return this.transport.outcome(step, outcome);
   }
 
-  /** What a rollback would do now, and what it could not; nothing is changed. */
+  /** Previews a rollback: what it would undo now, and what it could not. Changes nothing. */
   plan(): Promise<RollbackPlan> {
     return this.transport.plan();
   }
 
   /**
-   * Undoes what the run did, newest first, and reads back what the manifests say. May be run again: what is undone
-   * already is left alone.
+   * Undoes the run's steps, newest first, and verifies each undo as its manifest declares. You can repeat a rollback:
+   * it skips steps that are undone already.
    *
    * @example
    * ```ts
@@ -106,24 +113,24 @@ export class Run {
    *   compensator: ({ tool, args, idempotency_key }) => payments.undo(tool, args, idempotency_key),
    *   verifier: ({ tool, arguments: args }) => payments.read(tool, args),
    * });
-   * if (!report.complete) console.log("still standing:", report.failed, report.unrecoverable);
+   * if (!report.complete) console.log("not undone:", report.failed, report.unrecoverable);
    * ```
    */
   rollback(request: RollbackRequest): Promise<RollbackReport> {
     return this.transport.rollback(request);
   }
 
-  /** Takes back a request of this run that no person has decided yet, or a plan that has not ended. */
+  /** Withdraws a pending approval request of this run, or a plan that has not ended. */
   withdraw(id: string): Promise<ApprovalView | PlanView> {
     return this.transport.withdraw(id);
   }
 
-  /** A request of this run; with `for`, once it is decided or the time is over. */
-  approval(id: string, options: { for?: Wait; signal?: AbortSignal } = {}): Promise<OfferedApproval> {
+  /** Returns a request of this run. With `for`, waits until it is decided or the time has passed. */
+  approval(id: string, options: { for?: WaitTime; signal?: AbortSignal } = {}): Promise<OfferedApproval> {
     return waitFor(this.transport.look, id, { for: 0, ...options });
   }
 
-  /** What became of a step. */
+  /** Returns the status of a step. */
   status(step: number): Promise<StepStatus> {
     return this.transport.status(step);
   }
@@ -131,18 +138,25 @@ export class Run {
   private async blocked({ decision, ended }: Refused): Promise<BlockedError> {
     const { reasons, hints } = decision;
     if (ended !== undefined)
-      return new BlockedError(withEnding(reasons, endedReason(ended)), hints, offerOf(ended), ended.id);
+      return new BlockedError(
+        replacePendingReason(reasons, endedReason(ended)),
+        hints,
+        offerOf(ended),
+        ended.id,
+      );
     const plain = new BlockedError(reasons, hints);
     if (plain.approval_id === null) return plain;
-    // An offer is good news beside the refusal; that it cannot be had now does not change the refusal.
+    // A counter-proposal is optional: if it cannot be read now, the refusal stays the same.
     const found = await this.transport.look(plain.approval_id, 0).catch(() => undefined);
     return found === undefined ? plain : new BlockedError(reasons, hints, offerOf(found));
   }
 
   /**
-   * Asks, executes and reports; with `wait_for_approval` it waits for a person in between. Throws a {@link BlockedError}
-   * when the call may not be made. Whatever the function throws is recorded and thrown on: the step is then `failed`, or
-   * `uncertain` for an {@link UncertainError} or a timeout.
+   * Requests a decision, executes the call and reports its outcome. With `wait_for_approval` it waits for an approver
+   * first. Throws a {@link BlockedError} if the call is not allowed.
+   *
+   * An error from `execute` is recorded and rethrown. The step is then `failed`, or `uncertain` after an
+   * {@link UncertainError} or a timeout.
    *
    * @example
    * ```ts
@@ -155,7 +169,7 @@ export class Run {
    * ```
    */
   async call<T>(
-    intent: Intent,
+    intent: CallIntent,
     execute: (step: number) => Promise<T> | T,
     options: CallOptions = {},
   ): Promise<T> {
@@ -164,9 +178,9 @@ export class Run {
     return this.carryOut(decided.decision, intent.tool, execute, options);
   }
 
-  /** Executes what was allowed and reports it, as `call` does. */
+  /** Executes an allowed call and reports its outcome, as `call` does. */
   async carryOut<T>(
-    decision: Allowed,
+    decision: AllowedDecision,
     tool: string,
     execute: (step: number) => Promise<T> | T,
     options: Pick<CallOptions, "timeout_ms" | "read"> = {},
@@ -180,7 +194,7 @@ export class Run {
     let result: T;
     try {
       const executed = Promise.resolve(execute(decision.step));
-      result = await (timeout_ms === undefined ? executed : within(executed, timeout_ms, notAnswered));
+      result = await (timeout_ms === undefined ? executed : withTimeout(executed, timeout_ms, notAnswered));
     } catch (error) {
       const status = error instanceof UncertainError ? "uncertain" : "failed";
       await this.tell(decision.step, {
@@ -191,7 +205,7 @@ export class Run {
       throw error;
     }
     const value = keptOf(result);
-    // What cannot be read afterwards is not told: an undo then meets it as changed.
+    // A failed read is not reported. The undo then treats the state as changed.
     const after = before === undefined ? undefined : await readOnce(read!, asked!).catch(() => undefined);
     await this.tell(decision.step, {
       status: "succeeded",
@@ -202,22 +216,24 @@ export class Run {
     return result;
   }
 
-  /** What cannot be told as it is is left out or mended, because what is not told stays unresolved. */
-  private tell(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }> {
+  /** Reports an outcome, trimmed and with valid Unicode, because a step without a reported outcome stays unresolved. */
+  private tell(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }> {
     const { error, ...told } = this.transport.fit?.fitting(outcome) ?? outcome;
     return this.outcome(step, error === undefined ? told : { ...told, error: error.toWellFormed() });
   }
 
-  /** A read that fails fails the step before anything is called, unless its manifest lets it pass. */
+  /**
+   * Reads the state before the call. A failed read fails the step before the tool runs, unless the manifest allows it.
+   */
   private async readBefore(
     step: number,
     asked: BeforeRead,
     read: CallOptions["read"],
-  ): Promise<Json | undefined> {
+  ): Promise<JsonValue | undefined> {
     try {
       if (read === undefined) throw new Error("the call was made without `read`");
       const before = await readOnce(read, asked);
-      const problem = answerProblem(asked, before) ?? this.transport.fit?.untellable(before) ?? null;
+      const problem = beforeAnswerProblem(asked, before) ?? this.transport.fit?.untellable(before) ?? null;
       if (problem !== null) throw new Error(problem);
       return before;
     } catch (error) {
@@ -228,21 +244,21 @@ export class Run {
     }
   }
 
-  /** The decision, asked for again once the request that it waits for was approved. */
+  /** Requests a decision, and requests it again after the approval that it needs. */
   private async decided(
-    intent: Intent,
+    intent: CallIntent,
     { wait_for_approval = 0, signal }: CallOptions,
   ): Promise<Decided | Refused> {
     const until = performance.now() + waitMs(wait_for_approval, "wait_for_approval");
     for (;;) {
       const decision = await this.intent(intent);
       if (decision.decision !== "block") return { decision };
-      const id = approvalIn(decision.reasons);
+      const id = pendingApprovalId(decision.reasons);
       const left_s = (until - performance.now()) / 1_000;
       if (id === null || left_s <= 0) return { decision };
       const approval = await waitFor(this.transport.look, id, { for: left_s, signal });
-      if (OPEN_APPROVAL.has(approval.status)) return { decision };
-      // Whoever said no is not asked again.
+      if (OPEN_APPROVAL_STATUSES.has(approval.status)) return { decision };
+      // A denial is final: do not request another approval.
       if (approval.status !== "approved" && approval.status !== "consumed")
         return { decision, ended: approval };
     }
@@ -250,40 +266,40 @@ export class Run {
 }
 
 interface Decided {
-  decision: Allowed;
+  decision: AllowedDecision;
 }
 
 interface Refused {
-  decision: Extract<Decision, { decision: "block" }>;
-  /** The request that was waited for, where it ended without a yes. */
+  decision: Extract<IntentDecision, { decision: "block" }>;
+  /** The awaited request, if it ended without approval. */
   ended?: OfferedApproval;
 }
 
 const isRefused = (decided: Decided | Refused): decided is Refused => decided.decision.decision === "block";
 
-async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRead): Promise<Json> {
+async function readOnce(read: NonNullable<CallOptions["read"]>, asked: BeforeRead): Promise<JsonValue> {
   const value = await readEach(async (one) => read(one), { tool: asked.tool, arguments: asked.arguments });
-  assertTellable(value, "read");
+  assertSendable(value, "read");
   return value;
 }
 
-/** A result that cannot be kept exactly is not kept: an undo must never use a rounded id. */
-function keptOf(result: unknown): Json | undefined {
+/** The tool's result, or undefined if JSON cannot represent it exactly: an undo must never use a rounded id. */
+function keptOf(result: unknown): JsonValue | undefined {
   const value = jsonOf(result);
   try {
-    if (value !== undefined) assertTellable(value, "result");
+    if (value !== undefined) assertSendable(value, "result");
     return value;
   } catch {
     return undefined;
   }
 }
 
-/** Undefined for what has no JSON form: a socket, a function. */
-export function jsonOf(value: unknown): Json | undefined {
+/** The value as JSON. Undefined for values without a JSON form, such as a socket or a function. */
+export function jsonOf(value: unknown): JsonValue | undefined {
   if (value === undefined) return undefined;
   try {
     const text = JSON.stringify(value);
-    return text === undefined ? undefined : (JSON.parse(text) as Json);
+    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
   } catch {
     return undefined;
   }

@@ -1,71 +1,71 @@
-/**
- * What a run asks for and is answered, and the few things it needs from wherever the engine is: in this process, or
- * behind a server.
- */
-import type { Decision } from "../engine/decide/verdict.ts";
-import { notFound } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import type { ApprovalView } from "../model/approval.ts";
-import type { PlanView } from "../model/plan.ts";
-import type { OutcomeStatus, StepStatus } from "../model/run.ts";
-import type { RollbackPlan } from "../rollback/plan.ts";
-import type { Compensator, Overwrite, Reader } from "../rollback/ports.ts";
-import type { RollbackReport } from "../rollback/report.ts";
-import type { LookAtApproval } from "./approvals.ts";
+/** Requests and answers of a run, and the transport that carries them to the engine in this process or on a server. */
+import type { ApprovalView } from "../govern/approvals/approval.ts";
+import type { IntentDecision } from "../govern/decide/verdict.ts";
+import type { PlanView } from "../govern/plans/plan.ts";
+import type { OutcomeStatus, StepStatus } from "../govern/runs/run.ts";
+import { notFoundError } from "../kernel/errors.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
+import type { RollbackPlan } from "../rollback/plan/plan.ts";
+import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { CompensatorFn, OverwriteDecision, ReaderFn } from "../rollback/ports.ts";
+import type { ReadApproval } from "./approvals.ts";
 
 /** A call that an agent wants to make. */
-export interface Intent {
-  /** The name in the manifests. */
+export interface CallIntent {
+  /** Name of the tool in the manifests. */
   tool: string;
-  /** What the call is made with: it is judged, and an approval is for exactly this. The ledger gets a hash of it. */
-  args: Json;
-  /** The agent's own words, on the ledger and for whoever decides. */
+  /**
+   * Arguments of the call. The policy evaluates them, and an approval covers exactly these. The ledger stores their
+   * hash.
+   */
+  args: JsonValue;
+  /** The agent's own explanation, for the ledger and for approvers. */
   reason: string;
-  /** Steps of this run that the call builds on: they are not undone before it is. */
+  /** Earlier steps of this run that the call depends on. Those steps are undone only after this one. */
   depends_on?: readonly number[];
-  /** The same call asked for again under the same key is answered as the first time. */
+  /** Requests with the same key and content get the first answer again. */
   idempotency_key?: string;
 }
 
-/** `replayed`: the answer was given before, under the same key. Whoever got it then may have made the call. */
-export type Asked = Decision & { replayed?: true };
-/** A decision under which a call may be made. */
-export type Allowed = Exclude<Decision, { decision: "block" }>;
+/** Decision on an intent. `replayed` marks a repeated answer: the earlier requester may have made the call already. */
+export type IntentResponse = IntentDecision & { replayed?: true };
+/** A decision that allows the call. */
+export type AllowedDecision = Exclude<IntentDecision, { decision: "block" }>;
 
-/** How a call ended. */
-export interface Outcome {
+/** Result of a call. */
+export interface CallOutcome {
   status: OutcomeStatus;
-  /** What the tool answered; the undo takes its arguments from it. */
-  result?: Json;
-  /** What went wrong, where it did. */
+  /** The tool's result. The undo takes its arguments from it. */
+  result?: JsonValue;
+  /** Error message of a call that did not succeed. */
   error?: string;
-  /** What the decision's `before` showed before the call, and after it. */
-  before?: Json;
-  after?: Json;
+  /** Answers of the decision's `before` read, made before the call and after it. */
+  before?: JsonValue;
+  after?: JsonValue;
 }
 
-/** Who undoes, who looks, and how far. */
+/** Functions and limits of a rollback. */
 export interface RollbackRequest {
-  /** Makes the undo of one step. */
-  compensator: Compensator;
-  /** Makes declared read-backs; without it such steps end unverified. */
-  verifier?: Reader;
-  /** How often an undo is tried, under one key; three times unless told. */
+  /** Undoes one step. */
+  compensator: CompensatorFn;
+  /** Makes the declared read-backs. Without it those steps end unverified. */
+  verifier?: ReaderFn;
+  /** Attempts per undo, all under one idempotency key. Default: 3. */
   retries?: number;
-  /** Makes undos that need an approval without asking; on a server such a decision is a person's. */
+  /** Runs undos that need approval without an approval. Not available on a server, where an approver decides. */
   approve_compensations?: boolean;
-  /** Undoes this one step over a conflict, as it was when `current_hash` was shown. */
-  overwrite?: Overwrite;
-  /** Gives up at once with RollbackInterrupted; how the undo under way ended is not known, and it is done again. */
+  /** Undoes this one step despite a conflict, if its state still has the hash `current_hash`. */
+  overwrite?: OverwriteDecision;
+  /** Aborts at once with RollbackInterrupted. The undo in progress then has an unknown result and runs again later. */
   signal?: AbortSignal;
 }
 
 /** One call of a proposed plan. */
 export interface PlannedCall {
   tool: string;
-  args: Json;
+  args: JsonValue;
   reason?: string;
-  /** Earlier calls of the plan, by position. */
+  /** Positions of earlier calls in the plan that this call depends on. */
   depends_on?: number[];
 }
 
@@ -74,40 +74,43 @@ export interface ProposedPlan {
   calls: PlannedCall[];
 }
 
-/** What a call would be answered now. */
-export interface Preview {
+/** The decision that a call would get now. */
+export interface DecisionPreview {
   decision: "allow" | "needs_approval" | "block";
   reasons: readonly string[];
   hints: readonly string[];
   risk_score: number;
 }
 
-/** The few things a run needs from wherever the engine is. */
+/** Operations that a run needs from the engine, in this process or on a server. */
 export interface RunTransport {
-  intent(intent: Intent): Promise<Asked>;
-  preview(intent: Intent): Promise<Preview>;
+  intent(intent: CallIntent): Promise<IntentResponse>;
+  preview(intent: CallIntent): Promise<DecisionPreview>;
   status(step: number): Promise<StepStatus>;
-  /** A request of this run, with what was offered in its place. */
-  look: LookAtApproval;
+  /** Reads a request of this run, with its counter-proposal. */
+  look: ReadApproval;
   propose(plan: ProposedPlan): Promise<PlanView>;
-  outcome(step: number, outcome: Outcome): Promise<{ step: number; status: OutcomeStatus }>;
-  /** Where the engine is told in requests that have a size: what of a call that `call` makes fits into one. */
-  fit?: { untellable(before: Json): string | null; fitting(outcome: Outcome): Outcome };
+  outcome(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }>;
+  /** Fits the values of a call into requests of limited size. Absent if the engine is in this process. */
+  fit?: { untellable(before: JsonValue): string | null; fitting(outcome: CallOutcome): CallOutcome };
   withdraw(id: string): Promise<ApprovalView | PlanView>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }
 
-/** As the operations take it. */
-export function dependingOn(steps: Intent["depends_on"]): { depends_on?: number[] } {
+/** Dependencies in the form that the operations accept. */
+export function toDependsOn(steps: CallIntent["depends_on"]): { depends_on?: number[] } {
   return steps === undefined ? {} : { depends_on: [...steps] };
 }
 
-/** Keys that the library makes are used for its own retries alone; a key of the caller's own may have been used before. */
-export async function tellingReplays(
+/**
+ * Adds `replayed` to a repeated answer. Only a key of the caller counts, because the library uses its own keys just for
+ * its own retries.
+ */
+export async function withReplayDetection(
   own: string | undefined,
-  ask: (replayed: () => void) => Promise<Decision>,
-): Promise<Asked> {
+  ask: (replayed: () => void) => Promise<IntentDecision>,
+): Promise<IntentResponse> {
   let replayed = false;
   const decision = await ask(() => {
     replayed = true;
@@ -117,6 +120,6 @@ export async function tellingReplays(
 
 export function statusIn({ steps }: { steps: readonly { status: StepStatus }[] }, step: number): StepStatus {
   const found = steps[step];
-  if (found === undefined) throw notFound(`step ${step} does not exist`, "unknown_step");
+  if (found === undefined) throw notFoundError(`step ${step} does not exist`, "unknown_step");
   return found.status;
 }

@@ -1,18 +1,18 @@
 /**
- * What a channel is: a configuration schema and a pure `render` from an event to the requests that the
- * service takes. Sending, waiting and retrying are the same for all and live elsewhere.
+ * Interface of a notification channel: a configuration schema, and a pure `render` from an event to the service's
+ * requests. Sending, waiting and retrying are shared by all channels.
  */
 import * as z from "zod";
 import type { NotificationEvent } from "./events.ts";
 import { NOTIFICATION_NAMES } from "./events.ts";
 
 export interface RenderContext {
-  /** The channel's name, as configured. */
+  /** Configured name of the channel. */
   readonly channel: string;
   readonly console_url: string | null;
   readonly environment: string | null;
   readonly now_ms: number;
-  /** The same on every retry, so that a receiver can tell a repeat. */
+  /** The same on every retry, so that a receiver can detect repeats. */
   readonly delivery_id: string;
   /** Whether a click on a chat button reaches this server. */
   readonly chat_actions: boolean;
@@ -28,14 +28,14 @@ export interface HttpDelivery {
 export interface MailServer {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte; otherwise STARTTLS as `starttls` says. */
+  /** TLS from the first byte. Otherwise `starttls` applies. */
   readonly secure: boolean;
   readonly starttls: "required" | "optional" | "off";
   readonly user: string | undefined;
   readonly password: string | undefined;
 }
 
-export interface Mail {
+export interface MailMessage {
   readonly from: string;
   readonly to: readonly string[];
   readonly subject: string;
@@ -48,27 +48,27 @@ export interface Mail {
 export interface MailDelivery {
   readonly kind: "mail";
   readonly server: MailServer;
-  readonly mail: Mail;
+  readonly mail: MailMessage;
 }
 
-export type Delivery = HttpDelivery | MailDelivery;
+export type ChannelDelivery = HttpDelivery | MailDelivery;
 
-/** Where a channel sends to, for `svc doctor` and the Settings page. */
-export type Destination =
+/** Destination of a channel, for `svc doctor` and the Settings page. */
+export type ChannelDestination =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "host"; readonly host: string; readonly port: number };
 
-export interface Channel<C> {
+export interface ChannelDefinition<C> {
   readonly schema: z.ZodType<C>;
-  /** Keys whose values are secrets; a webhook's address counts as one. */
+  /** Keys with secret values. A webhook's URL counts as one. */
   readonly secrets: readonly string[];
-  destination(config: C): Destination;
-  /** In the order they must be sent. */
-  render(event: NotificationEvent, config: C, context: RenderContext): Delivery[];
+  destination(config: C): ChannelDestination;
+  /** Returns the requests in sending order. */
+  render(event: NotificationEvent, config: C, context: RenderContext): ChannelDelivery[];
 }
 
-/** Keys that every channel has. */
-export const common = {
+/** Configuration keys of every channel. */
+export const commonChannelFields = {
   name: z
     .string()
     .regex(
@@ -90,7 +90,7 @@ export function postJson(url: string, body: unknown, headers: Record<string, str
   };
 }
 
-/** A service's API path, put behind an address that names none. */
+/** Adds a service's API path to a URL without a path. */
 export function withPath(url: string, path: string): string {
   const parsed = new URL(url);
   if (parsed.pathname === "/" || parsed.pathname === "") parsed.pathname = path;

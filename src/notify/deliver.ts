@@ -1,22 +1,22 @@
 /**
- * One attempt to hand a message over, and what its failure means: worth another try (the service is
- * away or busy) or final (it does not want this, or the egress rules do not).
+ * Makes one delivery attempt and classifies its failure: temporary (the service is down or busy) or final (the service
+ * or the egress rules reject the message).
  */
-import type { Egress } from "../egress/egress.ts";
-import { EgressRefused } from "../egress/refusal.ts";
+import type { EgressClient } from "../egress/egress.ts";
+import { EgressRefusedError } from "../egress/refusal.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { Delivery, HttpDelivery } from "./channel.ts";
-import { type MailerParts, sendMail } from "./mailer.ts";
-import { plainLine } from "./text.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import type { ChannelDelivery, HttpDelivery } from "./channel.ts";
+import { type MailerDeps, sendMail } from "./mailer.ts";
+import { plainLine } from "./safe-text.ts";
 
-export interface DeliverParts extends MailerParts {
-  readonly egress: Pick<Egress, "request" | "checkHost">;
+export interface DeliveryDeps extends MailerDeps {
+  readonly egress: Pick<EgressClient, "request" | "checkHost">;
 }
 
-export class Undelivered extends Error {
+export class DeliveryError extends Error {
   readonly retry: boolean;
-  /** How long the service asked us to wait. */
+  /** Wait that the service asked for. */
   readonly after_ms: number | null;
 
   constructor(problem: string, retry: boolean, after_ms: number | null = null) {
@@ -30,8 +30,8 @@ export class Undelivered extends Error {
 const ANSWER_BYTES = 4_096;
 const LONGEST_WAIT_MS = 60_000;
 /**
- * What a chat service says where something is to be mended, in its documented words. Whatever else a receiver
- * answers is not repeated: it may echo the address, whose path is a password, or what was sent to it.
+ * Documented error codes of chat services, which the log can repeat. Other response texts are not logged: they may echo
+ * the message, or the URL, whose path is a password.
  */
 const KNOWN_ANSWERS: ReadonlySet<string> = new Set([
   "action_prohibited",
@@ -50,29 +50,29 @@ const KNOWN_ANSWERS: ReadonlySet<string> = new Set([
   "user_not_found",
 ]);
 
-/** Resolves when the service has taken the message; throws only Undelivered. */
+/** Resolves once the service has accepted the message. Throws only `Undelivered`. */
 export async function deliverMessage(
-  delivery: Delivery,
-  parts: DeliverParts,
+  delivery: ChannelDelivery,
+  parts: DeliveryDeps,
   signal?: AbortSignal,
 ): Promise<void> {
   try {
     if (delivery.kind === "mail") await sendMail(delivery, parts, signal);
     else await post(delivery, parts, signal);
   } catch (error) {
-    if (error instanceof Undelivered) throw error;
-    const retry = !(error instanceof EgressRefused) && !isFinalMailError(error);
-    throw new Undelivered(mailAnswer(error) ?? plainLine(messageOf(error)), retry);
+    if (error instanceof DeliveryError) throw error;
+    const retry = !(error instanceof EgressRefusedError) && !isFinalMailError(error);
+    throw new DeliveryError(mailAnswer(error) ?? plainLine(messageOf(error)), retry);
   }
 }
 
-async function post(delivery: HttpDelivery, parts: DeliverParts, signal?: AbortSignal): Promise<void> {
+async function post(delivery: HttpDelivery, parts: DeliveryDeps, signal?: AbortSignal): Promise<void> {
   const { status, headers, body } = await parts.egress.request(delivery.url, {
     method: "POST",
     headers: delivery.headers,
     secret_headers: Object.keys(delivery.headers),
     body: delivery.body,
-    timeout_ms: LIMITS.egress_timeout_ms,
+    timeout_ms: SERVICE_LIMITS.egress_timeout_ms,
     max_bytes: ANSWER_BYTES,
     cut: true,
     ...(signal === undefined ? {} : { signal }),
@@ -81,7 +81,7 @@ async function post(delivery: HttpDelivery, parts: DeliverParts, signal?: AbortS
   const said = Buffer.from(body).toString("utf8").trim();
   const retry = status === 408 || status === 425 || status === 429 || status >= 500;
   const words = KNOWN_ANSWERS.has(said) ? `: ${said}` : "";
-  throw new Undelivered(`answered ${status}${words}`, retry, retryAfter(headers));
+  throw new DeliveryError(`answered ${status}${words}`, retry, retryAfter(headers));
 }
 
 function retryAfter(headers: Readonly<Record<string, string>>): number | null {
@@ -90,7 +90,7 @@ function retryAfter(headers: Readonly<Record<string, string>>): number | null {
   return Math.min(Number(value) * 1_000, LONGEST_WAIT_MS);
 }
 
-/** A mail server's refusal without its own words, which may repeat the login. */
+/** Describes a mail server's refusal without the server's text, which may repeat the login. */
 function mailAnswer(error: unknown): string | undefined {
   const { responseCode, command } = error as { responseCode?: unknown; command?: unknown };
   if (typeof responseCode !== "number") return undefined;
@@ -98,7 +98,7 @@ function mailAnswer(error: unknown): string | undefined {
   return `the mail server answered ${responseCode}${to}`;
 }
 
-/** SMTP: 5xx and a refused login are final, 4xx and everything about the connection is not. */
+/** In SMTP, 5xx and a refused login are final; 4xx and connection errors are temporary. */
 function isFinalMailError(error: unknown): boolean {
   const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
   if (typeof responseCode === "number") return responseCode >= 500;

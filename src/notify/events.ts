@@ -1,18 +1,18 @@
 /**
- * What the service tells people, and exactly which facts each notification may hold. Argument values
- * have no field here, so no channel can send one.
+ * Notification events and their allowed facts. No event has a field for argument values, so no channel can send one.
  */
-import { type ApprovalView, requestGroups } from "../model/approval.ts";
-import type { PlanCall, PlanDoc, PlanView } from "../model/plan.ts";
+import { type ApprovalView, requestGroups } from "../govern/approvals/approval.ts";
+import type { PlanCall, PlanDoc, PlanView } from "../govern/plans/plan.ts";
 
-const NOTIFICATION_EVENTS = {
-  approval_requested: "a call waits for a person's decision",
-  plan_proposed: "calls that an agent proposes wait for a person's decision",
-  approval_digest: "an agent asked so often that its requests are told together",
+/** Each event, and when it is sent. */
+export const NOTIFICATION_EVENTS = {
+  approval_requested: "a call awaits approval",
+  plan_proposed: "a plan of calls awaits approval",
+  approval_digest: "one agent has many pending requests",
   alert: "a condition needs attention",
   alert_resolved: "a condition has cleared",
   retention_purged: "working data of runs was deleted",
-  test: "a test message",
+  test: "an admin tests a channel",
 } as const;
 
 export type NotificationName = keyof typeof NOTIFICATION_EVENTS;
@@ -22,7 +22,7 @@ export const NOTIFICATION_NAMES = Object.keys(NOTIFICATION_EVENTS) as [
 ];
 
 const SEVERITIES = ["critical", "error", "warning", "info"] as const;
-export type Severity = (typeof SEVERITIES)[number];
+export type AlertSeverity = (typeof SEVERITIES)[number];
 
 export interface ApprovalRequested
   extends Pick<
@@ -42,14 +42,14 @@ export interface ApprovalRequested
     | "expires_ms"
   > {
   readonly event: "approval_requested";
-  /** True when the request was passed on because it was not decided in time. */
+  /** True if the request was escalated because it was not decided in time. */
   readonly escalated: boolean;
 }
 
 export interface PlanProposed extends Pick<PlanView, "id" | "run_id" | "actor" | "tenant" | "reason"> {
   readonly event: "plan_proposed";
   readonly calls: readonly Pick<PlanCall, "tool" | "arg_names" | "decision">[];
-  /** Whoever decides some of it; the highest quorum of those calls that need an approval. */
+  /** Groups that decide any of the calls, and the highest quorum among the calls that need approval. */
   readonly approvers: { readonly groups: readonly string[]; readonly quorum: number };
   readonly fully_reversible: boolean;
   readonly requested_ms: number;
@@ -59,19 +59,19 @@ export interface PlanProposed extends Pick<PlanView, "id" | "run_id" | "actor" |
 export interface ApprovalDigest {
   readonly event: "approval_digest";
   readonly actor: string;
-  /** How many wait, and how many of them were passed on because they were not decided in time. */
+  /** Number of waiting requests, and the number of escalated ones among them. */
   readonly waiting: number;
   readonly escalated: number;
-  /** What has the same tool and rule; `id` is one of them. */
+  /** Requests with the same tool and rule; `id` is one of them. */
   readonly groups: readonly {
     readonly tool: string;
     readonly rule: string | null;
     readonly waiting: number;
     readonly id: string;
   }[];
-  /** When the first of them expires. */
+  /** Expiry of the first of them. */
   readonly expires_ms: number;
-  /** How long there will be no other for this actor. */
+  /** Time until this actor can have another digest. */
   readonly window_ms: number;
 }
 
@@ -79,7 +79,7 @@ interface AlertFacts {
   /** The same for an alert, its reminders and its resolution, so that an incident can be closed. */
   readonly id: string;
   readonly kind: string;
-  readonly severity: Severity;
+  readonly severity: AlertSeverity;
   readonly title: string;
   readonly message: string;
   readonly since_ms: number;
@@ -101,7 +101,7 @@ export interface AlertResolved extends AlertFacts {
 export interface RetentionPurged {
   readonly event: "retention_purged";
   readonly runs: readonly string[];
-  /** Where signed bundles of them were put, on the server's disk. */
+  /** Paths of their signed bundles on the server's disk. */
   readonly archived: readonly string[];
   readonly by: string;
 }
@@ -120,7 +120,7 @@ export type NotificationEvent =
   | RetentionPurged
   | TestMessage;
 
-/** Picks field by field what may leave; a new field of a request does not slip out with the rest. */
+/** Selects the fields explicitly, so that a field added to requests later is not sent by accident. */
 export function approvalRequested(request: ApprovalView): ApprovalRequested {
   const { id, run_id, tool, actor, tenant, arg_names, reason, rule, kind, step } = request;
   const { approvers, requested_ms, expires_ms } = request;
@@ -143,7 +143,7 @@ export function approvalRequested(request: ApprovalView): ApprovalRequested {
   };
 }
 
-/** The tools and the names of their arguments, as a request has them. */
+/** Includes the tools and argument names only, as for a request. */
 export function planProposed({ calls, internal, ...plan }: PlanDoc): PlanProposed {
   const { id, run_id, actor, tenant, reason, fully_reversible, requested_ms, expires_ms } = plan;
   const asking = internal.requests.filter((_, i) => calls[i]?.approval_id !== null);
@@ -187,5 +187,5 @@ export function approvalDigest(
   };
 }
 
-/** The largest ones; a message is for reading, and the console lists the rest. */
+/** Limit on listed groups, largest first. The console lists the rest. */
 const DIGEST_GROUPS = 10;

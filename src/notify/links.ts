@@ -1,4 +1,4 @@
-/** Links into the console. The base comes from the configuration; only ids are added, and encoded. */
+/** Links into the console. The base URL is configured; only encoded ids are added. */
 interface ConsoleLinks {
   approval(id: string): string | null;
   approvals(): string | null;
@@ -8,7 +8,7 @@ interface ConsoleLinks {
   settings(): string | null;
 }
 
-/** `base` may be the server's address or the console's own; both lead to the same pages. */
+/** `base` can be the URL of the server or of its console. */
 export function consoleLinks(base: string | null): ConsoleLinks {
   const root = base === null ? null : base.replace(/\/+$/, "").replace(/\/console$/, "");
   const at = (path: string) => (root === null ? null : `${root}/console${path}`);

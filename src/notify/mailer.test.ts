@@ -7,7 +7,7 @@ import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
 import type { MailDelivery } from "./channel.ts";
 import { renderFor } from "./channels/table.ts";
-import { deliverMessage, type Undelivered } from "./deliver.ts";
+import { type DeliveryError, deliverMessage } from "./deliver.ts";
 import type { NotificationEvent } from "./events.ts";
 
 const tls = selfSigned(["mail.test"]);
@@ -82,7 +82,7 @@ const send = (delivery: MailDelivery, ca: string | undefined = tls.cert) =>
 const failure = (work: Promise<void>) =>
   work.then(
     () => undefined,
-    (error: unknown) => error as Undelivered,
+    (error: unknown) => error as DeliveryError,
   );
 const text = (raw: string) =>
   raw

@@ -1,26 +1,26 @@
-/** Sends one mail over SMTP to the address that the egress guard has checked, verifying the host's own name. */
-import type { Egress } from "../egress/egress.ts";
-import { within } from "../kernel/deadline.ts";
-import { LIMITS } from "../kernel/limits.ts";
+/** Sends one email over SMTP to the address that the egress guard has checked, and verifies the host's name. */
+import type { EgressClient } from "../egress/egress.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { withTimeout } from "../kernel/timeout.ts";
 import type { MailDelivery } from "./channel.ts";
 
-const MAIL_DEADLINE_MS = 3 * LIMITS.egress_timeout_ms;
+const MAIL_DEADLINE_MS = 3 * SERVICE_LIMITS.egress_timeout_ms;
 
-export interface MailerParts {
-  readonly egress: Pick<Egress, "checkHost">;
-  /** A further certificate authority, in PEM; the system's own always count. */
+export interface MailerDeps {
+  readonly egress: Pick<EgressClient, "checkHost">;
+  /** An additional certificate authority in PEM. The system's own are always trusted. */
   readonly ca?: string | undefined;
 }
 
 export async function sendMail(
   delivery: MailDelivery,
-  parts: MailerParts,
+  parts: MailerDeps,
   signal?: AbortSignal,
 ): Promise<void> {
   const { server, mail } = delivery;
   const place = await parts.egress.checkHost(server.host, server.port);
   signal?.throwIfAborted();
-  // Loaded with the first mail: most installations send none.
+  // Loaded with the first email, because most installations send none.
   const { createTransport } = await import("nodemailer");
   const transport = createTransport({
     host: place.address,
@@ -29,16 +29,16 @@ export async function sendMail(
     requireTLS: server.starttls === "required",
     ignoreTLS: server.starttls === "off",
     tls: {
-      // Where plain text would do as well, an unproven certificate is no worse.
+      // If plain text is acceptable too, an unverified certificate is not worse.
       rejectUnauthorized: server.secure || server.starttls === "required",
       minVersion: "TLSv1.2",
       ...(place.servername === undefined ? {} : { servername: place.servername }),
       ...(parts.ca === undefined ? {} : { ca: parts.ca }),
     },
     ...(server.user === undefined ? {} : { auth: { user: server.user, pass: server.password ?? "" } }),
-    connectionTimeout: LIMITS.egress_timeout_ms,
-    greetingTimeout: LIMITS.egress_timeout_ms,
-    socketTimeout: LIMITS.egress_timeout_ms,
+    connectionTimeout: SERVICE_LIMITS.egress_timeout_ms,
+    greetingTimeout: SERVICE_LIMITS.egress_timeout_ms,
+    socketTimeout: SERVICE_LIMITS.egress_timeout_ms,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -51,8 +51,8 @@ export async function sendMail(
     ...(mail.references === null ? {} : { references: mail.references }),
     headers: { ...mail.headers },
   };
-  // nodemailer's own timeouts start anew with every byte; a server that trickles must not hold a channel for ever.
-  await within(transport.sendMail(message), MAIL_DEADLINE_MS, unfinished, { signal });
+  // nodemailer's timeouts restart with every byte, so a slow server could block a channel forever.
+  await withTimeout(transport.sendMail(message), MAIL_DEADLINE_MS, unfinished, { signal });
 }
 
 function unfinished(): never {

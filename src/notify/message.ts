@@ -1,46 +1,46 @@
 /**
- * A notification in words, before any service's format: a fixed heading, a title, facts in order, one
- * link. Channels only arrange it, so that all of them say the same and none forgets a fact.
+ * A notification as service-independent text: a fixed heading, a title, facts in order, one link. Channels only format
+ * it, so all of them contain the same facts.
  */
 import { sha256Hex } from "../kernel/hash.ts";
-import { plural } from "../kernel/words.ts";
+import { formatCountOf } from "../kernel/text/phrases.ts";
 import type { RenderContext } from "./channel.ts";
 import type {
   AlertRaised,
   AlertResolved,
+  AlertSeverity,
   ApprovalDigest,
   ApprovalRequested,
   NotificationEvent,
   NotificationName,
   PlanProposed,
   RetentionPurged,
-  Severity,
   TestMessage,
 } from "./events.ts";
 import { consoleLinks } from "./links.ts";
-import { listed } from "./text.ts";
+import { joinList } from "./safe-text.ts";
 
-export interface Fact {
+export interface MessageFact {
   readonly label: string;
   readonly value: string;
 }
 
-export interface Message {
-  /** Our own words only. */
+export interface NotificationMessage {
+  /** Fixed text of ours. */
   readonly heading: string;
   readonly title: string;
-  readonly facts: readonly Fact[];
-  /** A sentence or two in a person's or an agent's own words, where there are any; its label says whose. */
-  readonly words: Fact | null;
-  readonly severity: Severity;
+  readonly facts: readonly MessageFact[];
+  /** Text by a person or an agent, if any. Its label names the author. */
+  readonly words: MessageFact | null;
+  readonly severity: AlertSeverity;
   readonly link: { readonly text: string; readonly url: string } | null;
-  /** For services that keep incidents: which one, and what happens to it. */
+  /** For incident services: the incident's key and its change. */
   readonly incident: { readonly key: string; readonly change: "opens" | "closes" | "passes" };
 }
 
-type Described = Omit<Message, "incident" | "link"> & {
+type Described = Omit<NotificationMessage, "incident" | "link"> & {
   readonly url: string | null;
-  readonly incident: Message["incident"];
+  readonly incident: NotificationMessage["incident"];
 };
 
 const DESCRIBE: {
@@ -58,7 +58,7 @@ const DESCRIBE: {
   test: describeTest,
 };
 
-export function describeEvent(event: NotificationEvent, context: RenderContext): Message {
+export function describeEvent(event: NotificationEvent, context: RenderContext): NotificationMessage {
   const { url, facts, ...rest } = DESCRIBE[event.event](event as never, context);
   const link = url === null ? null : { text: "Open in the console", url };
   const environment =
@@ -67,13 +67,13 @@ export function describeEvent(event: NotificationEvent, context: RenderContext):
 }
 
 /** The message in one line, for a subject or a summary. */
-export function headline({ heading, title }: Message): string {
+export function messageHeadline({ heading, title }: NotificationMessage): string {
   return title.startsWith(heading) ? title : `${heading}: ${title}`;
 }
 
 function describeApproval(event: ApprovalRequested, context: RenderContext): Described {
   const { quorum, groups } = event.approvers;
-  const from = groups.length > 0 ? ` from ${listed(groups, 10)}` : "";
+  const from = groups.length > 0 ? ` from ${joinList(groups, 10)}` : "";
   const undo = event.kind === "compensation";
   return {
     heading: event.escalated ? "Approval escalated" : "Approval requested",
@@ -85,7 +85,7 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
       ...optional("Step", event.step),
       { label: "Actor", value: event.actor },
       ...optional("Tenant", event.tenant),
-      { label: "Arguments", value: listed(event.arg_names) },
+      { label: "Arguments", value: joinList(event.arg_names) },
       ...optional("Rule", event.rule),
       { label: "Needs", value: `${quorum} approval${quorum === 1 ? "" : "s"}${from}` },
       { label: "Expires", value: utcTime(event.expires_ms) },
@@ -100,10 +100,10 @@ function describeApproval(event: ApprovalRequested, context: RenderContext): Des
 function describePlan(event: PlanProposed, context: RenderContext): Described {
   const { calls, approvers } = event;
   const asking = calls.filter(({ decision }) => decision === "needs_approval").length;
-  const from = approvers.groups.length > 0 ? ` from ${listed(approvers.groups, 10)}` : "";
+  const from = approvers.groups.length > 0 ? ` from ${joinList(approvers.groups, 10)}` : "";
   return {
     heading: "Plan proposed",
-    title: `${event.actor} proposes ${plural(calls.length, "call")}, ${asking} needing approval`,
+    title: `${event.actor} proposes ${formatCountOf(calls.length, "call")}, ${asking} needing approval`,
     facts: [
       { label: "Plan", value: event.id },
       { label: "Run", value: event.run_id },
@@ -111,11 +111,11 @@ function describePlan(event: PlanProposed, context: RenderContext): Described {
       ...optional("Tenant", event.tenant),
       ...calls.slice(0, PLAN_CALLS).map(({ tool, arg_names, decision }, i) => ({
         label: `Call ${i}`,
-        value: `${tool} (${listed(arg_names)}): ${decision.replace("_", " ")}`,
+        value: `${tool} (${joinList(arg_names)}): ${decision.replace("_", " ")}`,
       })),
       ...optional("More calls", calls.length > PLAN_CALLS ? calls.length - PLAN_CALLS : null),
       { label: "Can be undone", value: event.fully_reversible ? "all of it" : "not all of it" },
-      { label: "Needs", value: `${plural(approvers.quorum, "approval")}${from}` },
+      { label: "Needs", value: `${formatCountOf(approvers.quorum, "approval")}${from}` },
       { label: "Expires", value: utcTime(event.expires_ms) },
     ],
     words: { label: "Reason", value: event.reason },
@@ -125,16 +125,16 @@ function describePlan(event: PlanProposed, context: RenderContext): Described {
   };
 }
 
-/** A message is for reading, and the console lists the rest. */
+/** Limit on listed calls. The console lists the rest. */
 const PLAN_CALLS = 10;
 
 function describeDigest(event: ApprovalDigest, context: RenderContext): Described {
   const { waiting, escalated, groups } = event;
   const line = ({ tool, rule, waiting: n, id }: (typeof groups)[number]) =>
-    `${tool}${rule === null ? "" : `, rule ${rule}`}: ${plural(n, "request")}, such as ${id}`;
+    `${tool}${rule === null ? "" : `, rule ${rule}`}: ${formatCountOf(n, "request")}, such as ${id}`;
   return {
     heading: "Many approvals requested",
-    title: `${event.actor} asks for ${plural(waiting, "approval")}`,
+    title: `${event.actor} asks for ${formatCountOf(waiting, "approval")}`,
     facts: [
       { label: "Actor", value: event.actor },
       { label: "Waiting", value: String(waiting) },
@@ -149,7 +149,7 @@ function describeDigest(event: ApprovalDigest, context: RenderContext): Describe
   };
 }
 
-function alertFacts(event: AlertRaised | AlertResolved): Fact[] {
+function alertFacts(event: AlertRaised | AlertResolved): MessageFact[] {
   return [
     { label: "Kind", value: event.kind },
     { label: "Severity", value: event.severity },
@@ -162,7 +162,7 @@ function alertFacts(event: AlertRaised | AlertResolved): Fact[] {
 
 function describeAlert(event: AlertRaised, context: RenderContext): Described {
   return {
-    heading: event.reminder ? "Alert, still standing" : "Alert",
+    heading: event.reminder ? "Alert, still active" : "Alert",
     title: event.title,
     facts: alertFacts(event),
     words: { label: "Details", value: event.message },
@@ -190,8 +190,8 @@ function describePurge(event: RetentionPurged, context: RenderContext): Describe
     heading: "Retention",
     title: `Retention deleted the working data of ${n} run${n === 1 ? "" : "s"}`,
     facts: [
-      { label: "Runs", value: listed(event.runs) },
-      { label: "Archives", value: listed(event.archived, 5) },
+      { label: "Runs", value: joinList(event.runs) },
+      { label: "Archives", value: joinList(event.archived, 5) },
       { label: "By", value: event.by },
     ],
     words: null,
@@ -216,11 +216,11 @@ function describeTest(event: TestMessage, context: RenderContext): Described {
   };
 }
 
-function optional(label: string, value: string | number | null): Fact[] {
+function optional(label: string, value: string | number | null): MessageFact[] {
   return value === null ? [] : [{ label, value: String(value) }];
 }
 
-/** `2026-01-02 03:04:05 UTC`, which every reader can compare with a log. */
+/** Formats a time as `2026-01-02 03:04:05 UTC`, for comparison with logs. */
 function utcTime(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return "unknown";
@@ -228,8 +228,8 @@ function utcTime(ms: number): string {
 }
 
 /**
- * The name of an incident, the same in every process. Two environments may share one account, so the
- * environment is part of it; what a service might choke on is replaced and the rest told apart by a hash.
+ * Incident key, the same in every process. It includes the environment, because two environments may share an account.
+ * Characters that a service might reject are replaced, and a hash keeps such keys distinct.
  */
 function incidentKey(context: RenderContext, kind: string, id: string): string {
   const key = ["svc", ...(context.environment === null ? [] : [context.environment]), kind, id].join(":");

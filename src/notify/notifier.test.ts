@@ -4,13 +4,13 @@ import { APPROVAL, CONFIGS, EVENTS } from "../../test/golden/notify/support/samp
 import { SERVICES } from "../../test/golden/notify/support/services.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { createEgress } from "../egress/egress.ts";
-import { type Env, systemEnv } from "../kernel/env.ts";
+import { type RuntimeEnv, systemEnv } from "../kernel/env.ts";
 import { hmacHex } from "../kernel/hash.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { lineSink } from "../telemetry/sink.ts";
 import type { ChannelConfig } from "./channels/table.ts";
 import { approvalRequested, type NotificationEvent } from "./events.ts";
-import { createNotifier, type NotifierParts, type NotifierSettings } from "./notifier.ts";
+import { createNotifier, type NotifierDeps, type NotifierSettings } from "./notifier.ts";
 
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -26,12 +26,12 @@ async function receiver(answer?: Answer): Promise<Receiver> {
 function setUp(
   channels: ChannelConfig[],
   more: Partial<NotifierSettings> = {},
-  parts: Partial<NotifierParts> = {},
+  parts: Partial<NotifierDeps> = {},
 ) {
   const egress = createEgress({ block_private: false });
   const lines: string[] = [];
   const sleeps: number[] = [];
-  const env: Env = {
+  const env: RuntimeEnv = {
     ...systemEnv,
     random: () => 0.5,
     sleep: (ms, signal) => {

@@ -1,12 +1,12 @@
 /**
- * Tells people. `notify` returns at once and never throws: every channel has its own queue, and what
- * goes wrong there is logged and shown on the Settings page, and changes no decision.
+ * Sends notifications. `notify` returns at once and never throws. Every channel has its own queue; its failures are
+ * logged and shown on the Settings page, and never change a decision.
  */
-import { atMost } from "../kernel/deadline.ts";
-import type { Env } from "../kernel/env.ts";
-import { messageOf, notFound } from "../kernel/errors.ts";
-import type { Logger } from "../telemetry/log.ts";
-import type { Destination, RenderContext } from "./channel.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
+import { messageOf, notFoundError } from "../kernel/errors.ts";
+import { settleWithin } from "../kernel/timeout.ts";
+import type { ServiceLogger } from "../telemetry/log.ts";
+import type { ChannelDestination, RenderContext } from "./channel.ts";
 import {
   type ChannelConfig,
   type ChannelType,
@@ -15,32 +15,32 @@ import {
   readChannels,
   renderFor,
 } from "./channels/table.ts";
-import { type DeliverParts, deliverMessage } from "./deliver.ts";
+import { type DeliveryDeps, deliverMessage } from "./deliver.ts";
 import type { NotificationEvent, NotificationName } from "./events.ts";
 import { ChannelQueue, type QueueStats } from "./queue.ts";
 
 export interface NotifierSettings {
-  /** As configured; they are checked here, so that a misspelt key stops the start and not a message. */
+  /** Configured channels, validated here, so that a misspelled key stops the start and not a message. */
   readonly channels: readonly unknown[];
-  /** `SVC_APPROVAL_WEBHOOK`: the older single webhook, told of approval requests beside the channels. */
+  /** `SVC_APPROVAL_WEBHOOK`: the older single webhook, which gets approval requests in addition to the channels. */
   readonly approval_webhook?: string | null | undefined;
   readonly console_url?: string | null | undefined;
   readonly environment?: string | null | undefined;
-  /** Whether chat buttons lead back to this server; without it messages have none. Default true. */
+  /** Whether chat buttons reach this server. If not, messages have none. Default: true. */
   readonly chat_actions?: boolean | undefined;
 }
 
-export interface NotifierParts extends DeliverParts {
-  readonly env: Env;
-  readonly log: Logger;
-  /** Takes credentials out of a text. */
+export interface NotifierDeps extends DeliveryDeps {
+  readonly env: RuntimeEnv;
+  readonly log: ServiceLogger;
+  /** Removes credentials from a text. */
   readonly redact: (text: string) => string;
 }
 
 export interface ChannelInfo extends QueueStats {
   readonly name: string;
   readonly type: ChannelType;
-  /** The host only: the rest of a webhook's address is a secret. */
+  /** Host only, because the rest of a webhook's URL is a secret. */
   readonly host: string;
   readonly events: readonly NotificationName[] | null;
 }
@@ -52,20 +52,20 @@ export interface TestResult {
   readonly error: string | null;
 }
 
-export interface Notifier {
+export interface EventNotifier {
   notify(event: NotificationEvent): void;
-  /** Sends a test message through one channel or all, now and once; what came of it, channel by channel. */
+  /** Sends a test message through one channel or all, once and at once. Resolves to the result of each channel. */
   sendTest(by: string, channel?: string): Promise<TestResult[]>;
   channels(): ChannelInfo[];
-  /** Every place that messages go to, for a check that sends nothing. */
-  destinations(): { readonly name: string; readonly destination: Destination }[];
-  /** Finishes what is queued, for at most this long; takes nothing more. */
+  /** All destinations of messages, for a check that sends nothing. */
+  destinations(): { readonly name: string; readonly destination: ChannelDestination }[];
+  /** Accepts no more events and sends the queued ones, for at most this time. */
   drain(deadline_ms: number): Promise<void>;
 }
 
 const APPROVAL_WEBHOOK = "SVC_APPROVAL_WEBHOOK";
 
-export function createNotifier(settings: NotifierSettings, parts: NotifierParts): Notifier {
+export function createNotifier(settings: NotifierSettings, parts: NotifierDeps): EventNotifier {
   return new ChannelNotifier(settings, parts);
 }
 
@@ -73,16 +73,16 @@ interface Outlet {
   readonly name: string;
   readonly config: ChannelConfig;
   readonly queue: ChannelQueue;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
 }
 
-class ChannelNotifier implements Notifier {
+class ChannelNotifier implements EventNotifier {
   private readonly settings: NotifierSettings;
-  private readonly parts: NotifierParts;
+  private readonly parts: NotifierDeps;
   private readonly outlets: readonly Outlet[];
   private closed = false;
 
-  constructor(settings: NotifierSettings, parts: NotifierParts) {
+  constructor(settings: NotifierSettings, parts: NotifierDeps) {
     this.settings = settings;
     this.parts = parts;
     const outlets = readChannels(settings.channels).map((config) => this.outlet(nameOf(config), config));
@@ -96,7 +96,7 @@ class ChannelNotifier implements Notifier {
   notify(event: NotificationEvent): void {
     try {
       if (this.closed) return;
-      // Made when the first message is, so that the caller does not wait for it.
+      // Redacted with the first message, so that the caller does not wait for it.
       let clean: NotificationEvent | undefined;
       for (const { name, config, queue } of this.outlets) {
         if (!wants(config.events, event.event)) continue;
@@ -108,7 +108,7 @@ class ChannelNotifier implements Notifier {
         queue.push({ event: event.event, render });
       }
     } catch (error) {
-      this.parts.log.warn("notification could not be made", { problem: messageOf(error) });
+      this.parts.log.warn("notification could not be created", { problem: messageOf(error) });
     }
   }
 
@@ -117,7 +117,7 @@ class ChannelNotifier implements Notifier {
       ({ name }) => name !== APPROVAL_WEBHOOK && (channel === undefined || name === channel),
     );
     if (channel !== undefined && chosen.length === 0) {
-      throw notFound(`no notification channel is named ${JSON.stringify(channel)}`);
+      throw notFoundError(`no notification channel is named ${JSON.stringify(channel)}`);
     }
     return Promise.all(chosen.map((outlet) => this.test(outlet, by)));
   }
@@ -135,13 +135,13 @@ class ChannelNotifier implements Notifier {
     });
   }
 
-  destinations(): { name: string; destination: Destination }[] {
+  destinations(): { name: string; destination: ChannelDestination }[] {
     return this.outlets.map(({ name, config }) => ({ name, destination: destinationOf(config) }));
   }
 
   async drain(deadline_ms: number): Promise<void> {
     this.closed = true;
-    await atMost(Promise.all(this.outlets.map(({ queue }) => queue.idle())), deadline_ms, this.parts);
+    await settleWithin(Promise.all(this.outlets.map(({ queue }) => queue.idle())), deadline_ms, this.parts);
     for (const { queue, log } of this.outlets) {
       const left = queue.abandon();
       if (left > 0) log.warn("notifications not sent before the shutdown", { left });
@@ -181,16 +181,19 @@ class ChannelNotifier implements Notifier {
   }
 }
 
-/** A digest stands in for the messages of its requests, and a plan for those of its calls: whoever wants those gets them. */
+/**
+ * Whether a channel gets an event. A digest replaces the messages of its requests, and a plan those of its calls, so
+ * subscribers to approval requests get both.
+ */
 function wants(events: readonly NotificationName[] | undefined, name: NotificationName): boolean {
   if (events === undefined || events.includes(name)) return true;
   return (name === "approval_digest" || name === "plan_proposed") && events.includes("approval_requested");
 }
 
-/** Our own words and ids, which must arrive as they are: a button carries an id back. */
+/** Fields with our own texts and ids, which must stay unchanged: a button returns an id. */
 const OURS = new Set(["event", "id", "kind", "severity"]);
 
-/** Credentials are taken out before any channel sees the event, whatever field they hide in. */
+/** Removes credentials from all fields before any channel sees the event. */
 function redacted<E extends NotificationEvent>(event: E, redact: (text: string) => string): E {
   const walk = (value: unknown): unknown => {
     if (typeof value === "string") return redact(value);

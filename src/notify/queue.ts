@@ -1,17 +1,17 @@
 /**
- * The deliveries of one channel: in order, one at a time, three retries, bounded. A channel that is dead
- * fills its own queue and no other, and all that comes of it is a line in the log.
+ * Delivery queue of one channel: in order, one at a time, three retries, limited size. A dead channel fills only its
+ * own queue, and its failures are only logged.
  */
-import type { Env } from "../kernel/env.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Logger } from "../telemetry/log.ts";
-import type { Delivery } from "./channel.ts";
-import { Undelivered } from "./deliver.ts";
+import type { ServiceLogger } from "../telemetry/log.ts";
+import type { ChannelDelivery } from "./channel.ts";
+import { DeliveryError } from "./deliver.ts";
 
 interface DeliveryJob {
   readonly event: string;
-  /** Made when its turn comes, so that a waiting job holds the event and not its rendering. */
-  render(): readonly Delivery[];
+  /** Renders on the job's turn, so that a waiting job stores the event and not its rendering. */
+  render(): readonly ChannelDelivery[];
 }
 
 export interface QueueStats {
@@ -24,9 +24,9 @@ export interface QueueStats {
 }
 
 interface QueueParts {
-  readonly env: Pick<Env, "now" | "elapsed" | "random" | "sleep">;
-  readonly log: Logger;
-  send(delivery: Delivery, signal: AbortSignal): Promise<void>;
+  readonly env: Pick<RuntimeEnv, "now" | "elapsed" | "random" | "sleep">;
+  readonly log: ServiceLogger;
+  send(delivery: ChannelDelivery, signal: AbortSignal): Promise<void>;
 }
 
 const MAX_QUEUED = 1_000;
@@ -50,7 +50,7 @@ export class ChannelQueue {
 
   push(job: DeliveryJob): void {
     if (this.jobs.length >= MAX_QUEUED) {
-      // The oldest goes: by now it is the least news.
+      // Drop the oldest, which is the least useful by now.
       this.jobs.shift();
       this.counts.dropped++;
       this.tellDropped();
@@ -68,12 +68,12 @@ export class ChannelQueue {
     };
   }
 
-  /** Resolves when nothing is left. */
+  /** Resolves when the queue is empty. */
   idle(): Promise<void> {
     return this.running ?? Promise.resolve();
   }
 
-  /** Gives up what is under way and what waits; answers how many were not sent. */
+  /** Aborts the delivery in progress and drops the waiting ones. Returns the number of unsent messages. */
   abandon(): number {
     const left = this.stats().queued;
     this.jobs.length = 0;
@@ -81,14 +81,14 @@ export class ChannelQueue {
     return left;
   }
 
-  /** Notes the result of a message sent past the queue. */
+  /** Records the result of a message sent outside the queue. */
   note(error: string | null): void {
     this.lastError = error;
     if (error === null) this.lastOk = this.parts.env.now();
   }
 
   private async run(): Promise<void> {
-    // Let the caller's turn end first: not even rendering may hold up a decision.
+    // Let the caller's turn end first: even rendering must not delay a decision.
     await Promise.resolve();
     for (let job = this.jobs.shift(); job !== undefined; job = this.jobs.shift()) {
       try {
@@ -106,20 +106,20 @@ export class ChannelQueue {
     this.running = null;
   }
 
-  private async attempt(delivery: Delivery): Promise<void> {
+  private async attempt(delivery: ChannelDelivery): Promise<void> {
     for (let retries = 0; ; retries++) {
       this.stop.signal.throwIfAborted();
       try {
         return await this.parts.send(delivery, this.stop.signal);
       } catch (error) {
-        const again = error instanceof Undelivered && error.retry;
+        const again = error instanceof DeliveryError && error.retry;
         if (!again || retries >= RETRIES || this.stop.signal.aborted) throw error;
         await this.parts.env.sleep(this.backoff(retries, error.after_ms), this.stop.signal);
       }
     }
   }
 
-  /** Half a second, then three times as long each time, a fifth more or less so that processes do not march in step. */
+  /** Half a second, tripled each time, with 20 % jitter so that processes do not retry together. */
   private backoff(retries: number, asked: number | null): number {
     const ms = BACKOFF_MS * 3 ** retries * (0.8 + 0.4 * this.parts.env.random());
     return Math.round(Math.max(ms, asked ?? 0));

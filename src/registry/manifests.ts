@@ -1,28 +1,34 @@
 /**
- * The manifest registry: drafts become approved, approved ones become deprecated; nothing is deleted.
- * One file a tool and version, so that a folder under version control reads like a history.
+ * The manifest registry: drafts become approved, approved ones become deprecated, and nothing is deleted. Each tool and
+ * version has its own file, so that a directory under version control has a readable history.
  */
+
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import * as z from "zod";
 import { withEditLock } from "../auth/edit-lock.ts";
-import type { Env } from "../kernel/env.ts";
-import { conflict, forbidden, notFound } from "../kernel/errors.ts";
+import type { CallerPrincipal } from "../govern/roles.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
+import { conflictError, forbiddenError, notFoundError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { LIFECYCLES, type Lifecycle, type Manifest } from "../model/manifest/types.ts";
-import { compareVersions } from "../model/manifest/version.ts";
-import type { Principal } from "../model/roles.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
+import { MANIFEST_LIFECYCLES } from "../rules/manifest/schema.ts";
+import type { ManifestLifecycle, ToolManifest } from "../rules/manifest/types.ts";
+import { compareVersions } from "../rules/manifest/version.ts";
+import { nullableSchema } from "../rules/nullable-schema.ts";
 import type { ManifestDraft } from "./draft.ts";
-import { digestOf, metaNumber, metaText, readRegistryFile, writeRegistryFile } from "./file.ts";
+import { metaNumber, metaText, readRegistryFile, writeRegistryFile, yamlDigest } from "./registry-file.ts";
 
-export interface RegistryEntry {
-  tool: string;
-  version: string;
-  lifecycle: Lifecycle;
-  created_by: string | null;
-  created_ms: number | null;
-  approved_by: string | null;
-}
+export const registryEntryShape = z.strictObject({
+  tool: z.string(),
+  version: z.string(),
+  lifecycle: z.enum(MANIFEST_LIFECYCLES),
+  created_by: nullableSchema(z.string()),
+  created_ms: nullableSchema(z.int()),
+  approved_by: nullableSchema(z.string()),
+});
+
+export type RegistryEntry = z.output<typeof registryEntryShape>;
 
 interface Stored extends RegistryEntry {
   path: string;
@@ -30,21 +36,24 @@ interface Stored extends RegistryEntry {
   yaml: string;
 }
 
-/** How texts are read, wherever that is done. Each refuses with an error that says what is wrong. */
+/** Validation of manifest texts. Each method rejects with an error that explains the problem. */
 interface ManifestReader {
   draft(given: { manifest: JsonObject } | { yaml: string }): Promise<ManifestDraft>;
-  entries(file: string, yaml: string): Promise<readonly Pick<Manifest, "tool" | "version" | "lifecycle">[]>;
-  withLifecycle(yaml: string, to: Lifecycle): Promise<string>;
-  /** Refuses what could not be in force beside all the other manifests once the file says this. */
+  entries(
+    file: string,
+    yaml: string,
+  ): Promise<readonly Pick<ToolManifest, "tool" | "version" | "lifecycle">[]>;
+  withLifecycle(yaml: string, to: ManifestLifecycle): Promise<string>;
+  /** Rejects content that would conflict with the other active manifests. */
   fits(file: string, yaml: string): Promise<void>;
 }
 
 export class ManifestRegistry {
   private readonly folder: string;
-  private readonly env: Env;
+  private readonly env: RuntimeEnv;
   private readonly reader: ManifestReader;
 
-  constructor(folder: string, env: Env, reader: ManifestReader) {
+  constructor(folder: string, env: RuntimeEnv, reader: ManifestReader) {
     this.folder = folder;
     this.env = env;
     this.reader = reader;
@@ -54,14 +63,17 @@ export class ManifestRegistry {
     return (await this.stored()).map(({ path: _path, meta: _meta, yaml: _yaml, ...entry }) => entry);
   }
 
-  async publish(given: { manifest: JsonObject } | { yaml: string }, by: Principal): Promise<RegistryEntry> {
+  async publish(
+    given: { manifest: JsonObject } | { yaml: string },
+    by: CallerPrincipal,
+  ): Promise<RegistryEntry> {
     const { manifest, yaml } = await this.reader.draft(given);
     return this.locked(async () => {
       const known = (await this.stored()).find(
         (entry) => entry.tool === manifest.tool && entry.version === manifest.version,
       );
       if (known !== undefined) {
-        throw conflict(
+        throw conflictError(
           "version_exists",
           `${manifest.tool} version ${manifest.version} is already in the registry; publish it under a new version`,
         );
@@ -74,17 +86,17 @@ export class ManifestRegistry {
   async approve(
     tool: string,
     version: string | undefined,
-    by: Principal,
+    by: CallerPrincipal,
     four_eyes: boolean,
   ): Promise<RegistryEntry> {
     return this.move(tool, version, "draft", "approved", (entry) => {
       if (four_eyes && metaText(entry.meta, "created_by") === by.name)
-        throw forbidden("you cannot decide your own request", "own_request");
+        throw forbiddenError("you cannot decide your own request", "own_request");
       return { ...entry.meta, approved_by: by.name, approved_ms: this.env.now() };
     });
   }
 
-  async deprecate(tool: string, version: string | undefined, by: Principal): Promise<RegistryEntry> {
+  async deprecate(tool: string, version: string | undefined, by: CallerPrincipal): Promise<RegistryEntry> {
     return this.move(tool, version, "approved", "deprecated", (entry) => ({
       ...entry.meta,
       deprecated_by: by.name,
@@ -95,8 +107,8 @@ export class ManifestRegistry {
   private async move(
     tool: string,
     version: string | undefined,
-    from: Lifecycle,
-    to: Lifecycle,
+    from: ManifestLifecycle,
+    to: ManifestLifecycle,
     change: (entry: Stored) => JsonObject,
   ): Promise<RegistryEntry> {
     return this.locked(async () => {
@@ -104,14 +116,14 @@ export class ManifestRegistry {
         (entry) => entry.tool === tool && (version === undefined || entry.version === version),
       );
       if (entries.length === 0)
-        throw notFound(
+        throw notFoundError(
           `the registry has no ${tool}${version === undefined ? "" : ` version ${version}`}`,
           "unknown_version",
         );
       const candidates = entries.filter((entry) => entry.lifecycle === from);
       const entry = candidates.sort((a, b) => compareVersions(b.version, a.version))[0];
       if (entry === undefined)
-        throw conflict(
+        throw conflictError(
           "version_state",
           `${tool} has no ${from} version to make ${to} (it is ${entries[0]!.lifecycle})`,
         );
@@ -121,15 +133,15 @@ export class ManifestRegistry {
     });
   }
 
-  /** What the file says is kept in its first line, so that a listing need not read the rest of it. */
+  /** Stores the entry in the file's first line, so that a listing need not read the rest. */
   private async write(
     path: string,
-    { tool, version, lifecycle }: Pick<Manifest, "tool" | "version" | "lifecycle">,
+    { tool, version, lifecycle }: Pick<ToolManifest, "tool" | "version" | "lifecycle">,
     about: JsonObject,
     yaml: string,
   ): Promise<RegistryEntry> {
     await this.reader.fits(path, yaml);
-    const meta = { ...about, tool, version, lifecycle, digest: digestOf(yaml) };
+    const meta = { ...about, tool, version, lifecycle, digest: yamlDigest(yaml) };
     await writeRegistryFile(path, { meta, yaml });
     return view({ tool, version, lifecycle }, meta);
   }
@@ -150,8 +162,8 @@ export class ManifestRegistry {
     return found;
   }
 
-  /** A tool's name may hold characters that a file name may not; the hash keeps two of them apart. */
-  private pathOf({ tool, version }: Pick<Manifest, "tool" | "version">): string {
+  /** Tool names can contain characters that file names cannot. The hash keeps the names distinct. */
+  private pathOf({ tool, version }: Pick<ToolManifest, "tool" | "version">): string {
     const safe = `${tool}@${version}`.replaceAll(/[^\w.@-]/g, "_").slice(0, 120);
     return join(this.folder, `${safe}-${sha256Hex(`${tool}@${version}`).slice(0, 8)}.yaml`);
   }
@@ -162,15 +174,21 @@ export class ManifestRegistry {
   }
 }
 
-/** The entry as the first line has it; null where the file was written or edited by hand. */
-function entryOf(meta: JsonObject, yaml: string): Pick<Manifest, "tool" | "version" | "lifecycle"> | null {
+/** Returns the entry from the first line, or null for a file written or edited by hand. */
+function entryOf(
+  meta: JsonObject,
+  yaml: string,
+): Pick<ToolManifest, "tool" | "version" | "lifecycle"> | null {
   const [tool, version] = [metaText(meta, "tool"), metaText(meta, "version")];
-  const lifecycle = LIFECYCLES.find((one) => one === meta["lifecycle"]);
+  const lifecycle = MANIFEST_LIFECYCLES.find((one) => one === meta["lifecycle"]);
   if (tool === null || version === null || lifecycle === undefined) return null;
-  return meta["digest"] === digestOf(yaml) ? { tool, version, lifecycle } : null;
+  return meta["digest"] === yamlDigest(yaml) ? { tool, version, lifecycle } : null;
 }
 
-function view(manifest: Pick<Manifest, "tool" | "version" | "lifecycle">, meta: JsonObject): RegistryEntry {
+function view(
+  manifest: Pick<ToolManifest, "tool" | "version" | "lifecycle">,
+  meta: JsonObject,
+): RegistryEntry {
   const { tool, version, lifecycle } = manifest;
   return {
     ...{ tool, version, lifecycle },

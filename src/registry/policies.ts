@@ -1,55 +1,60 @@
 /**
- * The policy registry: numbered versions in a folder, one of them active. The file `active` lists the
- * versions in the order of their activation; the last one is in force.
+ * The policy registry: numbered versions in a directory, one of them active. The file `active` lists versions in order
+ * of activation; the last one is active.
  */
+
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import * as z from "zod";
 import { withEditLock } from "../auth/edit-lock.ts";
 import { writeFileAtomic } from "../config/files.ts";
-import type { Env } from "../kernel/env.ts";
-import { conflict, forbidden, invalid, notFound } from "../kernel/errors.ts";
-import type { PolicyTestResult } from "../model/policy/tests.ts";
-import { type KeptPrincipal, keptOf, type Principal } from "../model/roles.ts";
-import { digestOf, metaText, readRegistryFile, writeRegistryFile } from "./file.ts";
-import { ACTIVE_FILE, readActive } from "./rules.ts";
+import { type CallerPrincipal, type StoredPrincipal, toStoredPrincipal } from "../govern/roles.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
+import { conflictError, forbiddenError, invalidError, notFoundError } from "../kernel/errors.ts";
+import { nullableSchema } from "../rules/nullable-schema.ts";
+import type { PolicyTestResult } from "../rules/policy/tests/tests.ts";
+import { ACTIVE_FILE, readActive } from "./active-rules.ts";
+import { metaText, readRegistryFile, writeRegistryFile, yamlDigest } from "./registry-file.ts";
 
-export interface PolicyEntry {
-  version: string;
-  status: "draft" | "active" | "retired";
-  hash: string;
-  created_by: string | null;
-  note: string | null;
-}
+export const policyShape = z.strictObject({
+  version: z.string(),
+  status: z.enum(["draft", "active", "retired"]),
+  hash: z.string(),
+  created_by: nullableSchema(z.string()),
+  note: nullableSchema(z.string()),
+});
+
+export type PolicyEntry = z.output<typeof policyShape>;
 
 const VERSION_FILE = /^([1-9]\d{0,8})\.yaml$/;
 
-/** How policies are read, wherever that is done. Each refuses with an error that says what is wrong. */
+/** Validation of policy texts. Each method rejects with an error that explains the problem. */
 interface PolicyReader {
   check(yaml: string): Promise<{ hash: string; passed: number; failed: number; tests: PolicyTestResult[] }>;
   hash(yaml: string, what: string): Promise<string>;
-  /** Refuses where a claim of the policy has a counterexample. */
+  /** Rejects if a claim of the policy has a counterexample. */
   prove(yaml: string, what: string): Promise<void>;
-  /** Whether the policy may let something pass that the one before it did not; null stands for the one in force. */
+  /** Whether the policy may allow something that `before` did not. Null means the active policy. */
   isLooser(before: string | null, yaml: string): Promise<boolean>;
 }
 
-/** How an activation is judged. */
+/** The checks for an activation. */
 interface Activating {
   four_eyes: boolean;
-  /** What is looser needs a second admin. */
+  /** A looser policy requires a second admin. */
   second_admin: boolean;
-  /** Whether whoever activates sits at the data, and has no role that could be taken away. */
+  /** Whether the admin works directly on the data and so has no role that could be revoked. */
   at_the_data: boolean;
-  /** Whether who activated before could still do so. */
-  stillMay(giver: KeptPrincipal): boolean;
+  /** Whether the first admin is still allowed to activate. */
+  stillMay(giver: StoredPrincipal): boolean;
 }
 
-/** Nothing has changed yet: the activation waits for a second person to want it, too. */
+/** A pending activation: nothing has changed yet, because a second admin must activate the same version. */
 interface WaitingEntry extends PolicyEntry {
   waiting_for: "another admin";
 }
 
-/** What came of an activation; `first` is the admin who had activated the same before, where two were needed. */
+/** The result of an activation. `first` is the admin who activated the same version before, if two were required. */
 interface Activated {
   entry: PolicyEntry | WaitingEntry;
   first: string | null;
@@ -61,22 +66,22 @@ interface Change {
   before: string | null;
 }
 
-/** The activation that waits, and whose it was. */
+/** The file with the pending activation and its admin. */
 const WAITING_FILE = "waiting.json";
 interface Waiting {
   change: Change;
   by: string;
-  /** Null for whoever sat at the data; one that is not known counts for nothing. */
-  giver?: KeptPrincipal | null;
+  /** Null for an admin who worked directly on the data. An entry without this field does not count. */
+  giver?: StoredPrincipal | null;
 }
-const MOST_NAMED = 50;
+const MAX_NAMED_TESTS = 50;
 
 export class PolicyRegistry {
   private readonly folder: string;
-  private readonly env: Env;
+  private readonly env: RuntimeEnv;
   private readonly reader: PolicyReader;
 
-  constructor(folder: string, env: Env, reader: PolicyReader) {
+  constructor(folder: string, env: RuntimeEnv, reader: PolicyReader) {
     this.folder = folder;
     this.env = env;
     this.reader = reader;
@@ -89,33 +94,36 @@ export class PolicyRegistry {
     return entries;
   }
 
-  /** What a version says, as it was published. */
+  /** Returns the text of a version as published. */
   async text(version: string): Promise<string> {
     if (!(await this.versions()).includes(version))
-      throw notFound(`there is no policy version ${version}`, "unknown_version");
+      throw notFoundError(`there is no policy version ${version}`, "unknown_version");
     return (await readRegistryFile(this.pathOf(version))).yaml;
   }
 
-  async publish(yaml: string, note: string | null, by: Principal) {
+  async publish(yaml: string, note: string | null, by: CallerPrincipal) {
     const { hash, passed, failed, tests } = await this.reader.check(yaml);
     if (failed > 0) {
-      const failing = tests.filter(({ ok }) => !ok).slice(0, MOST_NAMED);
+      const failing = tests.filter(({ ok }) => !ok).slice(0, MAX_NAMED_TESTS);
       const told = failing.map(({ name, expected, got }) => `${name}: expected ${expected}, got ${got}`);
       if (failed > told.length) told.push(`and ${failed - told.length} more`);
-      throw invalid(`${failed} of the policy's own tests fail: ${told.join("; ")}`);
+      throw invalidError(`${failed} of the policy's own tests fail: ${told.join("; ")}`);
     }
     return this.locked(async () => {
       const version = String(Math.max(0, ...(await this.versions()).map(Number)) + 1);
       const created = { created_by: by.name, created_ms: this.env.now() };
-      // The hash and what it was made of, so that a listing need not read the whole of every version.
-      const meta = { ...created, note, hash, digest: digestOf(yaml) };
+      // The hash and the digest of its input, so that a listing need not parse every version.
+      const meta = { ...created, note, hash, digest: yamlDigest(yaml) };
       await writeRegistryFile(this.pathOf(version), { meta, yaml });
       return { version, tests: { passed, failed: 0 } };
     });
   }
 
-  /** Proving and comparing take long, so they come first; what they were about is held to under the lock. */
-  async activate(version: string, by: Principal, how: Activating): Promise<Activated> {
+  /**
+   * Activates a version. The proof and the comparison are slow, so they run before the lock; under the lock, their
+   * inputs must be unchanged.
+   */
+  async activate(version: string, by: CallerPrincipal, how: Activating): Promise<Activated> {
     const before = await this.judged(version, by, how);
     const { yaml } = await readRegistryFile(this.pathOf(version));
     await this.reader.hash(yaml, `policy version ${version}`);
@@ -125,12 +133,12 @@ export class PolicyRegistry {
     return this.locked(async () => {
       const again = await readRegistryFile(this.pathOf(version));
       const activated = await readActive(this.folder);
-      if (digestOf(again.yaml) !== digestOf(yaml) || activated.at(-1) !== before)
-        throw conflict(
+      if (yamlDigest(again.yaml) !== yamlDigest(yaml) || activated.at(-1) !== before)
+        throw conflictError(
           "registry_changed",
-          "the registry was changed meanwhile; look at it and activate again",
+          "the registry has changed in the meantime; check it and activate again",
         );
-      const change = { version, digest: digestOf(yaml), before: before ?? null };
+      const change = { version, digest: yamlDigest(yaml), before: before ?? null };
       const first = looser ? await this.firstOf(change, by, how) : null;
       if (looser && first === null) {
         const entry = await this.entry(version, activated);
@@ -143,33 +151,34 @@ export class PolicyRegistry {
     });
   }
 
-  /** The version in force before, once nothing else stands against activating this one. */
+  /** Returns the active version after all other checks of the activation have passed. */
   private async judged(
     version: string,
-    by: Principal,
+    by: CallerPrincipal,
     { four_eyes }: Activating,
   ): Promise<string | undefined> {
     if (!(await this.versions()).includes(version))
-      throw notFound(`there is no policy version ${version}`, "unknown_version");
+      throw notFoundError(`there is no policy version ${version}`, "unknown_version");
     const { meta } = await readRegistryFile(this.pathOf(version));
     if (four_eyes && metaText(meta, "created_by") === by.name)
-      throw forbidden("you cannot decide your own request", "own_request");
+      throw forbiddenError("you cannot decide your own request", "own_request");
     const before = (await readActive(this.folder)).at(-1);
-    if (before === version) throw conflict("policy_active", `policy version ${version} is active already`);
+    if (before === version)
+      throw conflictError("policy_active", `policy version ${version} is active already`);
     return before;
   }
 
   /**
-   * The other admin who activated the very same change before, and still may; otherwise this one is remembered as the
-   * first.
+   * Returns the other admin who activated the same change before and is still allowed to. Otherwise records this admin
+   * as the first.
    */
-  private async firstOf(change: Change, by: Principal, how: Activating): Promise<string | null> {
+  private async firstOf(change: Change, by: CallerPrincipal, how: Activating): Promise<string | null> {
     const file = join(this.folder, WAITING_FILE);
     const known: Waiting | null = await readFile(file, "utf8").then(JSON.parse, () => null);
     const same = known !== null && JSON.stringify(known.change) === JSON.stringify(change);
     if (same && (known.giver === null || (known.giver !== undefined && how.stillMay(known.giver))))
       return known.by === by.name ? null : known.by;
-    const waiting: Waiting = { change, by: by.name, giver: how.at_the_data ? null : keptOf(by) };
+    const waiting: Waiting = { change, by: by.name, giver: how.at_the_data ? null : toStoredPrincipal(by) };
     await writeFileAtomic(file, `${JSON.stringify(waiting)}\n`, 0o644);
     return null;
   }
@@ -178,7 +187,7 @@ export class PolicyRegistry {
     const { meta, yaml } = await readRegistryFile(this.pathOf(version));
     const status =
       activated.at(-1) === version ? "active" : activated.includes(version) ? "retired" : "draft";
-    const known = meta["digest"] === digestOf(yaml) ? metaText(meta, "hash") : null;
+    const known = meta["digest"] === yamlDigest(yaml) ? metaText(meta, "hash") : null;
     const hash = known ?? (await this.reader.hash(yaml, `policy version ${version}`));
     return { version, status, hash, created_by: metaText(meta, "created_by"), note: metaText(meta, "note") };
   }

@@ -1,9 +1,9 @@
 /** Deleting due runs: what happens between planning and deleting decides, and nothing of a deleted run stays. */
 import { expect, it } from "vitest";
 import { principal, testEngine } from "../../test/support/engine.ts";
-import { LIMITS } from "../kernel/limits.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { acquireLease } from "../rollback/lease.ts";
-import { type Archive, applyRetention } from "./apply.ts";
+import { type ArchiveRun, applyRetention } from "./apply.ts";
 import { placeHoldUnit } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
@@ -14,7 +14,7 @@ async function due() {
   await e.open(bot, { run_id: "r", permissions: ["crm.read"] });
   await e.intent(bot, "r", "crm.get", {});
   await e.env.advance(40 * DAY_MS);
-  const apply = (archive: Archive | null) =>
+  const apply = (archive: ArchiveRun | null) =>
     applyRetention(e.core, {
       rules: { default_days: 30 },
       can_archive: archive !== null,
@@ -46,14 +46,14 @@ it("keeps a run that is used while it is being archived", async () => {
     await e.intent(bot, "r", "crm.get", {});
     return "archive/r.json";
   });
-  expect(report.kept).toEqual([{ run_id: "r", reason: "it was used meanwhile" }]);
+  expect(report.kept).toEqual([{ run_id: "r", reason: "it was used in the meantime" }]);
 });
 
 it("leaves nothing of a deleted run but its records", async () => {
   const { e, apply } = await due();
   await acquireLease(e.core, "r");
-  expect((await apply(null)).kept).toEqual([{ run_id: "r", reason: "a rollback of it is under way" }]);
-  await e.env.advance(LIMITS.lease_ms);
+  expect((await apply(null)).kept).toEqual([{ run_id: "r", reason: "a rollback of it is in progress" }]);
+  await e.env.advance(SERVICE_LIMITS.lease_ms);
   expect((await apply(null)).deleted).toEqual(["r"]);
   for (const table of ["runs", "steps", "payloads", "run_tools", "leases"] as const)
     expect([table, await e.store.count(table)]).toEqual([table, 0]);

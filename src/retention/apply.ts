@@ -1,28 +1,29 @@
 /**
- * Deleting the working data of runs that are due. A run is archived and the archive verified before anything
- * of it goes; what goes, goes in one unit together with its `purged` record; the ledger itself stays.
+ * Deletes the working data of runs past their retention. Archives a run and verifies the archive before it deletes
+ * anything. One transaction deletes the data and appends the `purged` record. The ledger itself stays.
  */
-import { offerSlot, slotOf } from "../engine/approvals/requests.ts";
-import type { Core } from "../engine/core.ts";
-import { appendRunRecord } from "../engine/records.ts";
+import { offerSlot, slotOf } from "../govern/approvals/requests.ts";
+import type { EngineCore } from "../govern/core.ts";
+import { allRows } from "../govern/port/pages.ts";
+import type { StateStore, StoreTx } from "../govern/port/store.ts";
+import type { TableName } from "../govern/port/tables.ts";
+import { appendRunRecord } from "../govern/records.ts";
+import type { RunDoc } from "../govern/runs/run.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
-import type { RunDoc } from "../model/run.ts";
-import { allRows } from "../port/pages.ts";
-import type { Store, Tx } from "../port/store.ts";
-import type { TableName } from "../port/tables.ts";
 import { leaseNeed, mayBeRollingBack } from "../rollback/lease.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
+import { dropRunlessIncidents, forgetRunOfIncidents, incidentsNaming } from "./incidents.ts";
 import { type PlannedRun, planRetention, type RetentionSettings } from "./plan.ts";
 
-/** Writes a signed bundle of the run and verifies that it holds all of it; answers its path. */
-export type Archive = (run: RunDoc) => Promise<string>;
+/** Writes a signed bundle of the run, verifies that it is complete, and returns its path. */
+export type ArchiveRun = (run: RunDoc) => Promise<string>;
 
 interface ApplyOptions extends RetentionSettings {
   by: string;
   dry_run: boolean;
-  /** Null where none was asked for; why not, where one was asked for and cannot be made. */
-  archive: Archive | null | { impossible: string };
+  /** Null if the caller wants no archive. `impossible` explains why a wanted archive cannot be written. */
+  archive: ArchiveRun | null | { impossible: string };
 }
 
 export interface ApplyReport {
@@ -32,10 +33,10 @@ export interface ApplyReport {
   archived: string[];
 }
 
-/** How the reason begins for which a run was kept that was to be archived and could not be. */
+/** Prefix of the reason for keeping a run whose archive failed. */
 export const NOT_ARCHIVED = "it could not be archived";
 
-export async function applyRetention(core: Core, options: ApplyOptions): Promise<ApplyReport> {
+export async function applyRetention(core: EngineCore, options: ApplyOptions): Promise<ApplyReport> {
   const report: ApplyReport = { deleted: [], would_delete: [], kept: [], archived: [] };
   for await (const planned of planRetention(core, options)) {
     const { run_id } = planned.run;
@@ -47,6 +48,7 @@ export async function applyRetention(core: Core, options: ApplyOptions): Promise
     else if (options.dry_run) report.would_delete.push(run_id);
     else await purge(core, planned, options.by, archive, report);
   }
+  if (!options.dry_run) await dropRunlessIncidents(core, options.days ?? options.rules.default_days);
   if (report.deleted.length > 0) await core.store.scrub();
   return report;
 }
@@ -59,10 +61,10 @@ function reasonToKeep({ decision, hold, age_days, keep_days }: PlannedRun): stri
 }
 
 async function purge(
-  core: Core,
+  core: EngineCore,
   planned: PlannedRun,
   by: string,
-  archive: Archive | null,
+  archive: ArchiveRun | null,
   report: ApplyReport,
 ): Promise<void> {
   const { run_id } = planned.run;
@@ -85,23 +87,24 @@ async function purge(
 type Purged = { record: LedgerRecord } | { kept: string };
 
 async function purgeRun(
-  core: Core,
+  core: EngineCore,
   { run, keep_days }: PlannedRun,
   by: string,
   archived: string | null,
 ): Promise<Purged> {
   const owned = await ownedKeys(core.store, run.run_id);
+  const incidents = await incidentsNaming(core.store, run);
   return core.store.transact({
     needs: [["runs", run.run_id], ["meta", ACTIVE_HOLDS], leaseNeed(run.run_id)],
     run(tx): Purged {
       const now = tx.get("runs", run.run_id);
-      if (now === undefined) return { kept: "it was deleted meanwhile" };
-      // Looked at again inside the unit: a hold that was placed during the apply wins.
+      if (now === undefined) return { kept: "it was deleted in the meantime" };
+      // Checked again inside the unit: a hold placed during the apply wins.
       const hold = coveringHold(activeHolds(tx), now, calledInTx(tx, run.run_id));
       if (hold !== undefined) return { kept: `legal hold ${hold.id}: ${hold.reason}` };
       if (now.next_run_seq !== run.next_run_seq || now.next_step !== run.next_step)
-        return { kept: "it was used meanwhile" };
-      if (mayBeRollingBack(core, tx, run.run_id)) return { kept: "a rollback of it is under way" };
+        return { kept: "it was used in the meantime" };
+      if (mayBeRollingBack(core, tx, run.run_id)) return { kept: "a rollback of it is in progress" };
       const where = archived === null ? "" : `; archived to ${archived}`;
       const record = appendRunRecord(
         tx,
@@ -114,6 +117,7 @@ async function purgeRun(
         },
       );
       deleteAll(tx, owned);
+      forgetRunOfIncidents(tx, run.run_id, incidents);
       tx.delete("runs", run.run_id);
       tx.delete(...leaseNeed(run.run_id));
       tx.delete("jobs", run.run_id);
@@ -124,12 +128,12 @@ async function purgeRun(
 
 type Owned = [TableName, string][];
 
-function deleteAll(tx: Tx, owned: Owned): void {
+function deleteAll(tx: StoreTx, owned: Owned): void {
   for (const [table, key] of owned) tx.delete(table, key);
 }
 
-/** Everything that belongs to the run: each of these tables is indexed by it. */
-async function ownedKeys(store: Store, run_id: string): Promise<Owned> {
+/** Lists everything that belongs to the run: each of these tables has an index by run. */
+async function ownedKeys(store: StateStore, run_id: string): Promise<Owned> {
   const owned: Owned = [];
   for (const table of [
     "steps",

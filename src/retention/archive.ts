@@ -1,15 +1,15 @@
 /**
- * Where archives may be written. The folder is named by a caller, so it is treated as hostile: never inside the
- * service's own folders, only below the configured root, links are not followed, nothing is overwritten.
+ * Checks the directory for archives. A caller names it, so it is untrusted: archives go only below the configured root
+ * and never into the service's own directories, follow no links and overwrite nothing.
  */
 import { lstat, mkdir, realpath, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { invalid } from "../kernel/errors.ts";
+import { invalidError } from "../kernel/errors.ts";
 
 interface ArchivePlace {
   archive_dir: string;
   archive_root: string | null;
-  /** Folders and files of the service; an archive may not lie in or above them. */
+  /** The service's directories and files. An archive must not be in or above them. */
   forbidden: readonly string[];
 }
 
@@ -18,21 +18,24 @@ function inside(path: string, folder: string): boolean {
   return way === "" || (!way.startsWith(`..${sep}`) && way !== ".." && !way.startsWith("/"));
 }
 
-/** The real folder, made if it is missing and wanted, or an error that says why it may not be used. */
+/**
+ * Returns the real path of the directory, and creates it on request. Throws an error that explains why the directory
+ * cannot be used.
+ */
 export async function openArchiveFolder(
   { archive_dir, archive_root, forbidden }: ArchivePlace,
   make: boolean,
 ): Promise<string> {
-  if (archive_dir.includes("\0")) throw invalid("archive_dir: must not hold a NUL character");
+  if (archive_dir.includes("\0")) throw invalidError("archive_dir: must not hold a NUL character");
   const wanted = resolve(archive_dir);
   const check = async (path: string) => {
     if (archive_root !== null && !inside(path, await real(archive_root))) {
-      throw invalid("archive_dir: must lie under the configured archive_root");
+      throw invalidError("archive_dir: must lie under the configured archive_root");
     }
     for (const one of forbidden) {
       const taken = await real(one);
       if (inside(path, taken) || inside(taken, path))
-        throw invalid("archive_dir: must not be a folder of the service itself");
+        throw invalidError("archive_dir: must not be a folder of the service itself");
     }
   };
   await check(await real(wanted));
@@ -42,7 +45,7 @@ export async function openArchiveFolder(
   return found;
 }
 
-/** The path with links resolved as far as it exists. */
+/** Resolves links as far as the path exists. */
 async function real(path: string): Promise<string> {
   const absolute = resolve(path);
   try {
@@ -53,7 +56,7 @@ async function real(path: string): Promise<string> {
   }
 }
 
-/** Takes an empty file away: no archive, but what an interrupted writer left where links are not to be had. */
+/** Deletes an empty file, which an interrupted writer leaves on file systems without links. It is not an archive. */
 export async function removeIfEmpty(path: string): Promise<void> {
   const there = await lstat(path).catch(() => undefined);
   if (there?.isFile() && there.size === 0) await rm(path);

@@ -1,20 +1,21 @@
 /**
- * Legal holds. The active ones also stand together in one document, because the unit that deletes a run reads
- * it: a hold that was placed a moment ago wins.
+ * Legal holds. The active holds are also in one document, which the unit that deletes a run reads, so that a new hold
+ * takes effect at once.
  */
-import type { Core } from "../engine/core.ts";
-import { runToolKey } from "../engine/keys.ts";
-import { conflict, invalid, notFound, type SvcError } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { Hold, HoldScope } from "../model/hold.ts";
-import type { RunDoc } from "../model/run.ts";
-import type { Store, Tx, Unit } from "../port/store.ts";
+
+import type { EngineCore } from "../govern/core.ts";
+import { runToolKey } from "../govern/document-keys.ts";
+import type { StateStore, StoreTx, UnitOfWork } from "../govern/port/store.ts";
+import type { HoldScope, LegalHold } from "../govern/runs/hold.ts";
+import type { RunDoc } from "../govern/runs/run.ts";
+import { conflictError, invalidError, notFoundError, type SvcError } from "../kernel/errors.ts";
+import { asJson, fromJson } from "../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
 
 export const ACTIVE_HOLDS = "active_holds";
 
-export function activeHolds(tx: Pick<Tx, "get">): Hold[] {
-  return (tx.get("meta", ACTIVE_HOLDS) as unknown as Hold[] | undefined) ?? [];
+export function activeHolds(tx: Pick<StoreTx, "get">): LegalHold[] {
+  return fromJson<LegalHold[] | undefined>(tx.get("meta", ACTIVE_HOLDS)) ?? [];
 }
 
 interface HoldInput {
@@ -22,7 +23,7 @@ interface HoldInput {
   reason: string;
 }
 
-export function placeHoldUnit(core: Core, by: string, input: HoldInput): Unit<Hold> {
+export function placeHoldUnit(core: EngineCore, by: string, input: HoldInput): UnitOfWork<LegalHold> {
   const { run_id, tenant, actor, tool } = input.scope;
   const scope: HoldScope = {
     run_id: run_id ?? null,
@@ -31,12 +32,14 @@ export function placeHoldUnit(core: Core, by: string, input: HoldInput): Unit<Ho
     tool: tool ?? null,
   };
   if (Object.values(scope).every((value) => value === null)) {
-    throw invalid("a legal hold needs a scope (a run, tenant, actor or tool)");
+    throw invalidError("a legal hold needs a scope (a run, tenant, actor or tool)");
   }
-  if (input.reason.trim().length < LIMITS.hold_reason_chars) {
-    throw invalid(`reason: a legal hold needs a reason of at least ${LIMITS.hold_reason_chars} characters`);
+  if (input.reason.trim().length < SERVICE_LIMITS.hold_reason_chars) {
+    throw invalidError(
+      `reason: a legal hold needs a reason of at least ${SERVICE_LIMITS.hold_reason_chars} characters`,
+    );
   }
-  const hold: Hold = {
+  const hold: LegalHold = {
     id: `hold_${core.env.uuid()}`,
     scope,
     reason: core.redact(input.reason),
@@ -55,8 +58,8 @@ export function placeHoldUnit(core: Core, by: string, input: HoldInput): Unit<Ho
   };
 }
 
-/** A released hold stays on record; the runs it covered become due again. */
-export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> {
+/** Releases a hold. The hold stays on record, and the runs it covered become due again. */
+export function releaseHoldUnit(core: EngineCore, by: string, id: string): UnitOfWork<LegalHold> {
   return {
     needs: [
       ["holds", id],
@@ -65,8 +68,9 @@ export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> 
     run(tx) {
       const hold = tx.get("holds", id);
       if (hold === undefined) throw unknownHold(id);
-      if (hold.released_ms !== null) throw conflict("hold_released", `legal hold ${id} was already released`);
-      const released: Hold = { ...hold, released_ms: core.env.now(), released_by: by };
+      if (hold.released_ms !== null)
+        throw conflictError("hold_released", `legal hold ${id} was already released`);
+      const released: LegalHold = { ...hold, released_ms: core.env.now(), released_by: by };
       tx.put("holds", id, released);
       putActive(
         tx,
@@ -77,26 +81,27 @@ export function releaseHoldUnit(core: Core, by: string, id: string): Unit<Hold> 
   };
 }
 
-export const unknownHold = (id: string): SvcError => notFound(`unknown legal hold ${id}`, "unknown_hold");
+export const unknownHold = (id: string): SvcError =>
+  notFoundError(`unknown legal hold ${id}`, "unknown_hold");
 
-function putActive(tx: Tx, holds: Hold[]): void {
-  tx.put("meta", ACTIVE_HOLDS, holds as unknown as Json);
+function putActive(tx: StoreTx, holds: LegalHold[]): void {
+  tx.put("meta", ACTIVE_HOLDS, asJson(holds));
 }
 
-/** Holds are read whole where no page is asked for. */
-export const HOLDS_LISTED = 10_000;
+/** The number of holds in a listing without pages. */
+export const MAX_LISTED_HOLDS = 10_000;
 
-export async function readHolds(store: Store): Promise<Hold[]> {
-  const rows = await store.list("holds", { tag: "active", order: "desc", limit: HOLDS_LISTED });
+export async function readHolds(store: StateStore): Promise<LegalHold[]> {
+  const rows = await store.list("holds", { tag: "active", order: "desc", limit: MAX_LISTED_HOLDS });
   return rows.map((row) => row.doc);
 }
 
-/** The hold that covers the run, if any. `called` says whether the run called a tool at least once. */
+/** Returns the hold that covers the run, if any. `called` checks whether the run called a matching tool. */
 export function coveringHold(
-  holds: readonly Hold[],
+  holds: readonly LegalHold[],
   run: Pick<RunDoc, "run_id" | "tenant" | "actor">,
   called: (tool: string) => boolean,
-): Hold | undefined {
+): LegalHold | undefined {
   return holds.find(({ scope }) => {
     if (scope.run_id !== null && scope.run_id !== run.run_id) return false;
     if (scope.tenant !== null && scope.tenant !== run.tenant) return false;
@@ -106,6 +111,6 @@ export function coveringHold(
 }
 
 export const calledInTx =
-  (tx: Tx, run_id: string) =>
+  (tx: StoreTx, run_id: string) =>
   (tool: string): boolean =>
     tx.get("run_tools", runToolKey(run_id, tool)) !== undefined;

@@ -1,22 +1,22 @@
-/** What retention would do with each run. Reads only. */
-import type { Core } from "../engine/core.ts";
-import { globMatches } from "../kernel/glob.ts";
-import type { Hold } from "../model/hold.ts";
-import type { ManifestSet } from "../model/manifest/types.ts";
-import type { RetentionDoc } from "../model/policy/schema.ts";
-import type { RunDoc } from "../model/run.ts";
-import { allRows } from "../port/pages.ts";
-import type { ListQuery } from "../port/store.ts";
-import { wholeOf } from "../store/confined.ts";
+/** Plans retention: the decision for each run. Only reads. */
+import type { EngineCore } from "../govern/core.ts";
+import { allRows } from "../govern/port/pages.ts";
+import type { ListQuery } from "../govern/port/store.ts";
+import type { LegalHold } from "../govern/runs/hold.ts";
+import type { RunDoc } from "../govern/runs/run.ts";
+import { globMatches } from "../kernel/text/glob.ts";
+import type { ManifestSet } from "../rules/manifest/types.ts";
+import type { RetentionDoc } from "../rules/policy/schema.ts";
+import { unconfinedStore } from "../store/tenant-store.ts";
 import { coveringHold, readHolds } from "./holds.ts";
 
 const DAY_MS = 86_400_000;
 
 export interface RetentionSettings {
   rules: RetentionDoc;
-  /** Replaces the default and the rules for this once; manifests and holds still count. */
+  /** Replaces the default and the rules for this call. Manifests and holds still count. */
   days?: number | undefined;
-  /** Whether deleted runs can be archived as signed bundles. */
+  /** Whether the service can archive deleted runs as signed bundles. */
   can_archive: boolean;
 }
 
@@ -25,33 +25,35 @@ export interface PlannedRun {
   age_days: number;
   keep_days: number;
   decision: "keep" | "due" | "due; needs an evidence bundle first" | `HELD (${string})`;
-  hold: Hold | null;
+  hold: LegalHold | null;
   tools: string[];
 }
 
-/** Oldest run first, from behind `after` on. */
+/** Yields runs, oldest first, after the run `after`. */
 export async function* planRetention(
-  core: Core,
+  core: EngineCore,
   settings: RetentionSettings,
   after?: ListQuery["after"],
 ): AsyncGenerator<PlannedRun> {
   const holds = {
     told: await readHolds(core.store),
-    all: await readHolds(wholeOf(core.store)),
+    all: await readHolds(unconfinedStore(core.store)),
   };
   const { manifests } = core.rules();
   for await (const { doc } of allRows(core.store, "runs", { after }))
     yield await planRun(core, doc, settings, holds, manifests);
 }
 
-/** Who is bound to a tenant is told that a hold beyond it covers a run, and no more. */
+/**
+ * The holds that the caller can see, and all holds. A tenant-bound caller learns only that a hidden hold covers a run.
+ */
 interface Holds {
-  told: readonly Hold[];
-  all: readonly Hold[];
+  told: readonly LegalHold[];
+  all: readonly LegalHold[];
 }
 
 async function planRun(
-  core: Core,
+  core: EngineCore,
   run: RunDoc,
   settings: RetentionSettings,
   holds: Holds,
@@ -61,12 +63,12 @@ async function planRun(
   const tools = rows.map((row) => row.doc.tool);
   const age_days = Math.floor((core.env.now() - run.created_ms) / DAY_MS);
   const keep_days = keepDays(run, tools, settings, manifests);
-  const covering = (some: readonly Hold[]) => coveringHold(some, run, (tool) => tools.includes(tool));
+  const covering = (some: readonly LegalHold[]) => coveringHold(some, run, (tool) => tools.includes(tool));
   const hold = covering(holds.told) ?? null;
   return { run, age_days, keep_days, hold, tools, decision: decisionOf() };
 
   function decisionOf(): PlannedRun["decision"] {
-    // A hold is told whatever the age: whoever placed it wants to see that it took.
+    // Reported at any age, so that the person who placed the hold can see that it works.
     if (hold !== null) return `HELD (${hold.reason})`;
     if (covering(holds.all) !== undefined) return "HELD (by a hold that is not this tenant's)";
     if (age_days < keep_days) return "keep";
@@ -76,7 +78,7 @@ async function planRun(
   }
 }
 
-/** The longest of the default, every matching rule, and what the tools' own manifests ask for. */
+/** Returns the longest retention of the default, every matching rule and the tools' manifests. */
 function keepDays(
   run: RunDoc,
   tools: readonly string[],

@@ -1,85 +1,91 @@
 /**
- * A rollback as a job of the server. Its state is a document that outlives the process: a job whose
- * holder died is carried on by whichever process finds it first.
+ * Runs a rollback as a background job of the server. The job's document outlives the process: if its process dies,
+ * another one resumes the job.
  */
-import type { Core } from "../engine/core.ts";
-import { loadSealedRun } from "../engine/load-run.ts";
-import { messageOf, notFound, SvcError } from "../kernel/errors.ts";
-import type { Json } from "../kernel/json.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { type KeptPrincipal, mayUndoOwn, stillHolds, type Today } from "../model/roles.ts";
-import type { JobDoc } from "../port/docs.ts";
-import { allRows } from "../port/pages.ts";
-import type { Store, Tx } from "../port/store.ts";
-import { checkRetries, executeRollback, RollbackInterrupted, type UndoMeans } from "./execute.ts";
+
+import type { EngineCore } from "../govern/core.ts";
+import type { JobDoc } from "../govern/port/docs.ts";
+import { allRows } from "../govern/port/pages.ts";
+import type { StateStore, StoreTx } from "../govern/port/store.ts";
 import {
-  assertHeld,
+  canRollBackOwnRuns,
+  isStillAuthorized,
+  type ResolvePrincipal,
+  type StoredPrincipal,
+} from "../govern/roles.ts";
+import { loadSealedRun } from "../govern/runs/load-run.ts";
+import { messageOf, notFoundError, SvcError } from "../kernel/errors.ts";
+import { asJson } from "../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import {
+  assertLeaseHeld,
   dropLease,
-  HeldLease,
-  type Lease,
-  LostLease,
+  LeaseHeldError,
+  LeaseLostError,
   leaseNeed,
   newHolder,
   releaseLease,
   takeLease,
+  type WorkLease,
 } from "./lease.ts";
-import { markUnfinished } from "./left.ts";
-import type { Overwrite } from "./ports.ts";
-import type { RollbackReport } from "./report.ts";
+import { markUnfinished } from "./plan/leftovers.ts";
+import type { RollbackReport } from "./plan/report.ts";
+import type { OverwriteDecision } from "./ports.ts";
+import { checkRetries, executeRollback, RollbackInterrupted, type UndoToolOptions } from "./undo/execute.ts";
 
-/** What every job of this server works with. */
-export type JobTools = UndoMeans & {
-  /** The authority of whoever started a job, as it is now; without it none is looked at. */
-  today?: Today | undefined;
-  /** Why nothing here can call the tool, for a preview; null where something can, or that is not known. */
-  unavailable?: ((tool: string) => Promise<string | null>) | undefined;
+/** Dependencies shared by all jobs of this server. */
+export type JobTools = UndoToolOptions & {
+  /** Resolves the current authority of the principal that started a job. If absent, authority is not checked again. */
+  today?: ResolvePrincipal | undefined;
+  /** For a preview: why nothing here can call the tool; null if something can or the answer is unknown. */
+  unavailable?: ((tool: string, use: "undo" | "read") => Promise<string | null>) | undefined;
 };
 
 interface JobInput {
   by: string;
-  authority?: KeptPrincipal | undefined;
-  /** An agent rolls back its own run, on no other authority than that. */
+  authority?: StoredPrincipal | undefined;
+  /** True if an agent rolls back its own run, which is its only authority. */
   own?: boolean | undefined;
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
-  overwrite?: Overwrite | undefined;
+  overwrite?: OverwriteDecision | undefined;
 }
 
 interface RunningJob {
   job: JobDoc;
-  /** The job as it ended, or null where it was interrupted and waits to be carried on. Never rejects. */
+  /** The ended job, or null if it was interrupted and waits to be resumed. Never rejects. */
   done: Promise<JobDoc | null>;
 }
 
-/** What `GET .../rollback` shows. A report is there once the job has ended. */
+/** Response body of `GET .../rollback`. The report is present once the job has ended. */
 export function jobView(job: JobDoc) {
   const { run_id, state, started_ms, finished_ms, by, current_step, error } = job;
   const report = state === "running" ? null : (job.report as RollbackReport | null);
   return { run_id, state, started_ms, finished_ms, by, current_step, report, error };
 }
 
-export async function getJob(store: Store, run_id: string): Promise<JobDoc> {
+export async function getJob(store: StateStore, run_id: string): Promise<JobDoc> {
   const job = await store.get("jobs", run_id);
-  if (job === undefined) throw notFound(`run ${run_id} has no rollback job`, "unknown_job");
+  if (job === undefined) throw notFoundError(`run ${run_id} has no rollback job`, "unknown_job");
   return job;
 }
 
-/** Throws a conflict while a rollback of the run is under way, by whatever door. */
+/** Starts a rollback job. Throws a conflict while any rollback of the run is in progress. */
 export async function startJob(
-  core: Core,
+  core: EngineCore,
   run_id: string,
   input: JobInput,
   tools: JobTools,
 ): Promise<RunningJob> {
   const options = {
-    retries: checkRetries(input.retries ?? LIMITS.rollback_retries.default),
+    retries: checkRetries(input.retries ?? SERVICE_LIMITS.rollback_retries.default),
     approve_compensations: input.approve_compensations ?? false,
     ...(input.overwrite === undefined ? {} : { overwrite: input.overwrite }),
   };
   const holder = newHolder(core);
   const { job, lease } = await core.store.transact({
     needs: [["runs", run_id], ["jobs", run_id], leaseNeed(run_id)],
-    run(tx: Tx) {
+    run(tx: StoreTx) {
       loadSealedRun(tx, run_id);
       const now = core.env.now();
       const lease = takeLease(core, tx, run_id, holder);
@@ -105,8 +111,8 @@ export async function startJob(
   return { job, done: runJob(core, job, lease, tools) };
 }
 
-/** Carries on every job whose holder is gone. Those that a process works on are left alone. */
-export async function resumeJobs(core: Core, tools: JobTools): Promise<RunningJob[]> {
+/** Resumes every job whose process is gone. Jobs with a live process are left alone. */
+export async function resumeJobs(core: EngineCore, tools: JobTools): Promise<RunningJob[]> {
   const resumed: RunningJob[] = [];
   for await (const { doc } of allRows(core.store, "jobs", { tag: "running" })) {
     const taken = await takeOver(core, doc.run_id);
@@ -115,45 +121,55 @@ export async function resumeJobs(core: Core, tools: JobTools): Promise<RunningJo
   return resumed;
 }
 
-/** Looks for abandoned jobs now and every few seconds. Resolves once told to stop and its jobs have ended. */
-export async function watchJobs(core: Core, tools: JobTools, signal: AbortSignal): Promise<void> {
+/** Resumes abandoned jobs now and every few seconds. Resolves after `signal` aborts and its own jobs have ended. */
+export async function watchJobs(core: EngineCore, tools: JobTools, signal: AbortSignal): Promise<void> {
   const running = new Set<Promise<unknown>>();
   while (!signal.aborted) {
-    // A store that is away for a while is asked again at the next look.
+    // If the store is unavailable, the next round tries again.
     for (const { done } of await resumeJobs(core, tools).catch(() => [])) {
       const tracked = done.finally(() => running.delete(tracked));
       running.add(tracked);
     }
-    await core.env.sleep(LIMITS.lease_heartbeat_ms, signal).catch(() => {});
+    await core.env.sleep(SERVICE_LIMITS.lease_heartbeat_ms, signal).catch(() => {});
   }
   await Promise.all(running);
 }
 
-async function takeOver(core: Core, run_id: string): Promise<{ job: JobDoc; lease: Lease } | null> {
+async function takeOver(core: EngineCore, run_id: string): Promise<{ job: JobDoc; lease: WorkLease } | null> {
   const holder = newHolder(core);
   try {
     return await core.store.transact({
       needs: [["jobs", run_id], leaseNeed(run_id)],
-      run(tx: Tx) {
+      run(tx: StoreTx) {
         const job = tx.get("jobs", run_id);
         if (job?.state !== "running") return null;
         return { job, lease: takeLease(core, tx, run_id, holder) };
       },
     });
   } catch (error) {
-    if (error instanceof HeldLease) return null;
+    if (error instanceof LeaseHeldError) return null;
     throw error;
   }
 }
 
-async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): Promise<JobDoc | null> {
+async function runJob(
+  core: EngineCore,
+  job: JobDoc,
+  lease: WorkLease,
+  tools: JobTools,
+): Promise<JobDoc | null> {
   const { run_id } = job;
   try {
     const report = await executeRollback(core, run_id, {
       ...tools,
-      // A job goes on while whoever started it could start it.
+      // A job continues only while its initiator is still allowed to start it.
       authorised: () =>
-        stillHolds(job.authority, tools.today, "operator", (now) => job.own === true && mayUndoOwn(now)),
+        isStillAuthorized(
+          job.authority,
+          tools.today,
+          "operator",
+          (now) => job.own === true && canRollBackOwnRuns(now),
+        ),
       actor: job.by,
       principal: job.own ? job.authority?.principal : undefined,
       ...job.options,
@@ -161,15 +177,24 @@ async function runJob(core: Core, job: JobDoc, lease: Lease, tools: JobTools): P
       since_seq: job.since_seq,
       onBegin: (tx, step) => tx.put("jobs", run_id, { ...job, current_step: step }),
     });
-    return await endJob(core, job, lease, { state: "done", report: report as unknown as Json, error: null });
+    return await endJob(core, job, lease, {
+      state: "done",
+      report: asJson(report),
+      error: null,
+    });
   } catch (error) {
     return await brokenOff(core, job, lease, error).catch(() => null);
   }
 }
 
-/** Interruptions and a store that is away leave the job to be carried on; anything else ends it. */
-async function brokenOff(core: Core, job: JobDoc, lease: Lease, error: unknown): Promise<JobDoc | null> {
-  if (error instanceof LostLease) return null;
+/** Leaves an interrupted job, or one that lost its store, to be resumed. Any other error ends the job. */
+async function brokenOff(
+  core: EngineCore,
+  job: JobDoc,
+  lease: WorkLease,
+  error: unknown,
+): Promise<JobDoc | null> {
+  if (error instanceof LeaseLostError) return null;
   const passing =
     error instanceof RollbackInterrupted || (error instanceof SvcError && error.code === "unavailable");
   if (passing) {
@@ -184,15 +209,15 @@ async function brokenOff(core: Core, job: JobDoc, lease: Lease, error: unknown):
 }
 
 function endJob(
-  core: Core,
+  core: EngineCore,
   job: JobDoc,
-  lease: Lease,
+  lease: WorkLease,
   end: Pick<JobDoc, "state" | "report" | "error">,
 ): Promise<JobDoc> {
   return core.store.transact({
     needs: [["jobs", job.run_id], leaseNeed(job.run_id)],
-    run(tx: Tx) {
-      assertHeld(tx, lease);
+    run(tx: StoreTx) {
+      assertLeaseHeld(tx, lease);
       const ended: JobDoc = { ...job, ...end, finished_ms: core.env.now(), current_step: null };
       tx.put("jobs", job.run_id, ended);
       dropLease(tx, lease);

@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { rollbackBench } from "../../test/sim/rollback-fixture.ts";
 import { otherProcess } from "../../test/support/process.ts";
 import { verifies } from "../../test/support/verifies.ts";
-import { watchLeases } from "../engine/lease.ts";
-import { LIMITS } from "../kernel/limits.ts";
+import { watchLeases } from "../govern/lease.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import {
   acquireLease,
   awaitLease,
-  HeldLease,
-  keepLease,
-  LostLease,
+  LeaseHeldError,
+  LeaseLostError,
   releaseLease,
   renewLease,
+  startHeartbeat,
   WORKER_LEASE_MS,
 } from "./lease.ts";
 
@@ -31,7 +31,7 @@ describe("the lease of a rollback", () => {
     const b = await bench();
     const lease = await acquireLease(b.core, "r1");
     await expect(acquireLease(b.core, "r1")).rejects.toMatchObject({ code: "conflict" });
-    await expect(b.rollback()).rejects.toThrow("a rollback of run r1 is already under way");
+    await expect(b.rollback()).rejects.toThrow("a rollback of run r1 is already in progress");
     await releaseLease(b.core, lease);
     expect(await b.rollback()).toMatchObject({ compensated: [1, 0] });
   });
@@ -47,7 +47,7 @@ describe("the lease of a rollback", () => {
     const b = await bench();
     const dead = await acquireLease(b.core, "r1");
     const other = otherProcess(b.core);
-    await other.outwait(LIMITS.lease_ms - 1);
+    await other.outwait(SERVICE_LIMITS.lease_ms - 1);
     await expect(acquireLease(other, "r1")).rejects.toMatchObject({ code: "conflict" });
     await other.outwait(1);
     const next = await acquireLease(other, "r1");
@@ -59,8 +59,8 @@ describe("the lease of a rollback", () => {
   it("lasts while its holder lives, and not longer", async () => {
     const b = await bench();
     const lease = await acquireLease(b.core, "r1");
-    const heartbeat = keepLease(b.core, lease);
-    await b.env.advance(10 * LIMITS.lease_ms);
+    const heartbeat = startHeartbeat(b.core, lease);
+    await b.env.advance(10 * SERVICE_LIMITS.lease_ms);
     await expect(acquireLease(b.core, "r1")).rejects.toMatchObject({ code: "conflict" });
     await heartbeat.stop();
     expect(b.env.sleepers).toBe(0);
@@ -75,10 +75,10 @@ describe("the lease of a rollback", () => {
     const transact = b.store.transact.bind(b.store);
     let down = true;
     b.store.transact = (unit) => (down ? Promise.reject(new Error("away")) : transact(unit));
-    const heartbeat = keepLease(b.core, lease);
-    await b.env.advance(2 * LIMITS.lease_heartbeat_ms);
+    const heartbeat = startHeartbeat(b.core, lease);
+    await b.env.advance(2 * SERVICE_LIMITS.lease_heartbeat_ms);
     down = false;
-    await b.env.advance(2 * LIMITS.lease_heartbeat_ms);
+    await b.env.advance(2 * SERVICE_LIMITS.lease_heartbeat_ms);
     expect(heartbeat.lost.aborted).toBe(false);
     await heartbeat.stop();
   });
@@ -99,7 +99,7 @@ describe("the lease of a rollback", () => {
     expect(await b.rollback({}, "r1", other)).toMatchObject({ compensated: [1, 0], complete: true });
     const records = (await b.trail()).length;
     wake();
-    await expect(paused).rejects.toBeInstanceOf(LostLease);
+    await expect(paused).rejects.toBeInstanceOf(LeaseLostError);
     expect(await b.trail()).toHaveLength(records);
     expect((await b.undoTrail()).filter((line) => line === "compensated 1")).toHaveLength(1);
   });
@@ -121,8 +121,8 @@ describe("the lease of a rollback", () => {
     const other = otherProcess(b.core);
     await other.outwait();
     await acquireLease(other, "r1");
-    await b.env.advance(LIMITS.lease_heartbeat_ms);
-    await expect(paused).rejects.toBeInstanceOf(LostLease);
+    await b.env.advance(SERVICE_LIMITS.lease_heartbeat_ms);
+    await expect(paused).rejects.toBeInstanceOf(LeaseLostError);
     expect(aborted).toBe(true);
     expect((await b.step(1)).status).toBe("compensating");
   });
@@ -133,20 +133,20 @@ describe("the lease of a rollback", () => {
       const lease = await acquireLease(b.core, "r1");
       const other = otherProcess(b.core, ahead_ms);
       const refused = await acquireLease(other, "r1").catch((error: unknown) => error);
-      expect(refused).toBeInstanceOf(HeldLease);
+      expect(refused).toBeInstanceOf(LeaseHeldError);
       expect(refused).toMatchObject({
         message:
-          "a rollback of run r1 is already under way; if its process is gone, try again in 30 s to take it over",
+          "a rollback of run r1 is already in progress; if its process has ended, try again in 30 s to take it over",
       });
       b.env.setNow(b.env.now() + DAY_MS);
-      await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(HeldLease);
+      await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(LeaseHeldError);
       // The holder's clock was set back: a renewal counts all the same.
       b.env.setNow(b.env.now() - 2 * DAY_MS);
-      await other.outwait(LIMITS.lease_ms - 1);
+      await other.outwait(SERVICE_LIMITS.lease_ms - 1);
       await b.store.transact({ run: (tx) => renewLease(tx, lease, b.core.env.now()) });
       await other.outwait(1);
-      await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(HeldLease);
-      await other.outwait(LIMITS.lease_ms);
+      await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(LeaseHeldError);
+      await other.outwait(SERVICE_LIMITS.lease_ms);
       expect(await acquireLease(other, "r1")).toMatchObject({ epoch: lease.epoch + 1 });
     }
   });
@@ -157,11 +157,11 @@ describe("the lease of a rollback", () => {
     const first = otherProcess(b.core);
     await first.outwait();
     const second = otherProcess(first);
-    await expect(acquireLease(second, "r1")).rejects.toBeInstanceOf(HeldLease);
+    await expect(acquireLease(second, "r1")).rejects.toBeInstanceOf(LeaseHeldError);
     await acquireLease(first, "r1");
     // The second process waited for the dead holder; this one is new.
-    second.pass(LIMITS.lease_ms);
-    await expect(acquireLease(second, "r1")).rejects.toBeInstanceOf(HeldLease);
+    second.pass(SERVICE_LIMITS.lease_ms);
+    await expect(acquireLease(second, "r1")).rejects.toBeInstanceOf(LeaseHeldError);
   });
 
   it("of an earlier version, which does not say how long it lasts, is waited for as a worker's", async () => {
@@ -169,9 +169,9 @@ describe("the lease of a rollback", () => {
     const doc = { holder: "worker/0/key:pete", epoch: 3, expires_ms: 0 };
     await b.store.transact({ run: (tx) => tx.put("leases", "rollback/r1", doc) });
     const other = otherProcess(b.core);
-    await other.outwait(LIMITS.lease_ms);
-    await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(HeldLease);
-    await other.outwait(WORKER_LEASE_MS - LIMITS.lease_ms);
+    await other.outwait(SERVICE_LIMITS.lease_ms);
+    await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(LeaseHeldError);
+    await other.outwait(WORKER_LEASE_MS - SERVICE_LIMITS.lease_ms);
     expect(await acquireLease(other, "r1")).toMatchObject({ epoch: 4 });
   });
 
@@ -182,12 +182,12 @@ describe("the lease of a rollback", () => {
     await watchLeases(other);
     const { transact } = b.store;
     b.store.transact = () => new Promise(() => {});
-    const heartbeat = keepLease(b.core, lease);
-    await b.env.advance(LIMITS.lease_ms - LIMITS.lease_heartbeat_ms);
+    const heartbeat = startHeartbeat(b.core, lease);
+    await b.env.advance(SERVICE_LIMITS.lease_ms - SERVICE_LIMITS.lease_heartbeat_ms);
     expect(heartbeat.lost.aborted).toBe(true);
     b.store.transact = transact.bind(b.store);
-    await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(HeldLease);
-    await b.env.advance(LIMITS.lease_heartbeat_ms);
+    await expect(acquireLease(other, "r1")).rejects.toBeInstanceOf(LeaseHeldError);
+    await b.env.advance(SERVICE_LIMITS.lease_heartbeat_ms);
     await acquireLease(other, "r1");
   });
 
@@ -203,13 +203,13 @@ describe("the lease of a rollback", () => {
     };
     const next = await awaitLease(other, "r1", (ms) => said.push(ms));
     expect(next.epoch).toBe(2);
-    expect(said).toEqual([LIMITS.lease_ms]);
-    expect(looks.reduce((sum, ms) => sum + ms, 0)).toBe(LIMITS.lease_ms);
+    expect(said).toEqual([SERVICE_LIMITS.lease_ms]);
+    expect(looks.reduce((sum, ms) => sum + ms, 0)).toBe(SERVICE_LIMITS.lease_ms);
     const third = otherProcess(b.core);
     third.env.sleep = async (ms) => {
       await third.outwait(ms);
       await b.store.transact({ run: (tx) => renewLease(tx, next, 0) });
     };
-    await expect(awaitLease(third, "r1", () => {})).rejects.toBeInstanceOf(HeldLease);
+    await expect(awaitLease(third, "r1", () => {})).rejects.toBeInstanceOf(LeaseHeldError);
   });
 });

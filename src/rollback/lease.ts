@@ -1,61 +1,67 @@
-/** One rollback of a run at a time, over all processes: the lease whose subject is the run. */
-import type { Core } from "../engine/core.ts";
+/** Allows one rollback of a run at a time, across all processes: the lease whose subject is the run. */
+import type { EngineCore } from "../govern/core.ts";
 import {
+  acquireLeaseOn,
   isLeaseHeld,
-  type Lease,
   type LeaseSubject,
-  needOfLease,
-  takeLeaseOf,
+  leaseKey,
+  type WorkLease,
   waitForLease,
-} from "../engine/lease.ts";
-import { loadSealedRun } from "../engine/load-run.ts";
-import type { LeaseDoc } from "../port/docs.ts";
-import type { Key, Tx } from "../port/store.ts";
-import { markUnfinished } from "./left.ts";
+} from "../govern/lease.ts";
+import type { LeaseDoc } from "../govern/port/docs.ts";
+import type { DocKey, StoreTx } from "../govern/port/store.ts";
+import { loadSealedRun } from "../govern/runs/load-run.ts";
+import { markUnfinished } from "./plan/leftovers.ts";
 
-export type { Heartbeat, Lease } from "../engine/lease.ts";
+export type { LeaseHeartbeat, WorkLease } from "../govern/lease.ts";
 export {
-  assertHeld,
+  assertLeaseHeld,
   dropLease,
   endLease,
-  HeldLease,
-  keepLease,
-  LostLease,
+  LeaseHeldError,
+  LeaseLostError,
   releaseLease,
   renewLease,
+  startHeartbeat,
   WORKER_LEASE_MS,
-} from "../engine/lease.ts";
+} from "../govern/lease.ts";
 
 const subjectOf = (run_id: string): LeaseSubject => ({
   key: `rollback/${run_id}`,
   what: `rollback of run ${run_id}`,
 });
 
-export const leaseNeed = (run_id: string): Key => needOfLease(subjectOf(run_id));
+export const leaseNeed = (run_id: string): DocKey => leaseKey(subjectOf(run_id));
 
-/** Takes the lease where it is free or was left behind; throws a conflict where another process holds it. */
-export function takeLease(core: Core, tx: Tx, run_id: string, holder: string, lasts_ms?: number): Lease {
-  return takeLeaseOf(core, tx, subjectOf(run_id), holder, lasts_ms);
+/** Takes the lease if it is free or abandoned. Throws a conflict if another process holds it. */
+export function takeLease(
+  core: EngineCore,
+  tx: StoreTx,
+  run_id: string,
+  holder: string,
+  lasts_ms?: number,
+): WorkLease {
+  return acquireLeaseOn(core, tx, subjectOf(run_id), holder, lasts_ms);
 }
 
-/** The lease as it is stored, for a caller who knows its holder's name; undefined where another holds it. */
-export function leaseOfHolder(tx: Tx, run_id: string, holder: string): Lease | undefined {
+/** Returns the stored lease to a caller that knows the holder's name, or undefined if another holder has it. */
+export function leaseOfHolder(tx: StoreTx, run_id: string, holder: string): WorkLease | undefined {
   const held: LeaseDoc | undefined = tx.get("leases", subjectOf(run_id).key);
   if (held?.holder !== holder) return undefined;
   return { subject: subjectOf(run_id), holder, epoch: held.epoch, taken: 0 };
 }
 
-/** Whether a rollback of the run may be under way: one that this process has not seen silent for long enough. */
-export function mayBeRollingBack(core: Core, tx: Tx, run_id: string): boolean {
+/** Whether a rollback of the run may be in progress: this process has not seen its holder silent for long enough. */
+export function mayBeRollingBack(core: EngineCore, tx: StoreTx, run_id: string): boolean {
   return isLeaseHeld(core, tx, subjectOf(run_id));
 }
 
-export function newHolder(core: Core): string {
+export function newHolder(core: EngineCore): string {
   return `rollback/${core.env.uuid()}`;
 }
 
-/** Throws not_found for an unknown run, a conflict while another rollback of it is under way. */
-export function acquireLease(core: Core, run_id: string): Promise<Lease> {
+/** Throws not_found for an unknown run, and a conflict while another rollback of it is in progress. */
+export function acquireLease(core: EngineCore, run_id: string): Promise<WorkLease> {
   const holder = newHolder(core);
   return core.store.transact({
     needs: [["runs", run_id], leaseNeed(run_id)],
@@ -68,13 +74,13 @@ export function acquireLease(core: Core, run_id: string): Promise<Lease> {
   });
 }
 
-/** The same, but waits for a holder that is silent; `waiting` gets how long that may take, once. */
+/** Like `acquireLease`, but waits for a silent holder to lapse. `waiting` gets the longest possible wait, once. */
 export function awaitLease(
-  core: Core,
+  core: EngineCore,
   run_id: string,
   waiting: (wait_ms: number) => void,
   signal?: AbortSignal,
-): Promise<Lease> {
+): Promise<WorkLease> {
   return waitForLease(
     core,
     () => acquireLease(core, run_id),

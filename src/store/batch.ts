@@ -1,60 +1,59 @@
 /**
- * The part of a transaction that every store shares: units run in turn over one view, each sees what
- * the one before it left, one that throws leaves nothing. What the batch changed is then the store's
- * to write. No locking and no I/O here.
+ * Runs the units of a batch. All stores share it: units run in turn over one view, each sees the changes of earlier
+ * units, and a unit that throws leaves nothing. The store then writes the changes. No locking and no I/O here.
  */
-import type { Head, LedgerRecord, RecordDraft } from "../ledger/record.ts";
+import type { DocKey, StoreTx, UnitOfWork } from "../govern/port/store.ts";
+import { SEQ_FIELDS, type TableDocs, type TableName } from "../govern/port/tables.ts";
+import type { LedgerHead, LedgerRecord, RecordDraft } from "../ledger/record.ts";
 import { sealRecord } from "../ledger/record.ts";
-import type { Key, Tx, Unit } from "../port/store.ts";
-import { PLACES, type TableName, type Tables } from "../port/tables.ts";
 
-type AnyDoc = Tables[TableName];
+type AnyDoc = TableDocs[TableName];
 
-/** A change of one document; `doc` is undefined for a deletion. */
+/** A change of one document. `doc` is undefined for a deletion. */
 export interface DocChange {
   table: TableName;
   key: string;
   doc: AnyDoc | undefined;
-  /** What an earlier unit of the batch had made of it. */
+  /** The change that an earlier unit of the batch made to the same document. */
   before: DocChange | undefined;
 }
 
 /**
- * Thrown by a view that would have to go to the network for documents; the unit is run again. Not an error: no reader
- * is to see it, and a stack for each would cost more than the unit.
+ * Thrown by a view that lacks documents and needs the network to fetch them. The unit then runs again. Not an Error: no
+ * reader sees it, and a stack trace would cost more than the unit.
  */
-export class MissingFact {
-  readonly keys: readonly Key[];
-  constructor(keys: readonly Key[]) {
+export class MissingDocs {
+  readonly keys: readonly DocKey[];
+  constructor(keys: readonly DocKey[]) {
     this.keys = keys;
   }
 }
 
-/** Thrown, likewise, where a unit asks where the chain stands before that is known; the batch is run again when it is. */
+/** Thrown if a unit reads the head before the batch has one. The batch runs again once it has. */
 export class HeadNeeded {}
 
-/** Where a batch begins that is run before its place is known: behind every record that there can be. */
-const UNPLACED: Head = { records: 2 ** 52, hash: "" };
+/** Provisional head of a batch without a position: after every possible record. */
+const PROVISIONAL_HEAD: LedgerHead = { records: 2 ** 52, hash: "" };
 
-export type View = (table: TableName, key: string) => AnyDoc | undefined;
+export type DocView = (table: TableName, key: string) => AnyDoc | undefined;
 
-/** A unit waiting for its batch, and what became of it. */
-export interface Pending {
-  readonly unit: Unit<unknown>;
+/** A unit that waits for its batch, and its outcome. */
+export interface PendingUnit {
+  readonly unit: UnitOfWork<unknown>;
   outcome: { ok: true; value: unknown; wrote: boolean } | { ok: false; error: unknown } | undefined;
 }
 
-/** What one unit that went through left behind, for stores that write units apart. */
+/** The effects of one successful unit, for stores that write units separately. */
 export interface CommittedUnit {
-  /** Where the chain stands behind it. */
-  readonly head: Head;
+  /** The head after the unit. */
+  readonly head: LedgerHead;
   readonly lines: readonly string[];
   readonly records: readonly LedgerRecord[];
-  /** Every document it changed, each once, in its final form. */
+  /** Every changed document, each once, in its final form. */
   readonly changes: readonly DocChange[];
 }
 
-/** Changes by table and key, each key once. Two levels, so that no lookup has to build a string. */
+/** Changes by table and key, each key once. Two levels, so that no lookup builds a string. */
 class Changes {
   private readonly tables = new Map<TableName, Map<string, DocChange>>();
 
@@ -77,26 +76,30 @@ class Changes {
   }
 }
 
-export class Batch {
-  head: Head;
+export class UnitBatch {
+  head: LedgerHead;
   readonly lines: string[] = [];
   readonly records: LedgerRecord[] = [];
-  /** Every document the batch changed, each once, in its final form. */
+  /** Every document that the batch changed, each once, in its final form. */
   readonly changes = new Changes();
-  /** The units that left something, in order. */
+  /** The units with effects, in order. */
   readonly units: CommittedUnit[] = [];
   private is_sealed: boolean;
-  /** Whether the unit that runs now may look at places that are not the last word. */
+  /** Whether the current unit can read provisional positions. */
   private keeps_places = false;
-  private readonly view: View;
-  /** Whether the view would have to go to the network for a document; absent where it never has to. */
+  private readonly view: DocView;
+  /** Whether the view needs the network for a document. Undefined if it never does. */
   private readonly lacks: ((table: TableName, key: string) => boolean) | undefined;
-  /** What the unit that runs now has changed. */
+  /** The changes of the current unit. */
   private written: DocChange[] = [];
 
-  /** Without a head its place is not known yet: its records are sealed later. */
-  constructor(head: Head | undefined, view: View, lacks?: (table: TableName, key: string) => boolean) {
-    this.head = head ?? UNPLACED;
+  /** Without a head, the batch has no position yet and seals its records later. */
+  constructor(
+    head: LedgerHead | undefined,
+    view: DocView,
+    lacks?: (table: TableName, key: string) => boolean,
+  ) {
+    this.head = head ?? PROVISIONAL_HEAD;
     this.is_sealed = head !== undefined;
     this.view = view;
     this.lacks = lacks;
@@ -106,8 +109,8 @@ export class Batch {
     return this.units.length === 0;
   }
 
-  /** Runs one unit and keeps its outcome. Only MissingFact and HeadNeeded pass through; the unit then has not run. */
-  run(pending: Pending): void {
+  /** Runs one unit and stores its outcome. Only MissingFact and HeadNeeded escape; then the unit has not run. */
+  run(pending: PendingUnit): void {
     const { head } = this;
     this.keeps_places = pending.unit.keeps_places === true;
     const count = this.records.length;
@@ -117,25 +120,25 @@ export class Batch {
       pending.outcome = { ok: true, value, wrote: this.keep(count) };
     } catch (error) {
       this.takeBack(head, count);
-      if (error instanceof MissingFact || error instanceof HeadNeeded) throw error;
+      if (error instanceof MissingDocs || error instanceof HeadNeeded) throw error;
       pending.outcome = { ok: false, error };
     }
   }
 
-  private readonly tx: Tx = new UnitTx(this);
+  private readonly tx: StoreTx = new UnitTx(this);
 
   read(table: TableName, key: string): AnyDoc | undefined {
     const change = this.changes.get(table, key);
     return change === undefined ? this.view(table, key) : change.doc;
   }
 
-  expect(keys: readonly Key[]): void {
+  expect(keys: readonly DocKey[]): void {
     const { lacks } = this;
     if (lacks === undefined) return;
     const missing = keys.filter(
       ([table, key]) => this.changes.get(table, key) === undefined && lacks(table, key),
     );
-    if (missing.length > 0) throw new MissingFact(missing);
+    if (missing.length > 0) throw new MissingDocs(missing);
   }
 
   write(table: TableName, key: string, doc: AnyDoc | undefined): void {
@@ -163,14 +166,14 @@ export class Batch {
     return record;
   }
 
-  /** Where the chain stands, for a unit. */
-  get known_head(): Head {
+  /** The head as a unit sees it. */
+  get known_head(): LedgerHead {
     if (!this.is_sealed) throw new HeadNeeded();
     return this.head;
   }
 
-  /** Gives the batch its place: seals its records there, and moves what its documents say of their places. */
-  seal(head: Head): void {
+  /** Gives the batch its position: seals its records there, and shifts the positions in its documents. */
+  seal(head: LedgerHead): void {
     this.is_sealed = true;
     this.head = head;
     for (const unsealed of this.records) {
@@ -179,18 +182,18 @@ export class Batch {
       this.lines.push(line);
     }
     for (const { table, doc } of this.changes) {
-      const fields = PLACES[table] as readonly string[] | undefined;
+      const fields = SEQ_FIELDS[table] as readonly string[] | undefined;
       if (fields === undefined || doc === undefined) continue;
-      const places = doc as unknown as Record<string, number | null>;
+      const places = doc as Record<string, number | null>;
       for (const field of fields) {
         const place = places[field];
-        if (typeof place === "number" && place >= UNPLACED.records)
-          places[field] = place - UNPLACED.records + head.records;
+        if (typeof place === "number" && place >= PROVISIONAL_HEAD.records)
+          places[field] = place - PROVISIONAL_HEAD.records + head.records;
       }
     }
   }
 
-  /** Says whether the unit left anything. */
+  /** Returns whether the unit had effects. */
   private keep(count: number): boolean {
     if (this.written.length === 0 && this.records.length === count) return false;
     this.units.push({
@@ -202,7 +205,7 @@ export class Batch {
     return true;
   }
 
-  private takeBack(head: Head, count: number): void {
+  private takeBack(head: LedgerHead, count: number): void {
     this.head = head;
     this.records.length = count;
     if (this.is_sealed) this.lines.length = count;
@@ -213,7 +216,7 @@ export class Batch {
   }
 }
 
-/** One getter for all of them, and taken away in the order that leaves a plain object: every call pays for both. */
+/** Shared by all records, and deleted in the order that leaves a plain object, because every call pays for both. */
 const HIDDEN: PropertyDescriptor = {
   get() {
     throw new HeadNeeded();
@@ -222,7 +225,9 @@ const HIDDEN: PropertyDescriptor = {
   configurable: true,
 };
 
-/** A record that has no place yet; whoever looks at it nevertheless is run again when it has, but for a `seq` to keep. */
+/**
+ * A record without a position. A unit that reads the position runs again later, except for a `seq` that it only stores.
+ */
 function unplaced(draft: RecordDraft, seq: number | undefined): LedgerRecord {
   const record = draft as LedgerRecord;
   if (seq === undefined) Object.defineProperty(record, "seq", HIDDEN);
@@ -231,7 +236,7 @@ function unplaced(draft: RecordDraft, seq: number | undefined): LedgerRecord {
   return Object.defineProperty(record, "hash", HIDDEN);
 }
 
-/** The same record, ready to be sealed. */
+/** Returns the same record, ready to be sealed. */
 function shown(record: Partial<LedgerRecord>): RecordDraft {
   delete record.hash;
   delete record.prev;
@@ -239,27 +244,27 @@ function shown(record: Partial<LedgerRecord>): RecordDraft {
   return record as RecordDraft;
 }
 
-/** What a unit sees of its batch. */
-class UnitTx implements Tx {
-  private readonly batch: Batch;
+/** The transaction that a unit sees. */
+class UnitTx implements StoreTx {
+  private readonly batch: UnitBatch;
 
-  constructor(batch: Batch) {
+  constructor(batch: UnitBatch) {
     this.batch = batch;
   }
 
-  get head(): Head {
+  get head(): LedgerHead {
     return this.batch.known_head;
   }
 
-  get<N extends TableName>(table: N, key: string): Tables[N] | undefined {
-    return this.batch.read(table, key) as Tables[N] | undefined;
+  get<N extends TableName>(table: N, key: string): TableDocs[N] | undefined {
+    return this.batch.read(table, key) as TableDocs[N] | undefined;
   }
 
-  expect(keys: readonly Key[]): void {
+  expect(keys: readonly DocKey[]): void {
     this.batch.expect(keys);
   }
 
-  put<N extends TableName>(table: N, key: string, doc: Tables[N]): void {
+  put<N extends TableName>(table: N, key: string, doc: TableDocs[N]): void {
     this.batch.write(table, key, doc);
   }
 
@@ -272,13 +277,13 @@ class UnitTx implements Tx {
   }
 }
 
-export function needsOf({ needs }: Unit<unknown>): readonly Key[] {
+export function needsOf({ needs }: UnitOfWork<unknown>): readonly DocKey[] {
   return typeof needs === "function" ? needs() : (needs ?? []);
 }
 
-/** All keys that a batch's units say they will read, each once. */
-export function declaredNeeds(batch: readonly Pending[]): Key[] {
-  const seen = new Map<string, Key>();
+/** Lists the keys that the units of a batch declare as reads, each once. */
+export function declaredNeeds(batch: readonly PendingUnit[]): DocKey[] {
+  const seen = new Map<string, DocKey>();
   for (const pending of batch) {
     for (const need of needsOf(pending.unit)) seen.set(`${need[0]}\u0000${need[1]}`, need);
   }

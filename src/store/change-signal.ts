@@ -1,4 +1,4 @@
-/** A wake-up call that any number of waiters share. */
+/** A wake-up signal with any number of waiters. */
 export interface ChangeSignal {
   notify(): void;
   wait(signal: AbortSignal): Promise<void>;

@@ -1,7 +1,7 @@
 /** What is spelled by hand says what JSON.stringify would, whatever a document holds. */
 import { expect, it } from "vitest";
-import type { RunDoc, RunToolDoc, StepDoc } from "../model/run.ts";
-import type { TableName, Tables } from "../port/tables.ts";
+import type { TableDocs, TableName } from "../govern/port/tables.ts";
+import type { RunDoc, RunToolDoc, StepDoc } from "../govern/runs/run.ts";
 import { changedText, docText, withChange } from "./doc-text.ts";
 
 const RUN: Required<RunDoc> = {
@@ -82,7 +82,7 @@ it.each<[TableName, object]>([
   ["meta", { text: "t" }],
 ])("of %s is the same document, whichever member is odd", (table, doc) => {
   const same = (one: object): void =>
-    expect(JSON.parse(docText(table, one as Tables[TableName]))).toEqual(JSON.parse(JSON.stringify(one)));
+    expect(JSON.parse(docText(table, one as TableDocs[TableName]))).toEqual(JSON.parse(JSON.stringify(one)));
   same(doc);
   for (const [name, value] of Object.entries(doc)) {
     if (NULLABLE.includes(name)) same({ ...doc, [name]: null });
@@ -97,9 +97,9 @@ it.each<[TableName, object, number]>([
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {
   const told = (before: object, after: object): boolean => {
-    const members = changedText(table, before as Tables[TableName], after as Tables[TableName]);
+    const members = changedText(table, before as TableDocs[TableName], after as TableDocs[TableName]);
     if (members === undefined) return false;
-    const text = withChange(docText(table, before as Tables[TableName]), members);
+    const text = withChange(docText(table, before as TableDocs[TableName]), members);
     expect(JSON.parse(text!)).toEqual(JSON.parse(JSON.stringify(after)));
     return true;
   };

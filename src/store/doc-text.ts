@@ -1,13 +1,14 @@
 /**
- * A document as its JSON text. Those that every intent and outcome writes are put together by hand, for half of what
- * JSON.stringify takes: what does not change of a run is spelled once. What later calls change comes last, so that such
- * a change is a new end of the text. Whatever is unusual about one is left to JSON.stringify, and both say the same.
+ * JSON text of documents. The documents of every intent and outcome are built by hand, in half the time of
+ * JSON.stringify: the constant part of a run is serialized only once. Members that later calls change come last, so
+ * that such a change only replaces the end of the text. Unusual documents go through JSON.stringify, and both ways give
+ * the same text.
  */
-import { quoted } from "../kernel/canonical.ts";
-import type { RunDoc, RunToolDoc, SealedScope, StepDoc } from "../model/run.ts";
-import type { TableName, Tables } from "../port/tables.ts";
+import type { TableDocs, TableName } from "../govern/port/tables.ts";
+import type { RunDoc, RunToolDoc, SealedScope, StepDoc } from "../govern/runs/run.ts";
+import { quoteJsonString } from "../kernel/json/canonical.ts";
 
-type AnyDoc = Tables[TableName];
+type AnyDoc = TableDocs[TableName];
 
 export function docText(table: TableName, doc: AnyDoc): string {
   if (table === "steps") return stepText(doc as StepDoc) ?? JSON.stringify(doc);
@@ -17,8 +18,8 @@ export function docText(table: TableName, doc: AnyDoc): string {
 }
 
 /**
- * What has become of a document in which nothing but its last members changed: those members, as an object. Undefined
- * where the whole document has to be told. Journals hold this: another order of members needs another format there.
+ * Returns the last members as an object if nothing else of the document changed, or undefined if the journal needs the
+ * whole document. Journals contain this text, so a different order of members needs a new journal format.
  */
 export function changedText(table: TableName, before: AnyDoc, after: AnyDoc): string | undefined {
   if (table === "steps") return changedStep(before as StepDoc, after as StepDoc);
@@ -27,17 +28,17 @@ export function changedText(table: TableName, before: AnyDoc, after: AnyDoc): st
   return undefined;
 }
 
-/** The text of a document with the members in place of those that it ended with. */
+/** Replaces the last members in the text of a document. */
 export function withChange(before: string, members: string): string | undefined {
   const from = before.lastIndexOf(`,${members.slice(1, members.indexOf(":") + 1)}`);
   return from < 0 ? undefined : `${before.slice(0, from + 1)}${members.slice(1)}`;
 }
 
-const orNull = (text: string | null): string => (text === null ? "null" : quoted(text));
+const orNull = (text: string | null): string => (text === null ? "null" : quoteJsonString(text));
 
 function runToolText(doc: RunToolDoc): string | undefined {
   const counts = toolCounts(doc);
-  return counts && `{"run_id":${quoted(doc.run_id)},"tool":${quoted(doc.tool)},${counts}`;
+  return counts && `{"run_id":${quoteJsonString(doc.run_id)},"tool":${quoteJsonString(doc.tool)},${counts}`;
 }
 
 function toolCounts({ calls, standing }: RunToolDoc): string | undefined {
@@ -64,7 +65,7 @@ type Facts = Pick<
   | "salt"
 >;
 
-/** What never changes of a run, by the object that its copies share. */
+/** The constant part of a run, by the scope object that its copies share. */
 const spelled = new WeakMap<SealedScope, { facts: Facts; text: string }>();
 
 function runText(run: RunDoc): string | undefined {
@@ -127,8 +128,8 @@ function isSame(a: Facts, b: Facts): boolean {
 
 function stepText(step: StepDoc): string | undefined {
   if (!isPlainStep(step)) return undefined;
-  const asked = `{"run_id":${quoted(step.run_id)},"step":${step.step},"tool":${quoted(step.tool)},"reason":${quoted(step.reason)},"effect":${orNull(step.effect)},"depends_on":[],"requires":[]`;
-  const facts = `,"compensation_tool":${orNull(step.compensation_tool)},"manifest_version":${orNull(step.manifest_version)},"manifest_hash":${orNull(step.manifest_hash)},"risk_score":${step.risk_score},"args_hash":${quoted(step.args_hash)}`;
+  const asked = `{"run_id":${quoteJsonString(step.run_id)},"step":${step.step},"tool":${quoteJsonString(step.tool)},"reason":${quoteJsonString(step.reason)},"effect":${orNull(step.effect)},"depends_on":[],"requires":[]`;
+  const facts = `,"compensation_tool":${orNull(step.compensation_tool)},"manifest_version":${orNull(step.manifest_version)},"manifest_hash":${orNull(step.manifest_hash)},"risk_score":${step.risk_score},"args_hash":${quoteJsonString(step.args_hash)}`;
   const places = `,"intended_ms":${step.intended_ms},"intended_seq":${step.intended_seq},"idempotency":${orNull(step.idempotency)}`;
   return `${asked}${facts}${places},${stepState(step)}`;
 }
@@ -152,7 +153,7 @@ function changedStep(before: StepDoc, after: StepDoc): string | undefined {
 }
 
 function stepState(step: StepDoc): string {
-  return `"status":${quoted(step.status)},"handle":${orNull(step.handle)},"error":${orNull(step.error)},"result_hash":${orNull(step.result_hash)},"finished_ms":${step.finished_ms},"succeeded_seq":${step.succeeded_seq},"compensated_seq":${step.compensated_seq}}`;
+  return `"status":${quoteJsonString(step.status)},"handle":${orNull(step.handle)},"error":${orNull(step.error)},"result_hash":${orNull(step.result_hash)},"finished_ms":${step.finished_ms},"succeeded_seq":${step.succeeded_seq},"compensated_seq":${step.compensated_seq}}`;
 }
 
 function isPlainStep(step: StepDoc): boolean {

@@ -1,7 +1,7 @@
 /**
- * Those who wait for a batch, in lines by whose share of it they take. Where a batch has no room for all, it takes one
- * of each line in turn, so that whoever floods waits behind itself alone; where it has, no caller is set back. What is
- * taken together stays in the order of arrival.
+ * A queue with one line per share. If a batch has no room for all, it takes one entry of each line in turn, so that a
+ * busy tenant only delays itself. A batch with enough room takes everything. Entries of one batch keep their order of
+ * arrival.
  */
 export class FairQueue<T> {
   private readonly lines = new Map<string, Line<T>>();
@@ -24,7 +24,7 @@ export class FairQueue<T> {
     const taken: Arrived<T>[] = [];
     while (taken.length < max && this.lines.size > 0) {
       const [share, line] = this.lines.entries().next().value!;
-      // A line alone needs no turns.
+      // A single line needs no rotation.
       const count = this.lines.size === 1 ? max - taken.length : 1;
       const end = Math.min(line.arrived.length, line.next + count);
       for (; line.next < end; line.next++) taken.push(line.arrived[line.next]!);
@@ -43,11 +43,11 @@ interface Arrived<T> {
 
 interface Line<T> {
   arrived: Arrived<T>[];
-  /** Where those stand who were not taken yet. */
+  /** Index of the first waiting entry. */
   next: number;
 }
 
-/** Forgets those who were taken, now and then: each is moved once at most, however long the line. */
+/** Drops taken entries from time to time. Each entry moves at most once, however long the line is. */
 function shortened<T>(line: Line<T>): Line<T> {
   if (line.next * 2 < line.arrived.length) return line;
   return { arrived: line.arrived.slice(line.next), next: 0 };

@@ -1,13 +1,17 @@
 import { describe, expect, it, vi } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
-import type { Pending } from "./batch.ts";
-import { GroupCommit, MAX_BATCH, type Written } from "./group-commit.ts";
-import { MayBeFound } from "./may-be-found.ts";
+import type { PendingUnit } from "./batch.ts";
+import { GroupCommit, MAX_BATCH, type WrittenBatch } from "./group-commit.ts";
+import { IndeterminateCommitError } from "./indeterminate-commit.ts";
 
 /** A store whose batches are written when `written` lets them, and become durable when the test says so. */
 function slowStore(deadline_ms?: number, written: Promise<void> = Promise.resolve()) {
   const batches: { size: number; resolve(): void; reject(error: Error): void }[] = [];
-  const commit = async (batch: readonly Pending[], _until: number, leave: () => void): Promise<Written> => {
+  const commit = async (
+    batch: readonly PendingUnit[],
+    _until: number,
+    leave: () => void,
+  ): Promise<WrittenBatch> => {
     await written;
     leave();
     for (const pending of batch) {
@@ -28,7 +32,8 @@ function slowStore(deadline_ms?: number, written: Promise<void> = Promise.resolv
   return { batches, commits, submit, answered };
 }
 
-const told = (error: Error): string => (error instanceof MayBeFound ? "may be found" : error.message);
+const told = (error: Error): string =>
+  error instanceof IndeterminateCommitError ? "may be found" : error.message;
 
 function withResolvers() {
   let resolve: (() => void) | undefined;
@@ -120,7 +125,7 @@ describe("group commit", () => {
     await vi.waitFor(() => expect(batches).toHaveLength(1));
     batches[0]!.reject(new Error("no"));
     await Promise.all(all);
-    const unfounded = "ledger unavailable: what this request has found could not be made durable in time";
+    const unfounded = "ledger unavailable: the data that this request read could not be made durable in time";
     expect(answered).toEqual([`look: ${unfounded}`, "a: may be found"]);
   });
 

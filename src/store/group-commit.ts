@@ -1,38 +1,38 @@
 /**
- * Group commit: units that arrive while a batch is under way form the next batch. There is no timer and no added
- * wait when idle. The next batch is run and written while the one before it is being synced, and no caller is answered
- * before both are durable. A batch that does not finish in time is answered `unavailable`, and until it does finish
- * nothing new is let in, so that a hung disk never holds callers. Such a batch leaves nothing behind, or whoever wrote
- * in it is told that it may be found.
+ * Group commit: units that arrive during a batch form the next batch, without a timer and without added wait when idle.
+ * The next batch runs and writes while the previous one syncs, and no caller gets a response before both are durable. A
+ * batch that does not finish in time gets `unavailable`, and no new unit is accepted until it finishes, so that a hung
+ * disk never blocks callers. Such a batch leaves nothing behind, or its callers learn that the commit outcome is
+ * unknown.
  */
+import type { UnitOfWork } from "../govern/port/store.ts";
 import { SvcError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { Unit } from "../port/store.ts";
-import type { Pending } from "./batch.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import type { PendingUnit } from "./batch.ts";
 import { FairQueue } from "./fair-queue.ts";
-import { MayBeFound, mayBeFound } from "./may-be-found.ts";
+import { IndeterminateCommitError, indeterminateCommit } from "./indeterminate-commit.ts";
 
 export const MAX_BATCH = 512;
 
-/** A batch that has run, on what is perhaps not durable yet: its own writes, or only what it has seen. */
-export interface Written {
-  /** Rejects where that could not be made sure of. */
+/** A batch that has run, while its own writes or the data it has read may not be durable yet. */
+export interface WrittenBatch {
+  /** Rejects if that data could not be made durable. */
   readonly durable: Promise<void>;
 }
 
 /**
- * Runs every unit of the batch and writes the result, or throws and leaves nothing (or throws `MayBeFound`). What is
- * still to be synced is answered; what is durable already is not. At `until` (a time of performance.now) no caller waits
- * for it any more: `leave`, called right before the bytes go out that cannot be taken back, then throws, and whoever
- * is refused after it has passed is told that his record may be found.
+ * Runs every unit of the batch and writes the result. Throws if nothing was written, or if the outcome is unknown.
+ * Returns a pending sync, or undefined if everything is already durable. Callers wait until `until` (on the clock of
+ * performance.now). The store calls `leave` right before it sends bytes that cannot be recalled. After `until`, `leave`
+ * throws; a caller that times out after `leave` gets an error that its record may exist.
  */
 type CommitBatch = (
-  batch: readonly Pending[],
+  batch: readonly PendingUnit[],
   until: number,
   leave: () => void,
-) => Promise<Written | undefined>;
+) => Promise<WrittenBatch | undefined>;
 
-interface Waiting extends Pending {
+interface Waiting extends PendingUnit {
   readonly since: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -41,8 +41,9 @@ interface Waiting extends Pending {
 interface GroupCommitOptions {
   deadline_ms?: number | undefined;
   /**
-   * Every batch takes in what the turn of the event loop has read, not the first alone. It pays where this thread's time
-   * is what a batch costs; where that is a database's, it only keeps the database waiting.
+   * Whether every batch, not just the first, first collects the units that this turn of the event loop has read. Pays
+   * off if this thread's time dominates the cost of a batch. If a database dominates, it only keeps the database
+   * waiting.
    */
   gathers?: boolean;
 }
@@ -50,9 +51,9 @@ interface GroupCommitOptions {
 export class GroupCommit {
   private readonly queue = new FairQueue<Waiting>();
   private running: Promise<void> | undefined;
-  /** Ends when the batch that was written last is durable or lost; it never rejects. */
+  /** Resolves when the last written batch is durable or lost. Never rejects. */
   private finishing: Promise<void> = Promise.resolve();
-  /** Batches that callers were told not to wait for. */
+  /** The number of unfinished batches whose callers have timed out. */
   private overdue = 0;
   private closed = false;
   private readonly commit: CommitBatch;
@@ -61,11 +62,11 @@ export class GroupCommit {
 
   constructor(commit: CommitBatch, { deadline_ms, gathers }: GroupCommitOptions = {}) {
     this.commit = commit;
-    this.deadline_ms = deadline_ms ?? LIMITS.store_deadline_ms;
+    this.deadline_ms = deadline_ms ?? SERVICE_LIMITS.store_deadline_ms;
     this.gathers = gathers === true;
   }
 
-  submit<T>(unit: Unit<T>): Promise<T> {
+  submit<T>(unit: UnitOfWork<T>): Promise<T> {
     if (this.closed) return Promise.reject(new SvcError("unavailable", "the store is closed"));
     if (this.overdue > 0) return Promise.reject(slow());
     return new Promise<T>((resolve, reject) => {
@@ -80,7 +81,7 @@ export class GroupCommit {
     });
   }
 
-  /** How many units wait for their batch. */
+  /** The number of units that wait for a batch. */
   get depth(): number {
     return this.queue.length;
   }
@@ -93,7 +94,7 @@ export class GroupCommit {
   }
 
   private async drain(): Promise<void> {
-    // Everything that is read in this turn of the event loop joins the batch; nothing is waited for.
+    // Everything read in this turn of the event loop joins the batch, without further wait.
     await new Promise(setImmediate);
     while (this.queue.length > 0) {
       const earlier = this.finishing;
@@ -101,7 +102,7 @@ export class GroupCommit {
       if (batch.length === 0) continue;
       const { finished } = await this.begin(batch);
       this.finishing = finished;
-      // One batch is synced while one is written; more would only make them smaller.
+      // While one batch is written, one is synced. More concurrency would only make batches smaller.
       await earlier;
       if (this.gathers) await new Promise(setImmediate);
     }
@@ -109,8 +110,8 @@ export class GroupCommit {
   }
 
   /**
-   * Where several shares have more than one batch holds, those who waited long behind their own kind are refused by
-   * themselves: in a batch they would leave no time to the others in it.
+   * Takes the next batch. If several shares together exceed a batch, refuses units that have waited long behind their
+   * own share: in a batch they would leave no time for the others.
    */
   private nextBatch(): Waiting[] {
     const taken = this.queue.take(MAX_BATCH);
@@ -124,7 +125,7 @@ export class GroupCommit {
     return taken.filter(({ since }) => since >= oldest);
   }
 
-  /** Resolves once the batch is written, or has failed; `finished` ends when its units were answered. */
+  /** Resolves once the batch is written or has failed. `finished` resolves when its units have their responses. */
   private async begin(batch: Waiting[]): Promise<{ finished: Promise<void> }> {
     const { until, leave, end } = this.watch(batch);
     try {
@@ -137,19 +138,19 @@ export class GroupCommit {
     }
   }
 
-  private async finish(batch: Waiting[], written: Written | undefined, end: () => void): Promise<void> {
+  private async finish(batch: Waiting[], written: WrittenBatch | undefined, end: () => void): Promise<void> {
     try {
       if (written !== undefined) await written.durable;
       for (const waiting of batch) settle(waiting);
     } catch (error) {
-      refuse(batch, mayBeFound(notDurable(error), error));
+      refuse(batch, indeterminateCommit(notDurable(error), error));
     } finally {
       end();
     }
   }
 
   private watch(batch: readonly Waiting[]): { until: number; leave: () => void; end: () => void } {
-    // Counted from when the oldest unit came: time spent behind a slow batch is time waited, too.
+    // Counted from the arrival of the oldest unit, because the wait behind a slow batch counts, too.
     const until = batch[0]!.since + this.deadline_ms;
     let is_late = false;
     let has_left = false;
@@ -157,13 +158,16 @@ export class GroupCommit {
       () => {
         is_late = true;
         this.overdue++;
-        refuse(batch, has_left ? mayBeFound("the store did not confirm the record in time") : slow());
+        refuse(
+          batch,
+          has_left ? indeterminateCommit("the store did not confirm the record in time") : slow(),
+        );
         refuse(this.queue.take(this.queue.length), slow());
       },
       Math.max(0, until - performance.now()),
     );
     const leave = () => {
-      // A process that was stopped meanwhile comes here before its timer does.
+      // In a suspended process, this call can come before the timer fires.
       if (is_late || performance.now() > until) throw slow();
       has_left = true;
     };
@@ -179,8 +183,8 @@ function refuse(batch: readonly Waiting[], error: unknown): void {
   const failure = error instanceof SvcError ? error : unavailable(error);
   for (const waiting of batch) {
     const { outcome } = waiting;
-    // Nothing of a unit that wrote nothing can be found.
-    const isHarmless = failure instanceof MayBeFound && !(outcome?.ok && outcome.wrote);
+    // A unit without writes cannot have left anything.
+    const isHarmless = failure instanceof IndeterminateCommitError && !(outcome?.ok && outcome.wrote);
     waiting.reject(isHarmless ? unfounded(failure.cause) : failure);
   }
 }
@@ -198,7 +202,7 @@ function slow(): SvcError {
 }
 
 function unfounded(cause: unknown): SvcError {
-  const message = "ledger unavailable: what this request has found could not be made durable in time";
+  const message = "ledger unavailable: the data that this request read could not be made durable in time";
   return new SvcError("unavailable", message, { cause });
 }
 

@@ -1,6 +1,6 @@
-/** The one place that names concrete stores; a driver is loaded only when it is chosen. */
+/** Opens the configured store. The only module that names concrete stores; each driver loads only when it is chosen. */
+import type { ReplicaConfig, StateStore } from "../govern/port/store.ts";
 import { SvcError } from "../kernel/errors.ts";
-import type { ReplicaPlace, Store } from "../port/store.ts";
 
 export const STORE_KINDS = ["files", "sqlite", "postgres"] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];
@@ -11,15 +11,15 @@ export interface StoreSettings {
   data: string;
   database_url: string | null;
   /** A replica of that database. */
-  replica?: ReplicaPlace | undefined;
-  /** Told of what a store repairs or refuses; never of values. */
+  replica?: ReplicaConfig | undefined;
+  /** Reports repairs and refusals of a store, never values. */
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** The ledger of a database, for reading alone: nothing is made or locked, and a standby will do. */
+/** Opens the ledger of a database read-only: creates nothing, locks nothing, and also works on a standby. */
 export async function openDatabaseLedger(
   settings: Pick<StoreSettings, "database_url">,
-): Promise<Pick<Store, "head" | "records" | "close">> {
+): Promise<Pick<StateStore, "head" | "records" | "close">> {
   return new (await import("./postgres/reader.ts")).PgReader(databaseUrl(settings));
 }
 
@@ -31,7 +31,7 @@ function databaseUrl({ database_url }: Pick<StoreSettings, "database_url">): str
   );
 }
 
-export async function openStore(settings: StoreSettings): Promise<Store> {
+export async function openStore(settings: StoreSettings): Promise<StateStore> {
   switch (settings.store) {
     case "memory":
       return new (await import("./memory/store.ts")).MemoryStore();

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { parser } from "@prometheus-io/lezer-promql";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { APPROVAL_STATUSES } from "../govern/approvals/approval.ts";
 import { EVENT_NAMES } from "../ledger/events.ts";
-import { APPROVAL_STATUSES } from "../model/approval.ts";
 import { createMetrics } from "./metrics.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), "utf8");

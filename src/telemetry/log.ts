@@ -1,13 +1,13 @@
 /**
- * The engine's own log on stderr: reloads, failed notifications, anchors, trace export. Whatever is
- * logged, a line holds no credential, stays one line, and never throws into its caller.
+ * The service's own log on stderr: reloads, failed notifications, anchors, trace export. Each entry is one line without
+ * credentials, and logging never throws into the caller.
  */
 import { pino } from "pino";
 import * as z from "zod";
-import { redactSecrets } from "../model/detect/secrets.ts";
+import { redactSecrets } from "../rules/detect/secrets.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "./log-levels.ts";
-import { type LogValue, type Redact, scrubFields, scrubText } from "./scrub.ts";
-import { fdSink, type Sink } from "./sink.ts";
+import { type LogValue, type RedactText, scrubFields, scrubText } from "./scrub.ts";
+import { fdSink, type LineSink } from "./sink.ts";
 
 export const logSchema = z.strictObject({
   format: z.enum(LOG_FORMATS).default("json"),
@@ -17,24 +17,24 @@ export type LogSettings = z.infer<typeof logSchema>;
 
 type LogFields = Readonly<Record<string, unknown>>;
 
-export interface Logger {
+export interface ServiceLogger {
   debug(msg: string, fields?: LogFields): void;
   info(msg: string, fields?: LogFields): void;
   warn(msg: string, fields?: LogFields): void;
   error(msg: string, fields?: LogFields): void;
-  /** A log that adds these fields to every line. */
-  child(fields: LogFields): Logger;
+  /** Returns a log that adds these fields to every line. */
+  child(fields: LogFields): ServiceLogger;
   flush(): Promise<void>;
 }
 
 interface LoggerParts {
-  /** Takes credentials out of a text; the built-in detector unless given. */
-  readonly redact?: Redact;
+  /** Removes credentials from a text. Defaults to the built-in detector. */
+  readonly redact?: RedactText;
   readonly now?: () => number;
-  readonly sink?: Sink;
+  readonly sink?: LineSink;
 }
 
-export function createLogger(settings: Partial<LogSettings>, parts: LoggerParts = {}): Logger {
+export function createLogger(settings: Partial<LogSettings>, parts: LoggerParts = {}): ServiceLogger {
   const redact = parts.redact ?? redactSecrets;
   const sink = parts.sink ?? fdSink(2);
   const now = parts.now ?? Date.now;
@@ -55,10 +55,10 @@ export function createLogger(settings: Partial<LogSettings>, parts: LoggerParts 
       const clean = apart(scrubFields({ ...extra, ...fields }, redact));
       logger[level](clean, scrubText(msg, redact));
     } catch {
-      // The log is a side channel: its failure must not become its caller's.
+      // The log is a side channel: its failure must not affect the caller.
     }
   };
-  const build = (extra: LogFields): Logger => ({
+  const build = (extra: LogFields): ServiceLogger => ({
     debug: at("debug", extra),
     info: at("info", extra),
     warn: at("warn", extra),
@@ -69,8 +69,8 @@ export function createLogger(settings: Partial<LogSettings>, parts: LoggerParts 
   return build({});
 }
 
-/** A log that says nothing, for parts that run without one. */
-export const silentLogger: Logger = {
+/** A log that writes nothing, for code that runs without a log. */
+export const silentLogger: ServiceLogger = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
@@ -79,7 +79,7 @@ export const silentLogger: Logger = {
   flush: () => Promise.resolve(),
 };
 
-/** A field must not stand in for the line's own `level`, `time` or `msg`. */
+/** Renames fields that would replace the line's own `level`, `time` or `msg`. */
 function apart(fields: { [key: string]: LogValue }): { [key: string]: LogValue } {
   for (const name of ["level", "time", "msg"]) {
     if (!Object.hasOwn(fields, name)) continue;
@@ -89,7 +89,7 @@ function apart(fields: { [key: string]: LogValue }): { [key: string]: LogValue }
   return fields;
 }
 
-/** `2026-01-01T00:00:00.000Z WARN  message  key=value`, with everything that could break a line escaped. */
+/** Formats a line as `2026-01-01T00:00:00.000Z WARN message key=value`, and escapes everything that could break it. */
 function prettyLine(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, LogValue>;
   const rest = Object.entries(fields).map(([key, value]) => `  ${printable(key)}=${printable(show(value))}`);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { APPROVAL_STATUSES } from "../govern/approvals/approval.ts";
 import { EVENT_NAMES } from "../ledger/events.ts";
-import { APPROVAL_STATUSES } from "../model/approval.ts";
 import { createMetrics, type MetricsSource } from "./metrics.ts";
 
 const source: MetricsSource = {

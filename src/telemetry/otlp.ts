@@ -1,6 +1,6 @@
 /**
- * OTLP/HTTP JSON for spans, written out by hand: the fields are few and fixed. Field for field it is
- * what the official OpenTelemetry serializer gives, which a test holds it to.
+ * OTLP/HTTP JSON for spans. Implemented here because the fields are few and fixed. A test compares each field with the
+ * official OpenTelemetry serializer.
  */
 type OtlpValue = { stringValue: string } | { intValue: number };
 
@@ -30,7 +30,7 @@ export interface OtlpSpan {
   flags: number;
 }
 
-/** Another span that had to do with this one, of a trace of its own. */
+/** A related span in another trace. */
 interface OtlpLink {
   attributes: [];
   spanId: string;
@@ -48,13 +48,13 @@ interface SpanFields {
   end_ms: number;
   attributes: Readonly<Record<string, string | number | null | undefined>>;
   status: OtlpStatus;
-  /** W3C `traceparent` values; what is none is left out. */
+  /** W3C `traceparent` values. Invalid ones are left out. */
   links?: readonly (string | undefined)[];
 }
 
 const TRACEPARENT =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
-/** That it is known whether the other span is remote, and that it is. */
+/** Flag bits: whether the linked span is remote is known, and it is remote. */
 const REMOTE = 0x300;
 
 function otlpLinks(given: readonly (string | undefined)[]): OtlpLink[] {
@@ -73,7 +73,7 @@ function otlpLinks(given: readonly (string | undefined)[]): OtlpLink[] {
   });
 }
 
-/** The sampled bit, and the bit that says it is known whether the parent is remote (it is not). */
+/** Flag bits: sampled, and whether the parent is remote is known (it is not remote). */
 const FLAGS = 0x101;
 
 const nanos = (ms: number) => `${Math.max(0, Math.trunc(ms))}000000`;
@@ -95,7 +95,7 @@ export function otlpSpan(span: SpanFields): OtlpSpan {
     name: span.name,
     kind: 1,
     startTimeUnixNano: nanos(span.start_ms),
-    // A clock that was set back between two records must not make a span end before it began.
+    // If the clock moved back between two records, the span must not end before its start.
     endTimeUnixNano: nanos(Math.max(span.start_ms, span.end_ms)),
     attributes: otlpAttributes(span.attributes),
     droppedAttributesCount: 0,

@@ -1,18 +1,21 @@
-/** One JSON line on stdout for each request (`SVC_LOG=json`): who asked for what, and how it went; no bodies, no keys. */
-import { redactSecrets } from "../model/detect/secrets.ts";
-import { type Redact, scrubText } from "./scrub.ts";
-import { fdSink, type Sink } from "./sink.ts";
+/**
+ * One JSON line on stdout per request (`SVC_LOG=json`): the caller, the request and its result, without bodies and
+ * keys.
+ */
+import { redactSecrets } from "../rules/detect/secrets.ts";
+import { type RedactText, scrubText } from "./scrub.ts";
+import { fdSink, type LineSink } from "./sink.ts";
 
 interface RequestLine {
   readonly method: string;
-  /** The path as requested; its query string is cut off, since values there may be private. */
+  /** The requested path without the query string, which can hold private values. */
   readonly path: string;
   readonly status: number;
   readonly ms: number;
-  /** The principal's name, null where no credential was accepted. */
+  /** The principal's name, or null without a valid credential. */
   readonly principal: string | null;
   readonly request_id?: string;
-  /** Of a refused request: the code of its cause, and the message that it was answered with. */
+  /** For a rejected request: its error code, and the message of the response. */
   readonly code?: string | undefined;
   readonly error?: string | undefined;
 }
@@ -23,7 +26,7 @@ const PATH_CHARS = 1_000;
 const ERROR_CHARS = 2_000;
 
 export function createRequestLog(
-  parts: { redact?: Redact; now?: () => number; sink?: Sink } = {},
+  parts: { redact?: RedactText; now?: () => number; sink?: LineSink } = {},
 ): RequestLog {
   const redact = parts.redact ?? redactSecrets;
   const sink = parts.sink ?? fdSink(1);
@@ -45,7 +48,7 @@ export function createRequestLog(
       };
       sink.write(`${JSON.stringify(line)}\n`);
     } catch {
-      // A line that cannot be written must not fail the request it tells of.
+      // A failed log line must not fail its request.
     }
   };
 }

@@ -1,8 +1,8 @@
 /**
- * Makes anything fit for a log line: plain, bounded, free of cycles, with credentials taken out of every
- * string and the whole value taken out of every field that is named like a secret. It never throws.
+ * Makes any value safe for a log line: plain, bounded and without cycles. Removes credentials from every string, and
+ * the whole value of every field with a secret-like name. Never throws.
  */
-export type Redact = (text: string) => string;
+export type RedactText = (text: string) => string;
 
 export type LogValue = null | boolean | number | string | LogValue[] | { [key: string]: LogValue };
 
@@ -13,22 +13,22 @@ const DEPTH = 6;
 const ENTRIES = 100;
 const CHARS = 8_000;
 
-/** `apiKey`, `api-key`, `X_API_KEY`: one name, however it is written. */
+/** Treats `apiKey`, `api-key` and `X_API_KEY` as the same name. */
 function looksSecret(name: string): boolean {
   return SECRET_NAME.test(name.replace(/[^A-Za-z]/g, "").toLowerCase());
 }
 
-export function scrubText(text: string, redact: Redact): string {
+export function scrubText(text: string, redact: RedactText): string {
   try {
     const clean = redact(text);
     return clean.length > CHARS ? `${clean.slice(0, CHARS)}…` : clean;
   } catch {
-    // A text that could not be checked may hold anything.
+    // An unchecked text can hold anything.
     return HIDDEN;
   }
 }
 
-export function scrub(value: unknown, redact: Redact, depth = 0): LogValue {
+function scrubValue(value: unknown, redact: RedactText, depth = 0): LogValue {
   switch (typeof value) {
     case "string":
       return scrubText(value, redact);
@@ -45,24 +45,25 @@ export function scrub(value: unknown, redact: Redact, depth = 0): LogValue {
   }
 }
 
-function scrubObject(value: object, redact: Redact, depth: number): LogValue {
-  // Depth also ends a cycle.
+function scrubObject(value: object, redact: RedactText, depth: number): LogValue {
+  // The depth limit also ends cycles.
   if (depth >= DEPTH) return "[deep]";
   try {
     if (value instanceof Error) return scrubError(value, redact);
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? "invalid date" : value.toISOString();
     if (value instanceof URL) return scrubText(value.origin, redact);
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-    if (Array.isArray(value)) return value.slice(0, ENTRIES).map((item) => scrub(item, redact, depth + 1));
-    if (value instanceof Map || value instanceof Set) return scrub([...value], redact, depth);
+    if (Array.isArray(value))
+      return value.slice(0, ENTRIES).map((item) => scrubValue(item, redact, depth + 1));
+    if (value instanceof Map || value instanceof Set) return scrubValue([...value], redact, depth);
     return scrubFields(value as Record<string, unknown>, redact, depth);
   } catch {
     return "[unreadable]";
   }
 }
 
-/** The message and the code; a stack trace tells a log reader nothing and may quote arguments. */
-function scrubError(error: Error, redact: Redact): LogValue {
+/** Keeps the message and the code. A stack trace does not help a log reader and can quote arguments. */
+function scrubError(error: Error, redact: RedactText): LogValue {
   const code = (error as { code?: unknown }).code;
   const message = scrubText(error.message, redact);
   return typeof code === "string" && !message.includes(code) ? `${code}: ${message}` : message;
@@ -70,7 +71,7 @@ function scrubError(error: Error, redact: Redact): LogValue {
 
 export function scrubFields(
   fields: Readonly<Record<string, unknown>>,
-  redact: Redact,
+  redact: RedactText,
   depth = 0,
 ): { [key: string]: LogValue } {
   const out: { [key: string]: LogValue } = {};
@@ -80,7 +81,7 @@ export function scrubFields(
     try {
       const value = fields[key];
       if (value === undefined) continue;
-      clean = looksSecret(key) && value !== null ? HIDDEN : scrub(value, redact, depth + 1);
+      clean = looksSecret(key) && value !== null ? HIDDEN : scrubValue(value, redact, depth + 1);
     } catch {
       clean = "[unreadable]";
     }

@@ -1,36 +1,36 @@
 /**
- * Lines to stdout and stderr without ever holding up or bringing down the process: written in the
- * background, dropped past a bound when the other end does not read them, silent when the other end is gone.
+ * Writes lines to stdout and stderr without blocking or crashing the process. Writes in the background, drops lines if
+ * the reader is too slow, and stays silent once the reader is gone.
  */
 import { pino } from "pino";
-import { atMost } from "../kernel/deadline.ts";
+import { settleWithin } from "../kernel/timeout.ts";
 
-export interface Sink {
+export interface LineSink {
   write(line: string): void;
-  /** Resolves when what was written so far has been handed to the operating system, or could not be. */
+  /** Resolves when the operating system has all lines written so far, or writing them failed. */
   flush(): Promise<void>;
 }
 
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const FLUSH_MS = 1_000;
 
-export function fdSink(fd: 1 | 2): Sink {
+export function fdSink(fd: 1 | 2): LineSink {
   const stream = pino.destination({ dest: fd, sync: false, maxLength: MAX_WAITING_BYTES });
-  // pino quiets EPIPE itself; any other error (a closed descriptor, a full disk) is no reason to stop either.
+  // pino ignores EPIPE. Other errors (a closed descriptor, a full disk) must not stop the process either.
   stream.on("error", () => undefined);
   return {
     write(line) {
       try {
         stream.write(line);
       } catch {
-        // A log that cannot be written is not worth a failed request.
+        // A lost log line must not fail a request.
       }
     },
-    flush: () => atMost(new Promise<unknown>((resolve) => stream.flush(resolve)), FLUSH_MS),
+    flush: () => settleWithin(new Promise<unknown>((resolve) => stream.flush(resolve)), FLUSH_MS),
   };
 }
 
-/** For tests, and for a library user who wants the lines elsewhere. */
-export function lineSink(take: (line: string) => void): Sink {
+/** For tests, and for library users with their own destination for lines. */
+export function lineSink(take: (line: string) => void): LineSink {
   return { write: take, flush: () => Promise.resolve() };
 }

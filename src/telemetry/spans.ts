@@ -1,7 +1,7 @@
 /**
- * Spans from ledger records. A step is one span from `intended` to its outcome, an undo one from
- * `compensating` to its end; everything else is a point. All ids come from the run id and the ledger
- * position, so several processes that each see a part of a run build one trace together.
+ * Builds spans from ledger records. A step is one span from `intended` to its outcome, an undo one from `compensating`
+ * to its end, and every other event is a point. All ids derive from the run id and the ledger position, so processes
+ * that each see a part of a run build one trace together.
  */
 import { sha256Hex } from "../kernel/hash.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
@@ -12,7 +12,7 @@ export type SpanRecord = Pick<
   LedgerRecord,
   "seq" | "ts_ms" | "event" | "hash" | "actor" | "run_id" | "step" | "tool" | "effect" | "reason" | "detail"
 > & {
-  /** The W3C `traceparent` of whoever asked for what was recorded; it is told, and never on the ledger. */
+  /** The W3C `traceparent` of the caller. It goes into the trace but never onto the ledger. */
   traceparent?: string | undefined;
 };
 
@@ -26,7 +26,7 @@ interface Role {
 const POINT: Role = { status: 0 };
 const BAD_POINT: Role = { status: 2 };
 
-/** What each ledger event is in a trace. A new event does not compile until it has a row here. */
+/** The role of each ledger event in a trace. A new event does not compile without a row here. */
 const ROLES: Record<LedgerEvent, Role> = {
   blocked: POINT,
   would_block: POINT,
@@ -69,16 +69,16 @@ const ROLES: Record<LedgerEvent, Role> = {
   drill_failed: BAD_POINT,
 };
 
-/** True for an event that waits for its other end and so makes no span by itself. */
+/** Whether the event only opens a span, which a later event completes. */
 export function opensSpan(event: LedgerEvent): boolean {
   return ROLES[event]?.opens !== undefined;
 }
 
-/** A step is what the conventions for generative AI call the execution of a tool. */
+/** The GenAI semantic conventions call a step the execution of a tool. */
 const EXECUTE_TOOL = "execute_tool";
 const WORDS: Record<Part, string> = { step: EXECUTE_TOOL, undo: "undo" };
 
-/** All spans of a run share it. Records that belong to no run are each a trace of their own. */
+/** Returns the trace id: one per run. A record without a run has its own trace. */
 export function traceId(record: Pick<SpanRecord, "run_id" | "hash">): string {
   const source = record.run_id === undefined ? `svc-record:${record.hash}` : `svc-run:${record.run_id}`;
   return sha256Hex(source).slice(0, 32);
@@ -95,7 +95,9 @@ export class SpanBuilder {
     this.maxOpen = maxOpen;
   }
 
-  /** The spans that this record completes: none for one that opens a span, else one; more when room was made. */
+  /**
+   * Returns the spans that this record completes: none if it opens one, else one, and more if old open spans had to go.
+   */
   add(record: SpanRecord): OtlpSpan[] {
     const role = ROLES[record.event] ?? POINT;
     if (record.run_id === undefined || record.step === undefined) return [point(record, role.status)];
@@ -108,7 +110,7 @@ export class SpanBuilder {
     return [between(role.closes, start, record, role.status)];
   }
 
-  /** What has begun and not ended, as it stands; for a shutdown. */
+  /** Returns all open spans as unfinished, for a shutdown. */
   takeOpen(): OtlpSpan[] {
     const spans = [...this.open].map(([key, start]) => unfinished(key, start));
     this.open.clear();
@@ -120,7 +122,7 @@ export class SpanBuilder {
     const given: OtlpSpan[] = [];
     const before = this.open.get(key);
     this.open.delete(key);
-    // A second `compensating` without an end between: the first worker was lost.
+    // A second `compensating` without an end in between: the first worker was lost.
     if (before !== undefined) given.push(unfinished(key, before));
     this.open.set(key, record);
     if (this.open.size > this.maxOpen) {
@@ -151,7 +153,7 @@ function between(part: Part, start: SpanRecord, end: SpanRecord, status: OtlpSta
   });
 }
 
-/** OpenTelemetry's conventions for generative AI, of an `execute_tool` span: without arguments and results. */
+/** GenAI attributes of an `execute_tool` span, without arguments and results. */
 function toolAttributes(start: SpanRecord, end: SpanRecord, status: OtlpStatus) {
   return {
     "gen_ai.operation.name": EXECUTE_TOOL,
@@ -183,7 +185,7 @@ function nameOf(word: string, tool: string | undefined): string {
   return tool === undefined ? word : `${word} ${tool}`;
 }
 
-/** Names, ids and the ledger's own words; there are no arguments or results in a record to begin with. */
+/** Names, ids and event names. Records contain no arguments and no results. */
 function attributesOf(start: SpanRecord, end: SpanRecord) {
   return {
     "svc.run_id": start.run_id,

@@ -5,7 +5,7 @@ import { type Answer, startReceiver } from "../../test/golden/notify/support/rec
 import { until } from "../../test/support/until.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { createEgress, type EgressRequest } from "../egress/egress.ts";
-import { type Env, systemEnv } from "../kernel/env.ts";
+import { type RuntimeEnv, systemEnv } from "../kernel/env.ts";
 import { createLogger, silentLogger } from "./log.ts";
 import { lineSink } from "./sink.ts";
 import { SpanBuilder, type SpanRecord, traceId } from "./spans.ts";
@@ -138,7 +138,7 @@ interface Exported {
 async function setUp(
   answer?: Answer,
   more: Partial<TraceSettings> = {},
-  env: Pick<Env, "sleep" | "elapsed"> = systemEnv,
+  env: Pick<RuntimeEnv, "sleep" | "elapsed"> = systemEnv,
 ) {
   const collector = await startReceiver(answer ?? ((_request, response) => response.end("{}")));
   const egress = createEgress({ block_private: false });
@@ -157,7 +157,7 @@ async function setUp(
 /** An Env whose waits end when told, so that nothing is measured against the real clock. */
 function manualEnv() {
   const waits: { ms: number; end: () => void }[] = [];
-  const env: Pick<Env, "sleep" | "elapsed"> = {
+  const env: Pick<RuntimeEnv, "sleep" | "elapsed"> = {
     elapsed: () => 0,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {

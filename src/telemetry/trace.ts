@@ -1,15 +1,15 @@
 /**
- * Sends spans to an OTLP collector: fifty at a time or every five seconds, through the egress guard.
- * The queue is bounded and a collector that is slow, broken or gone costs a log line, never a call.
+ * Sends spans to an OTLP collector through the egress guard, fifty at a time or every five seconds. The queue is
+ * bounded: a slow or broken collector costs a log line, never a call.
  */
 import * as z from "zod";
-import type { Egress, EgressResponse } from "../egress/egress.ts";
-import { EgressRefused } from "../egress/refusal.ts";
-import { within } from "../kernel/deadline.ts";
-import type { Env } from "../kernel/env.ts";
+import type { EgressClient, EgressResponse } from "../egress/egress.ts";
+import { EgressRefusedError } from "../egress/refusal.ts";
+import type { RuntimeEnv } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { Logger } from "./log.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { withTimeout } from "../kernel/timeout.ts";
+import type { ServiceLogger } from "./log.ts";
 import { type OtlpResource, type OtlpSpan, otlpRequest } from "./otlp.ts";
 import { opensSpan, SpanBuilder, type SpanRecord } from "./spans.ts";
 
@@ -26,9 +26,9 @@ export interface TraceSettings {
 }
 
 interface TraceParts {
-  readonly egress: Pick<Egress, "request">;
-  readonly env: Pick<Env, "sleep" | "elapsed">;
-  readonly log: Logger;
+  readonly egress: Pick<EgressClient, "request">;
+  readonly env: Pick<RuntimeEnv, "sleep" | "elapsed">;
+  readonly log: ServiceLogger;
 }
 
 interface TraceStats {
@@ -38,35 +38,35 @@ interface TraceStats {
   readonly dropped: number;
 }
 
-export interface Tracer {
-  /** Takes records as they were appended. Returns at once and never throws. */
+export interface SpanTracer {
+  /** Queues appended records. Returns at once and never throws. */
   record(records: readonly SpanRecord[], traceparent?: string): void;
   stats(): TraceStats;
-  /** Sends what is left, for at most this long, and stops. */
+  /** Sends the rest, within the deadline, and stops. */
   close(deadline_ms: number): Promise<void>;
 }
 
 const MAX_QUEUED = 5_000;
-/** Records that only open spans start no pump; past this many they are built at once. */
+/** Records that only open spans do not start the export. Beyond this number, they become spans at once. */
 const BUILD_AT = 500;
 const MAX_BACKOFF_MS = 60_000;
 const REPEAT_LOG_MS = 60_000;
-/** What OTLP says may be sent again; anything else would fail again. */
+/** The statuses that OTLP allows to retry. A retry of any other would fail again. */
 const RETRYABLE = new Set([408, 429, 502, 503, 504]);
 
-export function createTracer(settings: TraceSettings, parts: TraceParts): Tracer {
+export function createTracer(settings: TraceSettings, parts: TraceParts): SpanTracer {
   return new Exporter(settings, parts);
 }
 
-class Exporter implements Tracer {
+class Exporter implements SpanTracer {
   private readonly url: string;
   private readonly headers: Record<string, string>;
   private readonly resource: OtlpResource;
   private readonly parts: TraceParts;
   private readonly spans = new SpanBuilder();
-  /** Records as they came; made into spans when they are sent, away from the call that wrote them. */
+  /** Raw records. The export turns them into spans, outside the call that wrote them. */
   private records: SpanRecord[] = [];
-  /** How many of `records` will make a span. */
+  /** The number of records that will complete a span. */
   private ready = 0;
   private queue: OtlpSpan[] = [];
   private readonly counts = { ok: 0, failed: 0, dropped: 0 };
@@ -117,7 +117,7 @@ class Exporter implements Tracer {
     this.closing = true;
     this.rouse();
     this.start();
-    await within(Promise.resolve(this.pump), deadline_ms, () => this.stop.abort(), this.parts);
+    await withTimeout(Promise.resolve(this.pump), deadline_ms, () => this.stop.abort(), this.parts);
     if (this.queue.length > 0) {
       this.parts.log.warn("trace export stopped with spans unsent", { spans: this.queue.length });
     }
@@ -134,24 +134,24 @@ class Exporter implements Tracer {
     for (const record of records) this.queue.push(...this.spans.add(record));
   }
 
-  /** The pump runs only while there is something to send, so that an idle process has no timer. */
+  /** Starts the export loop, which runs only while there is something to send. An idle process has no timer. */
   private start(): void {
     if (this.waiting() === 0) return;
-    if (this.waiting() >= LIMITS.trace_batch && this.failures === 0) this.rouse();
+    if (this.waiting() >= SERVICE_LIMITS.trace_batch && this.failures === 0) this.rouse();
     this.pump ??= this.run();
   }
 
-  /** Ends the wait. An abort without a reason would build an exception, stack trace and all, on every call. */
+  /** Ends the wait. Without a reason, abort would build an exception with a stack trace on every call. */
   private rouse(): void {
     if (!this.wake.signal.aborted) this.wake.abort("more to send");
   }
 
   private async run(): Promise<void> {
     while (this.waiting() > 0 && !this.stop.signal.aborted) {
-      const full = this.waiting() >= LIMITS.trace_batch && this.failures === 0;
+      const full = this.waiting() >= SERVICE_LIMITS.trace_batch && this.failures === 0;
       if (!full && !this.closing) await this.wait();
       this.build();
-      const batch = this.queue.splice(0, LIMITS.trace_batch);
+      const batch = this.queue.splice(0, SERVICE_LIMITS.trace_batch);
       const again = batch.length > 0 && (await this.send(batch));
       if (!again) continue;
       if (this.closing) this.counts.failed += batch.length;
@@ -162,11 +162,11 @@ class Exporter implements Tracer {
 
   private async wait(): Promise<void> {
     this.wake = new AbortController();
-    const ms = Math.min(LIMITS.trace_interval_ms * 2 ** Math.min(this.failures, 6), MAX_BACKOFF_MS);
+    const ms = Math.min(SERVICE_LIMITS.trace_interval_ms * 2 ** Math.min(this.failures, 6), MAX_BACKOFF_MS);
     await this.parts.env.sleep(ms, this.wake.signal).catch(() => undefined);
   }
 
-  /** Answers whether the batch is worth another try. */
+  /** Sends a batch. Returns whether it is worth another attempt. */
   private async send(batch: readonly OtlpSpan[]): Promise<boolean> {
     let problem: string;
     let retry: boolean;
@@ -176,7 +176,7 @@ class Exporter implements Tracer {
         headers: this.headers,
         secret_headers: Object.keys(this.headers),
         body: otlpRequest(this.resource, batch),
-        timeout_ms: LIMITS.egress_timeout_ms,
+        timeout_ms: SERVICE_LIMITS.egress_timeout_ms,
         max_bytes: 64 * 1024,
         cut: true,
         signal: this.stop.signal,
@@ -189,7 +189,7 @@ class Exporter implements Tracer {
       retry = RETRYABLE.has(response.status);
     } catch (error) {
       problem = messageOf(error);
-      retry = !(error instanceof EgressRefused);
+      retry = !(error instanceof EgressRefusedError);
     }
     this.failures++;
     if (!retry) this.counts.failed += batch.length;
@@ -206,7 +206,7 @@ class Exporter implements Tracer {
     if (rejected > 0) this.complain("the collector rejected spans", String(rejected));
   }
 
-  /** One warning when it begins and one a minute while it lasts. */
+  /** Logs a warning when a problem begins, and once per minute while it lasts. */
   private complain(msg: string, problem: string): void {
     const now = this.parts.env.elapsed();
     if (now - this.lastLogged < REPEAT_LOG_MS) return;
@@ -215,7 +215,7 @@ class Exporter implements Tracer {
   }
 }
 
-/** `<endpoint>/v1/traces`; an endpoint that was given whole is left as it is. */
+/** Returns `<endpoint>/v1/traces`, or the endpoint itself if it is already complete. */
 function tracesUrl(endpoint: string): string {
   const base = endpoint.replace(/\/+$/, "");
   return base.endsWith("/v1/traces") ? base : `${base}/v1/traces`;

@@ -95,7 +95,7 @@ describe("takeback/ai-sdk", () => {
     verifies("beyond.adapter.undecided");
     const run = await world.run();
     const added = world.ran.notes_add ?? 0;
-    const refusal = { blocked: true, reasons: [expect.stringMatching(/^the call cannot be judged: /)] };
+    const refusal = { blocked: true, reasons: [expect.stringMatching(/^the call cannot be evaluated: /)] };
     const { go, messages, tools } = agent(run, [[["notes_add", { text: "\ud83d" }]]]);
     expect((await go()).text).toBe("done");
     expect(told(messages)).toMatchObject([{ type: "json", value: refusal }]);
@@ -198,7 +198,7 @@ describe("takeback/ai-sdk", () => {
     const { tools } = govern(run, toolsOf());
     expect(await tools.notes_add.execute!({ text: "m" }, call)).toMatchObject({ id: expect.any(String) });
     expect(await tools.notes_add.execute!({ text: "m" }, call)).toMatchObject({
-      reasons: ["this call was made already, as step 0 (succeeded): it is not made again"],
+      reasons: ["this call was already made as step 0 (succeeded) and is not repeated"],
     });
     for (const _ of [1, 2]) await expect(tools.notes_break.execute!({}, call)).rejects.toThrow("disk");
     const never = { notes_add: tool({ inputSchema: input, execute: () => new Promise<string>(() => {}) }) };

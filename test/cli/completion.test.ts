@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { COMMANDS } from "../../src/cli/commands/index.ts";
+import { COMMAND_TABLE } from "../../src/cli/commands/index.ts";
 import { speak } from "../support/io.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 describe.each(SHELLS)("the script for %s", (shell) => {
   it("knows every command, and options of each kind", () => {
-    for (const { name } of COMMANDS) expect(scripts[shell]).toContain(`svc/${name}`);
+    for (const { name } of COMMAND_TABLE) expect(scripts[shell]).toContain(`svc/${name}`);
     for (const place of ["svc/halt/add", "svc/config/show", "svc/keys/list"])
       expect(scripts[shell]).toContain(place);
     expect(scripts[shell]).toContain("send-test");
@@ -47,7 +47,7 @@ describe("in bash", () => {
   };
 
   it.each([
-    [[""], COMMANDS.map(({ name }) => name)],
+    [[""], COMMAND_TABLE.map(({ name }) => name)],
     [["ha"], ["halt"]],
     [
       ["halt", ""],

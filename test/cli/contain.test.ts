@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
-import { undoesAll } from "../support/commands.ts";
+import { afterInput, undoesAll } from "../support/commands.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -62,7 +62,7 @@ describe("svc contain on local data", () => {
     const done = await svc([...whom, "--as", "ada", ...undoing]);
     expect([done.code, done.err]).toEqual([
       2,
-      expect.stringMatching(/^containment ctn_\S+: the halt is in force\n$/),
+      expect.stringMatching(/^containment ctn_\S+: the halt is active\n$/),
     ]);
     expect(done.out).toMatch(/^contained: bot\n {2}halted \(halt_\S+\)\n {2}keys disabled: bot \(/);
     expect(done.out).toContain("    undone: 0 thing.make\n");
@@ -88,6 +88,19 @@ describe("svc contain on local data", () => {
     expect([whole.code, JSON.parse(whole.out)]).toMatchObject([0, { actors: ["fine"], complete: true }]);
   });
 
+  it("prints the steps that ended otherwise than previewed", async () => {
+    verifies("beyond.previews.shown");
+    await made("d", "hopeful", ["thing.make"]);
+    const fails = ["--compensator-cmd", afterInput("process.exit(1)"), ...flags("d")];
+    const whom = ["contain", "--actor", "hopeful", "--reason", "r"];
+    expect((await svc([...whom, "--dry-run", ...fails])).out).toContain("1 step to undo, nothing left");
+    const done = await svc([...whom, ...fails]);
+    expect(done.code).toBe(2);
+    expect(done.out).toMatch(
+      /otherwise than previewed: run run-hopeful step 0 thing\.make: previewed undone; happened .*exited/,
+    );
+  });
+
   it("says what is wrong, and does nothing", async () => {
     verifies("beyond.contain.bad-input", "beyond.contain.several");
     await made("b", "bot-1", ["thing.make"]);
@@ -107,7 +120,7 @@ describe("svc contain on local data", () => {
       ...flags("b"),
     ]);
     expect(both.code).toBe(2);
-    expect(both.out).toContain("left standing: no rollback was asked for");
+    expect(both.out).toContain("not undone: no rollback was requested");
     expect(events("b")).toEqual(["intended", "succeeded", "halted", "contained"]);
   });
 });

@@ -2,17 +2,17 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { openApp } from "../../src/app/wiring/open-app.ts";
 import { clockFindings } from "../../src/cli/doctor/clock.ts";
-import { roomFinding } from "../../src/cli/doctor/disk.ts";
+import { diskSpaceFinding } from "../../src/cli/doctor/disk.ts";
 import type { DoctorFinding } from "../../src/cli/doctor/finding.ts";
 import { ledgerTail } from "../../src/cli/doctor/store.ts";
 import { loadSettings } from "../../src/config/load.ts";
-import { haltUnit } from "../../src/engine/halts.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
+import { haltUnit } from "../../src/govern/halts/halts.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
-import type { Store } from "../../src/port/store.ts";
+import { openApp } from "../../src/service/open-app.ts";
 import { fakeUpstream } from "../gateway/support/gateway.ts";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { fakeEnv } from "../support/env.ts";
@@ -203,7 +203,7 @@ describe("manifests and policy", () => {
     up = false;
     expect((await doctor([], { env })).of("manifests")).toEqual([
       `ok: 1 manifest in 127.0.0.1:${receiver.port}`,
-      "warn: remote manifests are out of reach; the last good copy is in force",
+      "warn: remote manifests are unreachable; using the last good copy",
     ]);
     const down = await doctor(["-d", "elsewhere"], { env });
     expect(down.code).toBe(1);
@@ -226,7 +226,7 @@ describe("keys", () => {
       key("root", { role: "admin" }),
     ]);
     expect(code).toBe(0);
-    expect(of("keys").slice(1)).toEqual(["warn: 1 key can ask for a call and also approve it: both"]);
+    expect(of("keys").slice(1)).toEqual(["warn: 1 key can request a call and also approve it: both"]);
   });
 
   it("warns of expired keys, agents without a cap, and no admin", async () => {
@@ -237,7 +237,7 @@ describe("keys", () => {
     ]);
     expect(of("keys").slice(1)).toEqual([
       "warn: 1 key expired: old",
-      "warn: 1 key of agents may request no permission at all: bot",
+      "warn: 1 key of agents cannot request any permission: bot",
       expect.stringMatching(/^warn: no enabled key has the admin role/),
     ]);
   });
@@ -280,7 +280,7 @@ describe("OIDC", () => {
     expect(code).toBe(0);
     expect(of("oidc")).toEqual([
       `ok: 127.0.0.1:${receiver.port} answers discovery and serves its keys`,
-      "warn: agents with a token may request every permission that the manifests declare",
+      "warn: agents with a token can request every permission that the manifests declare",
     ]);
     write("svc.config.yaml", `${config}, max_permissions: {bots: [crm.*]}}\n`);
     expect((await doctor()).of("oidc")).toHaveLength(1);
@@ -329,10 +329,10 @@ describe.each(["files", "sqlite"] as const)("a %s store", (store) => {
     write("kill", "");
     const { code, of } = await doctor(["--store", store], { env: { SVC_KILL_FILE: "kill" } });
     expect(code).toBe(0);
-    expect(of("store")[0]).toMatch(/^ok: .*takes writes; 1 record on the ledger$/);
+    expect(of("store")[0]).toMatch(/^ok: .*accepts writes; 1 record in the ledger$/);
     expect(of("ledger")[0]).toMatch(/^ok: 1 record verified, head [0-9a-f]{16}$/);
     expect(of("halts")).toEqual([
-      "warn: 1 halt is in force",
+      "warn: 1 halt is active",
       expect.stringMatching(/^warn: the kill-switch file .*kill exists/),
     ]);
     const again = await open();
@@ -345,7 +345,7 @@ describe.each(["files", "sqlite"] as const)("a %s store", (store) => {
     write("data", "not a folder");
     const { code, of } = await doctor(["--store", store]);
     expect(code).toBe(1);
-    expect(of("store")[0]).toMatch(/^fail: .*is not a folder/);
+    expect(of("store")[0]).toMatch(/^fail: .*is not a directory/);
   });
 });
 
@@ -355,7 +355,9 @@ describe("a postgres store", () => {
     onTestFinished(drop);
     const { code, of } = await doctor(["--store", "postgres"], { env: { SVC_DATABASE_URL: url } });
     expect(code).toBe(0);
-    expect(of("store")[0]).toMatch(/^ok: postgres store at postgres.*takes writes; 0 records on the ledger$/);
+    expect(of("store")[0]).toMatch(
+      /^ok: postgres store at postgres.*accepts writes; 0 records in the ledger$/,
+    );
     const { password } = new URL(url);
     if (password !== "") expect(of("store")[0]).not.toContain(password);
   });
@@ -376,7 +378,7 @@ describe("the ledger's tail", () => {
       head: async () => ({ records: 1, hash: "0".repeat(64), events: {} }),
       records: async () => lines,
     };
-    const { finding, last_ms } = await ledgerTail(store as unknown as Store);
+    const { finding, last_ms } = await ledgerTail(store as unknown as StateStore);
     expect(finding).toMatchObject({
       check: "ledger",
       status: "fail",
@@ -391,7 +393,7 @@ describe("the ledger's tail", () => {
       head: async () => ({ records: 3, hash: "0".repeat(64), events: {} }),
       records: async () => [],
     };
-    const { finding } = await ledgerTail(store as unknown as Store);
+    const { finding } = await ledgerTail(store as unknown as StateStore);
     expect(finding).toMatchObject({ status: "fail", message: "3 records of the last 3 cannot be read" });
   });
 });
@@ -412,7 +414,7 @@ describe("clock and disk", () => {
   it("judges the room on the disk", () => {
     const MIB = 1_048_576;
     const judged = (free_bytes: number, free_files: number | null = null) =>
-      roomFinding({ free_bytes, free_files }, "/data");
+      diskSpaceFinding({ free_bytes, free_files }, "/data");
     expect(judged(50_000 * MIB)).toEqual({
       check: "disk",
       status: "ok",
@@ -487,8 +489,8 @@ upstreams: [{name: tools, url: "${url}mcp"}]
     const { code, of } = await doctor(["--send-test"]);
     expect(code).toBe(0);
     expect(of("send-test")).toEqual([
-      "ok: a (webhook) took a test message",
-      "ok: b (slack) took a test message",
+      "ok: a (webhook) accepted a test message",
+      "ok: b (slack) accepted a test message",
     ]);
     expect(receiver.received.map(({ path }) => path).sort()).toEqual(["/a", "/b"]);
     write(
@@ -518,7 +520,7 @@ describe("anchors", () => {
     expect(of("anchors")).toEqual([
       "ok: 2 sinks, every 1h",
       expect.stringMatching(/^fail: .*none\/there\.jsonl cannot be written/),
-      expect.stringMatching(/^warn: every sink lies on the disk of the data folder/),
+      expect.stringMatching(/^warn: every sink is on the disk of the data directory/),
     ]);
     write(
       "svc.config.yaml",
@@ -542,7 +544,7 @@ describe("a gateway", () => {
         /^ok: upstream fake: started, listed \d\d tools \(\w+, .* and \d+ more\), and stopped$/,
       ),
       expect.stringMatching(/^fail: upstream broken: cannot read the tools/),
-      "ok: upstream far: is reached over HTTP, and was not contacted",
+      "ok: upstream far: uses HTTP and was not contacted",
     ]);
     write("svc.config.yaml", JSON.stringify({ upstreams: [fakeUpstream()], tool_names: "underscores" }));
     const second = await doctor();
@@ -553,7 +555,7 @@ describe("a gateway", () => {
 describe("console and commands", () => {
   it.each([
     ["off", {}, "ok: off"],
-    ["open", {}, "warn: open: everybody on this machine acts with the operator role"],
+    ["open", {}, "warn: open: anyone on this machine acts with the operator role"],
     ["login", {}, "ok: login"],
     ["login", { SVC_HOST: "0.0.0.0" }, "warn: login on 0.0.0.0"],
     ["login", { SVC_HOST: "0.0.0.0", SVC_SECURE_COOKIES: "1" }, "ok: login"],
@@ -569,7 +571,7 @@ describe("console and commands", () => {
     });
     expect(code).toBe(1);
     expect(of("commands")).toEqual([
-      "ok: compensator: ./undo.sh is there",
+      "ok: compensator: found ./undo.sh",
       "fail: reader: command: a quote is not closed",
       "fail: upstream none: no-such-program-here is not an executable file",
     ]);
@@ -580,7 +582,7 @@ describe("the output", () => {
   it("has colour on a terminal only, and what to do behind an arrow", async () => {
     const plain = await speak(["doctor"], { cwd: folder });
     expect(plain.out).not.toContain("\u001b");
-    expect(plain.out).toMatch(/^warn {2}keys .* -> make a key with svc keys add/m);
+    expect(plain.out).toMatch(/^warn {2}keys .* -> create a key with svc keys add/m);
     const bright = await speak(["doctor"], { cwd: folder, tty: true });
     expect(bright.out).toContain("\u001b[33mwarn\u001b[0m");
   });

@@ -41,7 +41,7 @@ it("proves what is due, exits 1 where an undo failed, and refuses elsewhere", as
   const proven = await svc(["impact", "create", "--config", config]);
   expect(proven.out).toMatch(/undo +delete \(.*, proven \d{4}-\d\d-\d\dT/);
   const fresh = await svc(["drill", "--due", "--config", config]);
-  expect([fresh.code, fresh.err]).toEqual([0, expect.stringContaining("nothing is due")]);
+  expect([fresh.code, fresh.err]).toEqual([0, expect.stringContaining("no drills are due")]);
   manifests("counted");
   const bad = await svc(["drill", "create", "--json", "--config", config]);
   expect(bad.code).toBe(1);

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { open } from "../../src/library/open.ts";
+import { openEmbedded as open } from "../../src/library/open.ts";
 import { speak } from "../support/io.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -59,7 +59,7 @@ describe("svc runs", () => {
     expect(await ids("--actor", "ann-bot")).toEqual(["good"]);
     expect(await ids("--tool", "mail.send", "--since", "1h")).toEqual(["bad"]);
     expect(await ids("--find", "customer")).toEqual(["good"]);
-    expect((await svc(["runs", "-d", "data", "--attention"])).err).toBe("no run fits\n");
+    expect((await svc(["runs", "-d", "data", "--attention"])).err).toBe("no matching runs\n");
     expect((await svc(["runs", "-d", "data", "--status", "odd"])).code).toBe(1);
   });
 });
@@ -72,11 +72,11 @@ describe("a data folder", () => {
     expect((await svc(["verify", "-d", "data"])).out).toMatch(/^ok: 5 records/);
     expect((await svc(["export", "-d", "data"])).out).toContain('"tool":"crm.get"');
     const around = (await svc(["runs", "-d", "."])).err;
-    expect(around).toContain(`holds no store; give the data folder with -d ${join(folder, "data")}`);
+    expect(around).toContain(`contains no store; pass the data directory with -d ${join(folder, "data")}`);
     const { code, err } = await svc(["runs", "-d", "data", "--store", "files"]);
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining("holds a store of kind sqlite; say --store sqlite"),
+      expect.stringContaining("contains a store of kind sqlite; use --store sqlite"),
     ]);
     expect(readdirSync(join(folder, "data")).filter((name) => !name.startsWith("svc."))).toEqual(before);
   });
@@ -102,8 +102,8 @@ describe("a data folder", () => {
     ]) {
       const none = await svc([...command, "-d", "none"]);
       expect([none.code, none.out], command.join(" ")).toEqual([1, ""]);
-      expect(none.err).toContain("is not a data folder; give one with -d <dir>");
-      expect((await svc([...command, "-d", "bare"])).err).toContain("holds no store");
+      expect(none.err).toContain("is not a data directory; pass one with -d <dir>");
+      expect((await svc([...command, "-d", "bare"])).err).toContain("contains no store");
     }
     expect((await svc(["impact", "crm.get", "-m", "manifests.yaml", "-d", "none"])).out).toContain("crm.get");
     expect(existsSync(join(folder, "none"))).toBe(false);

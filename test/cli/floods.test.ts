@@ -85,7 +85,7 @@ it("are grouped by actor, tool and rule, and a group is decided at once", async 
   ]);
   const alone = await there("approve", wires[0]!, "--group");
   expect(alone.code).toBe(1);
-  expect(alone.err).toContain("an irreversible call is decided by itself");
+  expect(alone.err).toContain("an irreversible call must be decided without --group");
   verifies("beyond.flood.confirm-command", "beyond.flood.table", "beyond.oversight.group-record");
   const listing = (await there("list", "--group")).out;
   expect(listing).toContain("same   currency: EUR");

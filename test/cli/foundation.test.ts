@@ -24,8 +24,8 @@ describe("svc validate", () => {
     writeFileSync(join(folder, "b.yaml"), "- tool: b\n  effect: read\n  permission: p\n  requires: [a]\n");
     const { code, err } = await svc(["validate", folder]);
     expect(code).toBe(1);
-    expect(err).toMatch(/a\.yaml:4: tool a: requires: .*ring/);
-    expect(err).toMatch(/b\.yaml:4: tool b: requires: .*ring/);
+    expect(err).toMatch(/a\.yaml:4: tool a: requires: .*cycle/);
+    expect(err).toMatch(/b\.yaml:4: tool b: requires: .*cycle/);
   });
 
   it("counts valid manifests", async () => {
@@ -69,8 +69,8 @@ describe("the command line", () => {
     [["runs", "--nope"], "unknown option"],
     [["rollback"], "missing required argument"],
     [["halt", "lift"], "--all"],
-    [["kill-switch", "maybe", "f"], "neither on nor off"],
-    [["kill-switch", "on", "f", "--server", "http://127.0.0.1:1"], "what stops a server is svc halt"],
+    [["kill-switch", "maybe", "f"], "must be on or off"],
+    [["kill-switch", "on", "f", "--server", "http://127.0.0.1:1"], "use svc halt add --server"],
     [["resolve", "r", "0", "--status", "succeeded"], "--note"],
   ])("refuses %j with exit 1 and no stack trace", async (args, why) => {
     const { code, err } = await svc(args, { cwd: folder, env: { SVC_TOKEN: "k" } });

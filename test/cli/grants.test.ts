@@ -67,7 +67,7 @@ describe("svc grants", () => {
     expect(await ask({ id: 1 })).toMatchObject({ decision: "allow" });
     const [id] = /grt_[\w-]+/.exec(given.out)!;
     expect((await here("list")).out).toMatch(
-      new RegExp(`${id} +in force +pay.refund +bot +refunds +1 of 2 .* cli +a fair`),
+      new RegExp(`${id} +active +pay.refund +bot +refunds +1 of 2 .* cli +a fair`),
     );
     expect((await here("revoke", id)).out).toBe(`${id}: revoked, 1 of 2 used\n`);
     expect(await ask({ id: 2 })).toMatchObject({ decision: "block" });
@@ -128,7 +128,7 @@ describe("svc grants", () => {
       rules: ["refunds"],
     });
     expect((await here(...preview)).out).toMatch(
-      /2 of the last \d+ captured calls would have been covered\nrules that asked: refunds\n$/,
+      /2 of the last \d+ captured calls would have been covered\nrules that required approval: refunds\n$/,
     );
     expect((await call("aud", "POST", "/v1/grants/preview", {})).status).toBe(403);
   });

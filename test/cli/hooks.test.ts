@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { HOOK_CLIENTS } from "../../src/hook/clients.ts";
+import { HOOK_CLIENTS } from "../../src/hook/clients/clients.ts";
 import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -118,7 +118,7 @@ describe("svc connect --hooks", () => {
       writeFileSync(settings, JSON.stringify({ ...JSON.parse(readFileSync(settings, "utf8")), ...own }));
       const again = await svc(["connect", client, "--hooks", "--dir", "svc", "--observe"], options);
       expect([again.code, again.out]).toEqual([0, expect.stringContaining(`kept ${cwd}/svc/policy.yaml`)]);
-      expect(again.out).toContain("tells what would have been blocked");
+      expect(again.out).toContain("to see what would have been blocked");
       const text = readFileSync(join(cwd, FILES[client]), "utf8");
       expect(text.match(new RegExp(`hook ${client} --settings`, "g"))).toHaveLength(
         Object.keys(JSON.parse(text).hooks).length,
@@ -134,11 +134,14 @@ describe("svc connect --hooks", () => {
     const keys = JSON.parse(readFileSync(join(cwd, "svc/keys.json"), "utf8")) as { name: string }[];
     expect(keys.map(({ name }) => name)).toEqual([...HOOK_CLIENTS]);
     const here = await svc(["connect", "codex", "--hooks", "--dir", "."], options);
-    expect([here.code, here.err]).toEqual([1, expect.stringContaining("--dir: a folder of its own")]);
+    expect([here.code, here.err]).toEqual([
+      1,
+      expect.stringContaining("--dir: must not contain the working directory"),
+    ]);
     const other = await svc(["connect", "vscode", "--hooks"], options);
     expect([other.code, other.err]).toEqual([
       1,
-      expect.stringContaining("known are claude-code, cursor, codex, gemini"),
+      expect.stringContaining("supported are claude-code, cursor, codex, gemini"),
     ]);
   });
 

@@ -1,9 +1,12 @@
 /** `npm start` in a fresh clone: installs, builds, serves a demo, and prints what a newcomer can paste. */
 import { execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { Page } from "playwright-core";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { inaccessible, scrollsSideways } from "../console/support/browsing.ts";
+import { launchBrowser } from "../support/browser.ts";
 import { ROOT } from "../support/files.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -110,6 +113,13 @@ async function checkStory(text: string, url: string, keys: Record<string, string
   expect(desk().contacts["c-771"].note).toBe("refunded 45 EUR for A-1204");
 }
 
+/** One clone for all tests of this file: the first one builds it. */
+let clone: ReturnType<typeof freshClone>;
+
+/** The rows that the text takes on a terminal of 120 columns. */
+const rowsOf = (text: string): number =>
+  text.split("\n").reduce((rows, line) => rows + Math.max(1, Math.ceil(line.length / 120)), 0);
+
 describe("npm start", () => {
   it("is enough in a fresh clone, and its lines can be pasted", async () => {
     verifies(
@@ -120,10 +130,13 @@ describe("npm start", () => {
       "contract.start.npm-start-prints-curl",
       "contract.start.npm-start-prints-console",
     );
-    const { folder, npm, installs } = freshClone();
+    clone = freshClone();
+    const { folder, npm, installs } = clone;
     const demo = await start(folder, "scripts/start.mjs", npm);
     expect(installs()).toEqual(["ci --include=dev"]);
     const text = demo.out();
+    verifies("beyond.demo.screen");
+    expect(rowsOf(text.slice(text.indexOf("svc is running")))).toBeLessThanOrEqual(32);
     const url = /svc is running at (http:\S+)/.exec(text)![1]!;
     const keys = Object.fromEntries(
       [...text.matchAll(/^ {2}(agent|auditor|approver|operator|admin) +(svc_\S+)$/gm)].map(
@@ -158,13 +171,129 @@ describe("npm start", () => {
     expect(await demo.stop()).toBe(0);
 
     // A second one finds everything built, and makes keys of its own.
-    verifies("beyond.first.empty");
+    verifies("beyond.first.empty", "beyond.demo.empty");
     const again = await start(folder, "dist/cli/demo.js", npm, "--empty");
+    expect(again.out()).not.toContain("the shop");
     expect(again.out()).not.toContain(keys["admin"]!);
     const [, at, key] = /curl -s (\S+)\/v1\/runs\/\S+\/export -H 'authorization: Bearer (\S+)'/.exec(
       again.out(),
     )!;
     expect((await run(`curl -s ${at}/v1/runs -H 'authorization: Bearer ${key}'`)).runs).toHaveLength(1);
     expect(await again.stop()).toBe(0);
+  });
+});
+
+/** A running demo in the shared clone, with the agent's story told from the start if `fresh`. */
+async function liveDemo(fresh = true) {
+  const { folder, npm } = clone;
+  if (fresh) rmSync(join(folder, ".demo"), { recursive: true, force: true });
+  const demo = await start(folder, "dist/cli/demo.js", npm);
+  const found = (pattern: RegExp): string => pattern.exec(demo.out())![1]!;
+  const url = found(/svc is running at (http:\S+)/);
+  const shop = found(/^ {2}(http:\/\/127\.0\.0\.1:\d+)$/m);
+  expect(new URL(shop).port).not.toBe(new URL(url).port);
+  const key = (role: string) => found(new RegExp(`^ {2}${role} +(svc_\\S+)$`, "m"));
+  const desk = () => JSON.parse(readFileSync(join(folder, ".demo", "desk.json"), "utf8"));
+  const post = (path: string, body: object, role = "operator") =>
+    fetch(`${url}/v1${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key(role)}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    }).then((response) => expect(response.ok).toBe(true));
+  const link = found(/^ {2}(http\S+login\/link\S+)$/m);
+  return { ...demo, url, shop, link, desk, post, request: desk().tickets["ticket-4833"].approval_id };
+}
+
+const refundsOf = (desk: { refunds: object }, order: string): { amount: number; status: string }[] =>
+  Object.values(desk.refunds).filter((one) => one.order === order);
+
+async function openShop(shop: string, colorScheme: "light" | "dark", width: number) {
+  const browser = await launchBrowser();
+  onTestFinished(() => browser.close());
+  const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme });
+  context.setDefaultTimeout(300_000);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  await page.goto(shop);
+  return { page, context, faults };
+}
+
+const words = (page: Page) => page.locator("li", { hasText: "ticket-4833" });
+
+describe("the demo's agent", () => {
+  it("refunds once you approve, and the shop gets the money back by a rollback", async () => {
+    verifies("beyond.demo.approve", "beyond.demo.rollback", "beyond.demo.shop", "beyond.demo.effect");
+    verifies("beyond.demo.restart", "beyond.demo.halt");
+    const first = await liveDemo();
+    expect(await first.stop()).toBe(0);
+    const demo = await liveDemo(false);
+    const { page, context, faults } = await openShop(demo.shop, "dark", 390);
+    expect([await inaccessible(page), await scrollsSideways(page)]).toEqual([[], false]);
+    expect(await page.locator("#paid").innerText()).toBe("165 EUR");
+
+    await demo.post("/halt", { reason: "lunch" }, "admin");
+    const desk = await context.newPage();
+    await desk.goto(demo.link);
+    await desk.click("button");
+    await desk.waitForURL(/\/console$/);
+    await desk.goto(`${demo.url}/console/approvals/${demo.request}`);
+    await desk.getByRole("button", { name: "Approve", exact: true }).click();
+    await words(page).getByText("The refund is blocked: kill switch: lunch").waitFor();
+    expect(refundsOf(demo.desk(), "A-1402")).toEqual([]);
+    await desk.locator("#decided-lately").getByText("The agent has not made the call yet.").waitFor();
+    await demo.post("/resume", {}, "admin");
+
+    // Neither page is loaded again.
+    await words(page).getByText("demo-operator approved. I refunded 900 EUR").waitFor();
+    expect(await page.locator("#paid").innerText()).toBe("1065 EUR");
+    await desk.locator("#decided-lately").getByText("The agent made the call: step 1 succeeded").waitFor();
+    expect(await inaccessible(desk)).toEqual([]);
+
+    await desk.goto((await page.locator(".next a").getAttribute("href"))!);
+    expect(desk.url()).toBe(`${demo.url}/console/runs/ticket-4833`);
+    await desk.getByRole("button", { name: "Roll back" }).click();
+    await desk.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
+    await page.locator("#back", { hasText: "900 EUR" }).waitFor();
+    expect(await page.locator("#paid").innerText()).toBe("165 EUR");
+    expect(refundsOf(demo.desk(), "A-1402")).toMatchObject([{ amount: 900, status: "reversed" }]);
+    expect(await page.locator(".next").innerText()).toContain("Roll back ticket-4826");
+    expect(faults).toEqual([]);
+    expect(await demo.stop()).toBe(0);
+    await page.getByText("The demo has stopped").waitFor();
+
+    const third = await liveDemo(false);
+    expect(refundsOf(third.desk(), "A-1402")).toHaveLength(1);
+    await third.stop();
+  });
+
+  it("gives up in words when you deny, and your words stay text", async () => {
+    verifies("beyond.demo.deny", "beyond.demo.escaped");
+    const demo = await liveDemo();
+    const { page, faults } = await openShop(demo.shop, "light", 1280);
+    expect([await inaccessible(page), await scrollsSideways(page)]).toEqual([[], false]);
+    const note = `<img src=x onerror="document.title='broken'">`;
+    await demo.post(`/approvals/${demo.request}/deny`, { note });
+    await words(page).getByText(`I gave up: demo-operator denied the refund: ${note}`).waitFor();
+    expect(await page.locator("img").count()).toBe(0);
+    expect(await page.title()).toContain("Pier 7");
+    expect(refundsOf(demo.desk(), "A-1402")).toEqual([]);
+    expect(demo.desk().contacts["c-774"].note).toBe("no refund for A-1402");
+    await until(() => demo.out().includes("agent: ticket-4833: I gave up"), "the agent's words");
+    expect(faults).toEqual([]);
+    await demo.stop();
+  });
+
+  it("takes your offer", async () => {
+    verifies("beyond.demo.offer");
+    const demo = await liveDemo();
+    const args = { order: "A-1402", amount: 450, currency: "EUR", customer: "Mara Lind" };
+    await demo.post(`/approvals/${demo.request}/deny`, { offer: { args } });
+    const ticket = () => demo.desk().tickets["ticket-4833"];
+    await until(() => ticket().state === "closed", "the agent to act");
+    expect(ticket().words).toContain("denied 900 EUR and offered 450 EUR. I took the offer");
+    expect(refundsOf(demo.desk(), "A-1402")).toMatchObject([{ amount: 450, status: "paid" }]);
+    await demo.stop();
   });
 });

@@ -3,12 +3,12 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { openApp } from "../../src/app/wiring/open-app.ts";
 import { loadSettings } from "../../src/config/load.ts";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { outcomeUnit } from "../../src/govern/decide/outcome.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
+import { openApp } from "../../src/service/open-app.ts";
 import { firstBad } from "../contract/chain.ts";
 import { principal } from "../support/engine.ts";
 import { type SpeakOptions, speak } from "../support/io.ts";
@@ -152,7 +152,7 @@ describe("svc halt", () => {
     expect((await halt("lift", "halt_none")).code).toBe(1);
     expect(await halt("lift", id)).toEqual({ code: 0, out: `lifted ${id}\n`, err: "" });
     expect((await halt("lift", "--all")).out).toBe(`lifted ${halts[1].id}\n`);
-    expect(await halt("list")).toEqual({ code: 0, out: "", err: "no halts in force\n" });
+    expect(await halt("list")).toEqual({ code: 0, out: "", err: "no active halts\n" });
   });
 });
 
@@ -170,7 +170,9 @@ describe("svc approvals", () => {
     expect(text + out).not.toContain("canary-9");
     const approve = () =>
       svc(["approvals", "approve", request.id, "--as", "olga", "--note", "looks fine", ...flags]);
-    expect(await approve()).toEqual({ code: 0, out: `${request.id}: approved\n`, err: "" });
+    const approved = await approve();
+    expect(approved).toMatchObject({ code: 0, out: `${request.id}: approved\n` });
+    expect(approved.err).toContain(`Request   ${request.id}`);
     expect((await approve()).code).toBe(1);
     const after = JSON.parse((await svc(["approvals", "list", "--json", ...flags])).out).approvals[0];
     expect(after).toMatchObject({ status: "approved", decided_by: "olga", note: "looks fine" });

@@ -32,11 +32,12 @@ it("run.propose, svc plans list, show, approve and deny", async () => {
     expect(shown).toContain("0. thing.make (n): needs_approval, risk 0\n   look\n");
     const { cards } = JSON.parse((await plans("show", plan.id, "--json")).out);
     for (const { text } of cards) expect(shown).toContain(text.replaceAll(/^(?=.)/gm, "   "));
-    expect(cards[1].text).toMatch(/^Make thing 2\n[\s\S]*\nNote +it stays\n[\s\S]*\nWay back /);
+    expect(cards[1].text).toMatch(/^Make thing 2\n[\s\S]*\nNote +it stays\n[\s\S]*\nUndo /);
     expect(shown).toMatch(/card sha256:[0-9a-f]{64}\n$/);
-    expect((await plans("approve", plan.id, "--as", "ann", "--note", "fine")).out).toBe(
-      `${plan.id}: approved\n`,
-    );
+    const approved = await plans("approve", plan.id, "--as", "ann", "--note", "fine");
+    expect(approved.out).toBe(`${plan.id}: approved\n`);
+    // The cards that the decision names were shown with it.
+    expect(approved.err).toContain(shown);
     expect((await plans("deny", other.id)).out).toBe(`${other.id}: denied\n`);
     expect((await plans("approve", plan.id)).code).toBe(1);
     expect(await run.call(call(1), () => "made")).toBe("made");

@@ -48,7 +48,7 @@ describe("svc registry", () => {
     const published = await svc("registry", "publish-policy", "policy.yaml", "--note", "stricter");
     expect(published.out).toContain("published policy version 1 as a draft (1 of its tests passed)");
     expect((await svc("registry", "activate", "1")).out).toMatch(
-      /^policy version 1 is in force \(sha256:[0-9a-f]{64}\)$/m,
+      /^policy version 1 is active \(sha256:[0-9a-f]{64}\)$/m,
     );
     const { policies } = JSON.parse((await svc("registry", "list", "--json")).out);
     expect(policies).toMatchObject([{ version: "1", status: "active", created_by: "cli", note: "stricter" }]);

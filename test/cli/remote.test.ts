@@ -77,7 +77,7 @@ describe("a command against a server", () => {
     });
     const args = ["--server", without.url, "--key-file", "root.key"];
     expect((await svc(["verify", ...args], { cwd: bare })).err).toBe(
-      "error: signed bundles are not enabled on this server: make a key there with svc keygen and name it under signing_key, or run this on its machine with -d <dir>\n",
+      "error: signed bundles are not enabled on this server: create a key there with svc keygen and set signing_key, or run this on the server's machine with -d <dir>\n",
     );
   });
 
@@ -120,18 +120,18 @@ describe("a command against a server", () => {
   it("says where the data themselves are needed", async () => {
     verifies("beyond.cli.needs-data");
     const needs: Record<string, string> = {
-      "capture list": "this command needs the data themselves",
-      "backup --out b.tar": "this command needs the data themselves",
-      server: "this command needs the data themselves",
-      gateway: "this command needs the data themselves",
-      probe: "this command needs the data themselves",
+      "capture list": "this command needs local data",
+      "backup --out b.tar": "this command needs local data",
+      server: "this command needs local data",
+      gateway: "this command needs local data",
+      probe: "this command needs local data",
       doctor: "run it on the server's",
       console: "a server has its own console",
-      "kill-switch on stop": "what stops a server is svc halt",
-      "config show": "works on files of this machine: leave out --server",
-      "policy test policy.yaml": "works on files of this machine: leave out --server",
-      "validate manifests.yaml": "works on files of this machine: leave out --server",
-      "connect cursor --print": "say --url",
+      "kill-switch on stop": "use svc halt add --server",
+      "config show": "works on local files: omit --server",
+      "policy test policy.yaml": "works on local files: omit --server",
+      "validate manifests.yaml": "works on local files: omit --server",
+      "connect cursor --print": "use --url",
     };
     for (const [line, said] of Object.entries(needs)) {
       // Whatever the key: no key helps here.
@@ -145,7 +145,7 @@ describe("a command against a server", () => {
       }
     }
     const both = await speak(["runs", "--server", server.url, "-d", "data"], { cwd: folder });
-    expect([both.code, both.err]).toEqual([1, expect.stringContaining("leave out --data")]);
+    expect([both.code, both.err]).toEqual([1, expect.stringContaining("cannot be combined with --data")]);
   });
 });
 
@@ -191,9 +191,9 @@ describe("svc rollback", () => {
   it("has the server undo the run, waits for its report, and says what is left", async () => {
     verifies("beyond.cli.rollback-server", "beyond.cli.next-command");
     expect((await there("rollback", "r1", "--compensator-cmd", "true")).err).toContain(
-      "--compensator-cmd: a server undoes with its own",
+      "--compensator-cmd: a server uses its own command",
     );
-    expect((await there("rollback", "r1", "--actor", "me")).err).toContain("the key says who acts");
+    expect((await there("rollback", "r1", "--actor", "me")).err).toContain("the key identifies the actor");
     expect(await there("rollback", "none")).toMatchObject({
       code: 1,
       err: expect.stringContaining("unknown run"),
@@ -205,7 +205,7 @@ describe("svc rollback", () => {
     const left = await there("rollback", "r1");
     expect(left.code).toBe(2);
     expect(left.out).toContain(
-      "to settle 1: svc resolve r1 1 --status succeeded|failed --note <how you know>\n",
+      "to resolve 1: svc resolve r1 1 --status succeeded|failed --note <how you know>\n",
     );
   });
 });
@@ -227,6 +227,9 @@ describe("svc login", () => {
     const runs = () => svc(["runs", "--server", server.url], { cwd: home, env });
     expect(await runs()).toMatchObject({ code: 0, out: expect.stringContaining("r1") });
     chmodSync(file, 0o644);
-    expect(await runs()).toMatchObject({ code: 1, err: expect.stringContaining("others can read this key") });
+    expect(await runs()).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("other accounts can read this key"),
+    });
   });
 });

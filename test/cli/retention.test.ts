@@ -2,11 +2,11 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { openApp } from "../../src/app/wiring/open-app.ts";
 import { loadSettings } from "../../src/config/load.ts";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import { openApp } from "../../src/service/open-app.ts";
 import { svc as runSvc } from "../support/cli.ts";
 import { principal } from "../support/engine.ts";
 import { type FakeEnv, fakeEnv } from "../support/env.ts";
@@ -99,7 +99,7 @@ describe("svc retention", () => {
   it("keeps each run that was to be archived where no key is given, and names it", async () => {
     const archive = join(tempDir("archive"), "none");
     const why =
-      "it is to be archived first, archives are signed, and there is no signing key: set signing_key (SVC_SIGNING_KEY), or give --key to the command";
+      "it must be archived first, and archives need a signing key: set signing_key (SVC_SIGNING_KEY), or pass --key to the command";
     const kept = { code: 0, out: `kept old: ${why}\nkept new: 10 of 30 days old\n`, err: "" };
     expect(await svc("retention", "apply", "--archive-dir", archive)).toEqual(kept);
     expect(await svc("retention", "apply", "--archive-dir", archive, "--dry-run")).toEqual(kept);

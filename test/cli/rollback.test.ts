@@ -119,7 +119,9 @@ describe("svc rollback after a crash", () => {
       "--reader-cmd",
       read,
     ]);
-    expect(done.err).toContain("waiting up to 1 s: another process rolls the run back, or left that behind");
+    expect(done.err).toContain(
+      "waiting up to 1 s: another process is rolling back this run, or was interrupted",
+    );
     expect([done.code, done.out]).toEqual([0, expect.stringContaining("rollback complete")]);
   });
 });

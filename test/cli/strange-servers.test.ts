@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/index.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { speak } from "../support/io.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -97,7 +97,7 @@ describe.each(LIES)("a server that answers %s", (_name, lie) => {
   it("makes every command fail with what to do, and print nothing as an answer", async () => {
     verifies("beyond.cli.server-strange");
     answer = lie;
-    const told = /does not answer as svc does: .*; check the server's address and version/;
+    const told = /does not answer like svc: .*; check the server's URL and version/;
     expect(await notRefused(told, COMMANDS)).toEqual([]);
   });
 });
@@ -111,7 +111,7 @@ it.each([
 ])("%s is not kept or printed", async (_name, lie) => {
   verifies("beyond.cli.server-strange");
   answer = lie;
-  expect(await notRefused(/does not answer as svc does/, DOCUMENTS)).toEqual([]);
+  expect(await notRefused(/does not answer like svc/, DOCUMENTS)).toEqual([]);
   expect(readdirSync(folder)).toEqual(["k"]);
 });
 
@@ -120,7 +120,9 @@ describe("a server that redirects", () => {
     verifies("beyond.cli.server-redirect");
     answer = (request, response) =>
       void response.writeHead(status, { location: urlOf(elsewhere) + request.url! }).end();
-    const told = new RegExp(`answered ${status}, a redirect to ${urlOf(elsewhere)}, which is not followed`);
+    const told = new RegExp(
+      `answered ${status}, a redirect to ${urlOf(elsewhere)}. Redirects are not followed`,
+    );
     expect(await notRefused(told)).toEqual([]);
     expect(seen).toEqual([]);
   });
@@ -128,11 +130,11 @@ describe("a server that redirects", () => {
   it("to itself is not followed either, nor by the library", async () => {
     verifies("beyond.cli.server-redirect");
     answer = (_request, response) => void response.writeHead(308, { location: "/v2/runs" }).end();
-    expect((await run("runs")).err).toContain("which is not followed; name the server by its own address");
+    expect((await run("runs")).err).toContain("Redirects are not followed; use the server's own URL");
     answer = (request, response) =>
       void response.writeHead(302, { location: urlOf(elsewhere) + request.url! }).end();
     const svc = await connect({ url: urlOf(strange), key: "secret-key" });
-    await expect(svc.run({ permissions: [] })).rejects.toThrow("which is not followed");
+    await expect(svc.run({ permissions: [] })).rejects.toThrow("Redirects are not followed");
     await svc.close();
     expect(seen).toEqual([]);
   });
@@ -161,8 +163,8 @@ describe("a server whose answer has no end", () => {
     const { sent } = endless("application/json");
     const { code, out, err } = await run("runs");
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toContain(`the answer is longer than ${LIMITS.answer_bytes} bytes`);
-    expect(sent()).toBeLessThan(2 * LIMITS.answer_bytes);
+    expect(err).toContain(`the answer is longer than ${SERVICE_LIMITS.answer_bytes} bytes`);
+    expect(sent()).toBeLessThan(2 * SERVICE_LIMITS.answer_bytes);
   });
 
   it("that breaks off is an error, not a shorter answer", async () => {
@@ -194,7 +196,7 @@ describe("the library", () => {
     const opened = await svc.run({ permissions: [] });
     let calls = 0;
     const made = opened.call({ tool: "t", args: {}, reason: "r" }, async () => ++calls);
-    await expect(made).rejects.toThrow("does not answer as svc does");
+    await expect(made).rejects.toThrow("does not answer like svc");
     expect(calls).toBe(0);
     await svc.close();
   });

@@ -1,6 +1,6 @@
 /**
- * Makes the moving picture of the README from the demo itself: an agent asks, a person approves on a phone, and a run is
- * taken back. By hand, after a build and without a `.demo` folder: `npx tsx test/console/film.ts [file]`.
+ * Makes the moving picture of the README from the demo itself: an agent asks, a person approves on a phone, the shop shows
+ * the refund, and a rollback brings the money back. By hand, after a build and without a `.demo` folder: `npx tsx test/console/film.ts [file]`.
  */
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
@@ -33,6 +33,7 @@ async function startDemo() {
   return {
     url: found(/svc is running at (\S+)/),
     link: found(/^ {2}(http\S+login\/link\S+)$/m),
+    shop: found(/^ {2}(http:\/\/127\.0\.0\.1:\d+)$/m),
     key: (role: string) => found(new RegExp(`^ {2}${role} +(svc_\\S+)$`, "m")),
     shown: out.slice(0, out.indexOf("console  ")).trim(),
     stop: () => child.kill("SIGINT"),
@@ -68,34 +69,15 @@ const visit = async (width: number, height: number) => {
   });
   return context.newPage();
 };
-const api = async (key: string, path: string, body: object) => {
-  const response = await fetch(`${demo.url}/v1${path}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  return JSON.stringify(await response.json());
-};
-
 try {
   await stage(browser, terminal(`$ npm start\n${demo.shown}`), "npm start: an agent has been at work");
   const phone = await visit(390, 800);
   await phone.goto(demo.link);
   await phone.click("button");
   await phone.waitForURL(/\/console$/);
-  const call = {
-    tool: "payments.refund",
-    args: { order: "A-1402", amount: 900, currency: "EUR", customer: "Lin Okafor" },
-    reason: "the carrier confirmed the damage",
-  };
-  const ask = `$ curl ${demo.url}/v1/runs/ticket-4833/intents … -d '${JSON.stringify(call)}'\n\n`;
-  const asked = await api(demo.key("agent"), "/runs/ticket-4833/intents", call);
-  await stage(
-    browser,
-    terminal(ask + asked),
-    "The agent asks before it acts: this refund waits for a person",
-    4_200,
-  );
+  const shop = await visit(1_000, 560);
+  await shop.goto(demo.shop);
+  await stage(browser, await seen(shop), "The shop: its agent asked to refund 900 EUR, and waits", 4_200);
   await phone.goto(`${demo.url}/console/approvals`);
   await phone.locator("li.request a").first().click();
   await phone.locator("article.approval").waitFor();
@@ -104,22 +86,24 @@ try {
   await phone.getByRole("button", { name: "Approve", exact: true }).click();
   await phone.locator("main .notice").waitFor();
   await stage(browser, await seen(phone), "Approved, from a phone");
-  const again = await api(demo.key("agent"), "/runs/ticket-4833/intents", call);
-  await stage(browser, terminal(ask + again), "Now the same call is allowed, once", 3_000);
+  await shop.locator("#paid", { hasText: "1065 EUR" }).waitFor();
+  await stage(browser, await seen(shop), "The agent makes the refund at once", 3_600);
 
   const desk = await visit(1_180, 720);
   await desk.goto(`${demo.url}/console/login`);
   await desk.fill("input[name=credential]", demo.key("operator"));
   await desk.click("button[type=submit]");
   await desk.waitForURL(/\/console$/);
-  await desk.goto(`${demo.url}/console/runs/ticket-4826`);
-  await stage(browser, await seen(desk), "Another run went wrong: what it did, and the way back", 3_600);
+  await desk.goto(`${demo.url}/console/runs/ticket-4833`);
+  await stage(browser, await seen(desk), "It was a mistake: what the run did, and how to undo it", 3_600);
   await desk.getByRole("button", { name: "Roll back" }).click();
-  await stage(browser, await seen(desk), "Taking it back says what will happen first", 3_600);
+  await stage(browser, await seen(desk), "Before the rollback you see what it will do", 3_600);
   await desk.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
   await desk.locator(".job .mark", { hasText: /^done$/ }).waitFor();
   await desk.reload();
-  await stage(browser, await seen(desk), "Undone, newest first, and read back", 4_200);
+  await stage(browser, await seen(desk), "Undone, newest first, and read back", 3_600);
+  await shop.locator("#back", { hasText: "900 EUR" }).waitFor();
+  await stage(browser, await seen(shop), "The shop has the money back", 4_200);
   writeFileSync(OUT, animated(frames));
 } finally {
   await browser.close();

@@ -1,6 +1,6 @@
 /** A flood in the console, in a real browser: grouped, and decided by the group. */
 import { expect, it, onTestFinished } from "vitest";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, inaccessible } from "./support/browsing.ts";
 import { loggedIn } from "./support/client.ts";
@@ -42,7 +42,7 @@ it("shows requests alike as a table and decides them after a confirmation, what 
     "2 requests by agent: pay.wire, rule ask",
   ]);
   expect(await groups.nth(1).locator(".request-facts").first().innerText()).toContain(
-    "irreversible, each decided by itself",
+    "irreversible, each decided separately",
   );
   const rows = groups.first().locator(".group-table tbody tr");
   expect(await rows.first().innerText()).toMatch(/unusual[\s\S]*1840/);
@@ -79,7 +79,7 @@ it("decides only what its page lists, leaves out the rest, and shows values to n
   onTestFinished(() => server.close());
   for (const run_id of ["even", "odd"])
     await server.api("agent", "POST", "/v1/runs", { run_id, permissions: ["pay"] });
-  for (let n = 0; n < LIMITS.group_rows + 5; n++) {
+  for (let n = 0; n < SERVICE_LIMITS.group_rows + 5; n++) {
     const args = { id: n, to: `recipient-${n}`, text: "x".repeat(n === 50 ? 5_000 : 10) };
     const run = n % 2 === 0 ? "even" : "odd";
     await server.api("agent", "POST", `/v1/runs/${run}/intents`, { tool: "pay.refund", args, reason: "r" });
@@ -93,20 +93,20 @@ it("decides only what its page lists, leaves out the rest, and shows values to n
   expect((await auditor.get("/console/approvals")).text).not.toContain("recipient-");
   const approver = await loggedIn(server.url, "approver");
   const listed = (await approver.get("/console/approvals")).text;
-  expect(listed).toContain("5 of 105 requests are in this table");
+  expect(listed).toContain("This table shows 5 of 105 requests");
   const every = (await server.api("approver", "GET", "/v1/approvals?limit=500")).body.approvals;
   const id = every.map((one: { id: string }) => one.id);
   const asked = await approver.submit("/console/approvals", { id, decision: "approve", note: "one note" });
   expect(asked.status).toBe(200);
   expect(asked.text).toContain(
-    "100 of the 106 chosen are on this page: 1 are decided by themselves, or not by you; 5 come after these.",
+    "This page lists 100 of the 106 selected requests: 1 must be decided separately, or by someone else; 5 do not fit on this page.",
   );
   expect(asked.text).toContain("(5,000 characters)");
   expect(asked.text).toContain("x".repeat(5_000));
   const sent = [...asked.text.matchAll(/name="id" value="(apr_\S+ sha256:[0-9a-f]{64})"/g)].map(
     ([, one]) => one!,
   );
-  expect(sent).toHaveLength(LIMITS.group_rows);
+  expect(sent).toHaveLength(SERVICE_LIMITS.group_rows);
   // Another number than the page repeats is asked about again; so is a press without one.
   for (const confirmed of ["", "99", "106"])
     expect(

@@ -136,15 +136,15 @@ describe("approvals", () => {
         "approver",
         async (page, { open }) => {
           await open("/approvals");
-          for (const box of await page.getByLabel("Choose this request").all()) await box.check();
+          for (const box of await page.getByLabel("Select this request").all()) await box.check();
           await page.getByText("Decide several of").click();
-          await page.getByRole("button", { name: "Deny chosen" }).click();
+          await page.getByRole("button", { name: "Deny selected" }).click();
           expect(await page.locator("main h2").first().innerText()).toContain(
             "Deny 2 requests for pay.refund by agent: amount 1000 to 1001",
           );
           await page.getByRole("button", { name: "Deny 2 requests" }).click();
           expect(await said(page)).toBe("2 requests denied.");
-          expect(await page.locator("main").innerText()).toContain("Nobody is waiting");
+          expect(await page.locator("main").innerText()).toContain("No pending requests");
         },
         script,
       );
@@ -171,11 +171,11 @@ describe("approvals", () => {
   it("lends authority, lets the deputy decide, and takes it back", async () => {
     await using("approver", async (page, { open }) => {
       await open("/approvals");
-      await page.getByText("Lend my authority").click();
-      await page.getByLabel("To (name of a key or person)").fill("deputy");
+      await page.getByText("Delegate my authority").click();
+      await page.getByLabel("To (name of a key or user)").fill("deputy");
       await page.getByLabel("Reason", { exact: true }).fill("on leave");
-      await page.getByRole("button", { name: "Lend", exact: true }).click();
-      expect(await said(page)).toBe("deputy may decide for you now.");
+      await page.getByRole("button", { name: "Delegate", exact: true }).click();
+      expect(await said(page)).toBe("deputy can now decide for you.");
     });
     await ask("pay.refund", { amount: 3_000 });
     await using("deputy", async (page, { open }) => {
@@ -185,8 +185,8 @@ describe("approvals", () => {
     });
     await using("approver", async (page, { open }) => {
       await open("/approvals");
-      await page.getByRole("button", { name: "Take back" }).click();
-      expect(await said(page)).toBe("deputy may no longer decide for you.");
+      await page.getByRole("button", { name: "Revoke" }).click();
+      expect(await said(page)).toBe("deputy can no longer decide for you.");
     });
   });
 
@@ -197,7 +197,7 @@ describe("approvals", () => {
     await open("/approvals");
     await server.api("operator", "POST", `/v1/approvals/${id}/deny`, {});
     await page.locator(`article#${id}`).getByRole("button", { name: "Approve", exact: true }).click();
-    expect(await page.locator("main").innerText()).toContain("Something changed meanwhile");
+    expect(await page.locator("main").innerText()).toContain("Something has changed since");
     await page.getByRole("link", { name: "Back" }).click();
     expect(await page.locator("h1").innerText()).toBe("Approvals");
     await context.close();
@@ -210,19 +210,19 @@ describe("a run", () => {
     await report(step, "uncertain", { error: "timeout" });
     await using("operator", async (page, { open }) => {
       await open(`/runs/${run}`);
-      await page.getByText("Resolve: say what became of it").click();
+      await page.getByText("Resolve: record the outcome").click();
       await page.getByLabel("What happened").selectOption("succeeded");
       await page.getByLabel("How you know").fill("it is in the CRM");
       await page.getByLabel("Result (JSON, optional)").fill("not json");
-      await page.getByRole("button", { name: "Record it" }).click();
+      await page.getByRole("button", { name: "Record outcome" }).click();
       expect(await page.locator("main").innerText()).toContain("Result: is not JSON");
       await page.goBack();
       await page.locator("#steps summary", { hasText: "Resolve" }).first().click();
       await page.getByLabel("What happened").selectOption("succeeded");
       await page.getByLabel("How you know").fill("it is in the CRM");
       await page.getByLabel("Result (JSON, optional)").fill('{"id": "c-9"}');
-      await page.getByRole("button", { name: "Record it" }).click();
-      expect(await said(page)).toBe("Step 0 is succeeded now, on your word.");
+      await page.getByRole("button", { name: "Record outcome" }).click();
+      expect(await said(page)).toBe("Step 0 is now succeeded, as you reported.");
     });
     expect((await lastRecord("succeeded")).detail).toBe("resolved by operator: it is in the CRM");
     const plan = (await server.api("auditor", "GET", `/v1/runs/${run}/plan`)).body;
@@ -235,17 +235,17 @@ describe("a run", () => {
     await succeed("pay.refund", { amount: 5 }, { id: "p-1" });
     await using("operator", async (page, { open }) => {
       await open(`/runs/${run}`);
-      await page.getByLabel("Approve 1 undo that needs an approval").check();
+      await page.getByLabel("Approve 1 undo that needs approval").check();
       await page.locator("#rollback summary", { hasText: "More" }).click();
-      await page.getByLabel("Tries for each step").fill("1");
+      await page.getByLabel("Attempts per step").fill("1");
       await page.getByRole("button", { name: "Roll back" }).click();
       verifies("beyond.first.rollback-dialog");
       const told = await page.getByRole("dialog").innerText();
       expect(told).toContain("Undone now, newest first: step 1 (crm.create), step 0 (crm.create).");
-      expect(told).toContain("Waits for an approval, unless you give it here: step 2 (pay.refund).");
-      expect(told).toContain("Stays even so: a welcome mail was sent.");
+      expect(told).toContain("Waits for approval, unless you approve it here: step 2 (pay.refund).");
+      expect(told).toContain("Side effects that remain: a welcome mail was sent.");
       await agree(page, "Roll back");
-      await page.locator(".job .mark", { hasText: "done, not complete" }).waitFor();
+      await page.locator(".job .mark", { hasText: "done, incomplete" }).waitFor();
       const job = await page.locator(".job").innerText();
       expect(job).toMatch(/undone\s+steps 2, 0/);
       expect(job).toMatch(/undo failed\s+step 1/);
@@ -321,7 +321,7 @@ tests:
       await open("/policy");
       await page.getByLabel("Policy (YAML)").fill("version: 1\nrules:\n  - {id: x, action: maybe}\n");
       await page.getByRole("button", { name: "Validate and run its tests" }).click();
-      expect(await said(page)).toMatch(/does not load; 1 problem:\s+policy:3/);
+      expect(await said(page)).toMatch(/does not load\. 1 problem:\s+policy:3/);
       await page.getByLabel("Policy (YAML)").fill(EDITED);
       await page.getByRole("button", { name: "Validate and run its tests" }).click();
       expect(await said(page)).toContain("1 test of 2 failed");
@@ -351,7 +351,7 @@ tests:
       await open("/policy");
       await page.getByRole("button", { name: "Activate" }).click();
       await agree(page, "Activate");
-      expect(await said(page)).toBe("Version 1 is in force.");
+      expect(await said(page)).toBe("Version 1 is active.");
       expect(await page.locator("#in-force").innerText()).toContain("no refunds over 50");
     });
   });
@@ -369,9 +369,9 @@ tests:
     await using("admin", async (page, { open }) => {
       await open("/tools#registry");
       await page.locator("#registry").getByRole("button", { name: "Approve" }).click();
-      expect(await said(page)).toBe("Version 1 of new.tool is approved now.");
+      expect(await said(page)).toBe("Version 1 of new.tool is now approved.");
       await page.getByRole("button", { name: "Deprecate" }).click();
-      expect(await said(page)).toBe("Version 1 of new.tool is deprecated now.");
+      expect(await said(page)).toBe("Version 1 of new.tool is now deprecated.");
     });
   });
 
@@ -381,9 +381,7 @@ tests:
       await page.getByLabel("Tool").fill("mail.send");
       await page.getByLabel("Arguments (JSON)").fill('{"to": "x@example.com"}');
       await page.getByRole("button", { name: "Preview" }).click();
-      expect(await page.locator(".impact").innerText()).toContain(
-        "irreversible effect: nothing can take it back",
-      );
+      expect(await page.locator(".impact").innerText()).toContain("irreversible effect: it cannot be undone");
     });
   });
 });
@@ -395,7 +393,7 @@ describe("evidence", () => {
       await page.getByLabel("Reason").fill("an agent runs wild");
       await page.getByRole("button", { name: "Block all new calls" }).click();
       await agree(page, "Block new calls");
-      expect(await said(page)).toBe("All new calls are blocked from now on.");
+      expect(await said(page)).toBe("All new calls are now blocked.");
       for (const path of [
         "/runs",
         "/runs/no-such-run",
@@ -425,7 +423,7 @@ describe("evidence", () => {
       await open("/evidence");
       await page.getByText("Block more").click();
       await page.getByLabel("Reason").fill("and no mail");
-      await page.getByText("Only a part").click();
+      await page.getByText("Limit the scope").click();
       await page.getByLabel("Tool").first().fill("mail.*");
       await page.getByRole("button", { name: "Block all new calls" }).click();
       await agree(page, "Block new calls");
@@ -445,7 +443,7 @@ describe("evidence", () => {
       await dialog.getByLabel("Reason").fill("mails go astray");
       await dialog.getByLabel("Tool").fill("mail.*");
       await dialog.getByRole("button", { name: "Halt new calls" }).click();
-      expect(await said(page)).toBe("Blocked from now on: tool mail.*.");
+      expect(await said(page)).toBe("Now blocked: tool mail.*.");
       await open("/settings");
       const banner = page.getByRole("region", { name: "Halted" });
       expect(await banner.innerText()).toBe("Halted: calls to mail.* are blocked");
@@ -482,15 +480,15 @@ describe("evidence", () => {
       await page.getByRole("link", { name: "Contain this agent" }).click();
       expect(await page.getByLabel("Actor").inputValue()).toBe("rogue");
       await page.getByLabel("Reason").fill("<b>it went mad</b>");
-      await page.getByRole("button", { name: "Show what would be done" }).click();
+      await page.getByRole("button", { name: "Preview" }).click();
       const told = await page.locator("main").innerText();
       expect(told).toContain("1 step to undo, 1 left");
       expect(told).toMatch(/step 0 crm\.create will be undone/);
-      expect(told).toMatch(/step 1 mail\.send stays/);
+      expect(told).toMatch(/step 1 mail\.send not undone/);
       await page.getByRole("button", { name: "Contain 1 actor" }).click();
       await agree(page, "Contain");
       await page.waitForURL(/\/console\/contain\/ctn_/);
-      await page.getByText("contained, something is left").waitFor();
+      await page.getByText("contained, incomplete").waitFor();
       const report = await page.locator("main").innerText();
       expect(report).toContain("<b>it went mad</b>");
       expect(report).toContain("1 step undone, 1 left");
@@ -521,9 +519,9 @@ describe("evidence", () => {
       await page.getByRole("button", { name: "Verify now" }).click();
       expect(await said(page)).toMatch(/The ledger is sound: [\d,]+ records verified/);
       expect(await page.locator("#health").innerText()).toContain("by admin");
-      if (await page.getByRole("button", { name: "Publish an anchor now" }).isVisible()) {
-        await page.getByRole("button", { name: "Publish an anchor now" }).click();
-        expect(await said(page)).toMatch(/is anchored in 1 places?/);
+      if (await page.getByRole("button", { name: "Publish an anchor" }).isVisible()) {
+        await page.getByRole("button", { name: "Publish an anchor" }).click();
+        expect(await said(page)).toMatch(/was published to 1 sink/);
       }
       await page.getByLabel("Event").selectOption("halted");
       await page.locator("#ledger").getByRole("button", { name: "Search" }).click();
@@ -552,7 +550,7 @@ describe("settings", () => {
       await page.getByLabel("Run", { exact: true }).fill(run);
       await page.getByLabel("Reason").fill("a lawsuit");
       await page.getByRole("button", { name: "Place the hold" }).click();
-      expect(await said(page)).toBe("The hold is in force.");
+      expect(await said(page)).toBe("The hold is active.");
       expect(await page.locator("#holds tbody").innerText()).toContain("a lawsuit");
       await page.getByRole("button", { name: "Release" }).click();
       await agree(page, "Release");
@@ -588,12 +586,12 @@ describe("settings", () => {
   it(`makes, changes, disables and deletes a key, and shows its value once ${verifies("core.console.settings-keys")}`, async () => {
     await using("admin", async (page, { open }) => {
       await open("/settings");
-      await page.getByText("Make a key").click();
+      await page.getByText("Create a key").click();
       const form = page.locator('form[action="/console/settings/keys#keys"]');
       await form.getByLabel("Name").fill("new-bot");
       await form.getByLabel("agent", { exact: true }).check();
-      await form.getByLabel("May request").fill("crm.read, crm.*");
-      await form.getByRole("button", { name: "Make the key" }).click();
+      await form.getByLabel("Can request").fill("crm.read, crm.*");
+      await form.getByRole("button", { name: "Create key" }).click();
       const key = await page.locator(".new-key code").innerText();
       expect((await server.api(key, "POST", "/v1/runs", { permissions: ["crm.read"] })).status).toBe(201);
       await open("/settings");
@@ -603,7 +601,7 @@ describe("settings", () => {
       expect((await server.api(key, "GET", "/v1/runs")).status).toBe(401);
       await row.getByRole("button", { name: "Enable" }).click();
       await row.getByText("Edit").click();
-      await row.getByLabel("May request").fill("mail.send");
+      await row.getByLabel("Can request").fill("mail.send");
       await row.getByRole("button", { name: "Save" }).click();
       expect((await server.api(key, "POST", "/v1/runs", { permissions: ["crm.read"] })).status).toBe(403);
       await row.getByText("Edit").click();

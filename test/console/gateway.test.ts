@@ -39,7 +39,7 @@ it("lists what drills say of each undo, and starts them for an operator where th
   expect(seen).not.toContain("<button>Drill");
   expect((await reader.submit("/console/drills", { upstream: "fake", confirm: "yes" })).status).toBe(403);
   const operator = await loggedIn(url, "operator");
-  expect((await operator.get("/console/drills")).text).toContain("Drill what is due through fake");
+  expect((await operator.get("/console/drills")).text).toContain("Drill due tools through fake");
   expect((await operator.submit("/console/drills", { upstream: "fake" })).status).toBe(400);
   expect((await operator.submit("/console/drills", { upstream: "fake", confirm: "yes" })).status).toBe(303);
   const shown = async () => (await reader.get("/console/drills")).text;
@@ -54,7 +54,7 @@ it("lists what drills say of each undo, and starts them for an operator where th
   const plain = await testGateway({ manifests, config });
   const there = await loggedIn(plain.url, "operator");
   expect((await there.get("/console")).text).not.toContain('href="/console/drills"');
-  expect((await there.get("/console/drills")).text).not.toContain("Drill what is due");
+  expect((await there.get("/console/drills")).text).not.toContain("Drill due tools");
   expect((await there.submit("/console/drills", { upstream: "fake", confirm: "yes" })).status).toBe(403);
 });
 

@@ -1,7 +1,7 @@
 /** Grants in the console, in a real browser: from a card, from the page, and taken back. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, inaccessible } from "./support/browsing.ts";
 import { loggedIn } from "./support/client.ts";
@@ -55,7 +55,7 @@ it("approves one and the next ones like it, shows what is used, gives, previews 
   const { page, open, complaints } = await browsing.as("approver");
   await open("/approvals");
   await page.getByText("Approve, and the next ones like this").click();
-  await page.getByLabel("How many more").fill("2");
+  await page.getByLabel("Number of calls").fill("2");
   await page.locator("article").getByLabel("Reason", { exact: true }).first().fill("the fair");
   await page.getByRole("button", { name: "Approve and grant" }).click();
   expect(await page.locator(".allows").innerText()).toBe(
@@ -67,20 +67,20 @@ it("approves one and the next ones like it, shows what is used, gives, previews 
 
   await open("/grants");
   const row = page.locator("#grants tbody tr").first();
-  expect(await row.innerText()).toMatch(/in force[\s\S]*pay\.refund by agent[\s\S]*big-refunds[\s\S]*1 of 2/);
+  expect(await row.innerText()).toMatch(/active[\s\S]*pay\.refund by agent[\s\S]*big-refunds[\s\S]*1 of 2/);
   expect(await inaccessible(page)).toEqual([]);
   await row.getByRole("button", { name: "Revoke" }).click();
   expect(await said(page)).toBe("Revoked: pay.refund by agent, 1 of 2 used.");
   expect(await ask(902)).toMatchObject({ decision: "block" });
 
-  for (const verb of ["Preview on captured calls", "Give"]) {
+  for (const verb of ["Preview on captured calls", "Create grant"]) {
     await page.getByLabel("Tools").fill("pay.*");
     await page.getByLabel("Actors").fill("agent");
     await page.getByLabel("Rules").fill("big-refunds");
     await page.getByLabel("Only when").fill("$args.amount lte 950");
     await page.getByLabel("Reason", { exact: true }).fill("a week of returns");
     await page.getByRole("button", { name: verb, exact: true }).click();
-    if (verb === "Give") break;
+    if (verb === "Create grant") break;
     await page.getByText("would have been covered").waitFor();
     expect(await page.locator("#preview").innerText()).toMatch(
       /\d of the last \d captured calls would have been covered/,
@@ -92,7 +92,7 @@ it("approves one and the next ones like it, shows what is used, gives, previews 
 
   const reader = await browsing.as("auditor");
   await reader.open("/grants");
-  expect(await reader.page.locator("main").innerText()).not.toMatch(/Give a grant|Revoke\b|950/);
+  expect(await reader.page.locator("main").innerText()).not.toMatch(/Create a grant|Revoke\b|950/);
 });
 
 const REFUND = { amount: 1_840, currency: "EUR", customer: "c-771", lines: [{ sku: "a", n: 1 }], memo: null };
@@ -152,7 +152,7 @@ it("is widened argument by argument, and says what that allows before it is give
   await page.getByText("Approve, and the next ones like this").click();
   await page.getByLabel("customer (now c-771)").selectOption("any value");
   await page.getByLabel("amount at most", { exact: true }).fill("2000");
-  await page.getByLabel("To at most").fill("5000.5");
+  await page.getByLabel("Maximum total").fill("5000.5");
   await page.locator("form.alike").getByLabel("Reason", { exact: true }).fill("the fair");
   await page.getByRole("button", { name: "Approve and grant" }).click();
   expect(await page.locator("main").innerText()).toContain("Nothing is approved yet.");
@@ -179,7 +179,7 @@ it("does not name a masked value: the approver says any value, or nothing is app
   const id = requestIn(await askWith(args, { tool: "pay.masked" }));
   const approver = await loggedIn(server.url, "approver");
   const { text } = await approver.get(`/console/approvals/${id}`);
-  expect(text).toContain("Say first what holds for note, password");
+  expect(text).toContain("First choose a condition for note, password");
   expect(text).not.toMatch(/hush|correct horse/);
   const { card_hash } = (await server.api("approver", "GET", `/v1/approvals/${id}/card`)).body;
   const path = `/console/approvals/${id}/alike`;
@@ -210,16 +210,16 @@ it("does not name a masked value: the approver says any value, or nothing is app
 
 const FILLED = { max_uses: "2", hours: "1", reason: "the fair" };
 const WRONG: [fields: Record<string, string>, said: RegExp][] = [
-  [{ budget_max: "600" }, /Budget: say which argument adds up to it/],
-  [{ budget_path: "$args.amount" }, /Budget: say how much the argument may add up to/],
+  [{ budget_max: "600" }, /Budget: name the argument to add up/],
+  [{ budget_path: "$args.amount" }, /Budget: set the maximum total/],
   [{ budget_path: "$args.amount", budget_max: "much" }, /Budget.max: must be a number/],
   [{ budget_path: "amount", budget_max: "600" }, /Budget.path: /],
   [{ max_uses: "0" }, /Max_uses: must be at least 1/],
   [{ max_uses: "" }, /Max_uses: must be a number/],
   [{ max_uses: "abc" }, /Max_uses: must be a number/],
   [{ max_uses: "5000" }, /Max_uses: at most 1000 uses/],
-  [{ hours: "721" }, /Hours: for how long\? Write a number above 0 and at most 720/],
-  [{ hours: "Infinity" }, /Hours: for how long/],
+  [{ hours: "721" }, /Hours: must be a number above 0 and at most 720/],
+  [{ hours: "Infinity" }, /Hours: must be a number/],
   [{ reason: "   " }, /Reason: must not be empty/],
 ];
 
@@ -281,12 +281,12 @@ it("decides nothing where there is no room for a grant like it any more", async 
   const expires_at = new Date(server.app.core.env.now() + 3_600_000).toISOString();
   const match = { tool: "pay.refund", actor: "twin" };
   const grant = { match, rules: ["big-refunds"], max_uses: 1, expires_at, reason: "one of many" };
-  const given = Array.from({ length: LIMITS.grants_alike }, () =>
+  const given = Array.from({ length: SERVICE_LIMITS.grants_alike }, () =>
     server.api("approver", "POST", "/v1/grants", grant),
   );
   for (const { status } of await Promise.all(given)) expect(status).toBe(201);
   const { status, text } = await approver.submit(`/console/approvals/${id}/alike`, { ...FILLED, card_hash });
-  expect([status, text]).toEqual([409, expect.stringContaining("revoke some, or let them end")]);
+  expect([status, text]).toEqual([409, expect.stringContaining("revoke some, or wait until they expire")]);
   expect((await server.api("approver", "GET", `/v1/approvals/${id}`)).body).toMatchObject({
     status: "pending",
     votes: [],
@@ -302,5 +302,7 @@ it("says that a request still waits where the approval of several did not settle
     decision: "approve",
     confirmed: "2",
   });
-  expect((await approver.get(to!)).text).toContain("1 request approved. 1 waits for others to approve too.");
+  expect((await approver.get(to!)).text).toContain(
+    "1 request approved. 1 request still needs more approvals.",
+  );
 });

@@ -1,6 +1,6 @@
 /** The demo's link: opening it shows a button, the button lets in, once, for ten minutes, on this machine. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OneTimeLink } from "../../src/console/one-time-link.ts";
+import { OneTimeLink } from "../../src/console/session/one-time-link.ts";
 import { verifies } from "../support/verifies.ts";
 import { Client } from "./support/client.ts";
 import { type ConsoleServer, consoleServer, shiftedEnv } from "./support/server.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
     async link(app) {
       const as = (key: string) => app.auth.authenticateToken(key);
       const admin = await as("admin");
-      expect(() => new OneTimeLink(env, admin)).toThrow("never logs an admin in");
+      expect(() => new OneTimeLink(env, admin)).toThrow("cannot sign in an admin");
       link = new OneTimeLink(env, await as("operator"));
       return link;
     },
@@ -50,10 +50,10 @@ describe("the link of a demo", () => {
     const refused = await late.get(link.path);
     expect(refused.status).toBe(403);
     verifies("beyond.first.link-words");
-    expect(refused.text).toContain("This link was used already. It works once.");
-    expect(refused.text).toContain("start it again: it prints a new one");
+    expect(refused.text).toContain("This link was already used. It works only once.");
+    expect(refused.text).toContain("restart the demo");
     expect(refused.text).toContain('href="/console/login"');
-    expect(refused.text).not.toContain("not yours to do");
+    expect(refused.text).not.toContain("don't have permission");
   });
 
   it("ends after ten minutes, and is not there without a demo", async () => {
@@ -72,7 +72,7 @@ describe("the link of a demo", () => {
     const expired = await person.post("/console/login/link", fields);
     expect(expired.status).toBe(403);
     verifies("beyond.first.link-words");
-    expect(expired.text).toContain("This link has expired. It works for ten minutes.");
+    expect(expired.text).toContain("This link has expired. It is valid for ten minutes.");
     expect((await person.get("/console/login/link?token=x")).text).toContain(
       "not the link that the running demo",
     );

@@ -46,7 +46,7 @@ describe("live pages", () => {
     expect(await badge(visitor).innerText()).toMatch(/^1/);
     await decide(first, "approve");
     await page.locator(`article#${first}`).waitFor({ state: "detached" });
-    await page.getByText("Nobody is waiting").waitFor();
+    await page.getByText("No pending requests").waitFor();
     expect(await badge(visitor).count()).toBe(0);
     expect(visitor.complaints).toEqual([]);
     await visitor.context.close();

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config/load.ts";
 import { mountConsole } from "../../src/console/mount.ts";
-import { ROUTES } from "../../src/console/routes.ts";
+import { CONSOLE_ROUTES } from "../../src/console/routes.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { fakeEnv } from "../support/env.ts";
 import { until } from "../support/until.ts";
@@ -35,7 +35,7 @@ function as(client: Client, url: string): Client {
   return moved;
 }
 
-const POST_PATHS = ROUTES.filter(({ method }) => method === "POST").map(({ path }) =>
+const POST_PATHS = CONSOLE_ROUTES.filter(({ method }) => method === "POST").map(({ path }) =>
   `/console${path}`
     .replace(":id", "apr_00000000-0000-4000-8000-000000000000")
     .replace(/:(?:n|index|version)/, "0")
@@ -306,7 +306,7 @@ describe("login", () => {
     const keys = own.app.keys!;
     const { index, fingerprint } = (await keys.list()).find(({ name }) => name === "chief")!;
     await keys.patch(index, { roles: ["auditor"] }, fingerprint);
-    await until(() => performance.now() - begun > 2 * LIMITS.look_again_ms, "some time has passed");
+    await until(() => performance.now() - begun > 2 * SERVICE_LIMITS.look_again_ms, "some time has passed");
     sent.end("confirm=yes");
     const [{ statusCode }] = (await once(sent, "response")) as [IncomingMessage];
     expect(statusCode).toBe(403);

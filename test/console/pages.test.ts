@@ -12,6 +12,9 @@ const PAGES = [
   ["/runs/ticket-48213", "ticket 48213: parcel lost"],
   ["/search?q=refund", "Search"],
   ["/alerts", "Alerts"],
+  ["/incidents", "Incidents"],
+  ["/incidents?status=all", "Incidents"],
+  ["/actors/support-bot", "support-bot"],
   ["/tools", "Tools"],
   ["/tools/payments.refund", "payments.refund"],
   ["/policy", "Policy"],
@@ -94,7 +97,7 @@ describe("every page", () => {
     expect(await buttons("noor.admin", "/evidence")).toContain("Block all new calls");
     expect(await buttons("lea.audit", "/settings")).toEqual(["Dry run"]);
     expect(await buttons("noor.admin", "/settings")).toEqual(
-      expect.arrayContaining(["Send test", "Place a hold", "Dry run", "Apply", "Make a key", "Disable"]),
+      expect.arrayContaining(["Send test", "Place a hold", "Dry run", "Apply", "Create a key", "Disable"]),
     );
   });
 });
@@ -165,9 +168,9 @@ describe("what the pages tell", () => {
       "Has to wait: step 2 (inventory.reserve)",
       "the customer has seen the refund on their statement",
       "no manifest is registered for this tool",
-      "Can be taken back with crm.restore_contact, exactly and read back.",
-      "Can be taken back once step 4, which builds on it, is.",
-      "Cannot be taken back.",
+      "Can be undone with crm.restore_contact, exactly and read back.",
+      "Can be undone after step 4, which depends on it.",
+      "Cannot be undone.",
     ])
       expect(text).toContain(part);
     verifies("beyond.first.run-page");
@@ -217,28 +220,28 @@ describe("what the pages tell", () => {
       await page.goto(href);
       const text = (await page.locator("article.approval").innerText()).replaceAll(/\s+/g, " ");
       cards.push(text);
-      if (!text.includes("Nothing can take it back.")) continue;
+      if (!text.includes("This cannot be undone.")) continue;
       const mine = (await page.getByRole("button", { name: "Approve", exact: true }).count()) > 0;
       if (!mine) continue;
       await page.getByRole("button", { name: "Approve", exact: true }).click();
       expect(await page.locator("main .notice").first().innerText()).toContain("Not approved yet");
     }
     for (const part of [
-      "support-bot asks in ticket-48199",
+      "support-bot in ticket-48199",
       "charged twice for order A-17310",
       "refunds over 500 need somebody from finance",
       "rule big-refunds",
       "1840",
       "effect compensable 25 + blast radius external 25 + data class financial 20",
-      "payments.reclaim makes amends; that needs an approval of its own",
+      "payments.reclaim makes amends; the undo needs its own approval",
       "What cannot be undone: the customer has seen the refund on their statement",
       "Needs 1 approval from finance",
-      "Like requests",
+      "Similar requests",
     ])
       expect(cards.join(" ")).toContain(part);
     await context.close();
     const other = await textAt("/approvals", "lea.audit");
-    expect(other).toContain("may decide this request");
+    expect(other).toContain("can decide this request");
     expect(other).not.toContain("1840");
     expect(other).toContain("Call payments.refund");
     expect(other).not.toContain("(not kept)");
@@ -284,7 +287,7 @@ describe("what the pages tell", () => {
     for (const part of [
       "ops slack hooks.slack.example",
       "audit-log webhook siem.shop.example everything",
-      "Egress rules are in force",
+      "Egress rules limit which hosts",
       "Only these hosts may be reached: hooks.slack.example, *.shop.example",
       "Legal holds",
       "Kept by default 90 days",
@@ -315,9 +318,9 @@ describe("what the pages tell", () => {
       await page.waitForURL(/search|runs\/|tools\/|approvals\//);
       return (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
     };
-    expect(await find("support-bot")).toMatch(/Actors support-bot its runs .*Requests .*Runs .*Records /);
+    expect(await find("support-bot")).toMatch(/Actors support-bot agent .*Requests .*Runs .*Records /);
     expect(await find("refund")).toMatch(/Tools All payments\.refund compensable/);
-    expect(await find("no such word")).toContain("Nothing has that in it");
+    expect(await find("no such word")).toContain("No results");
     for (const [q, path] of [
       ["ticket-48213", "/runs/ticket-48213"],
       ["payments.refund", "/tools/payments.refund"],
@@ -334,7 +337,7 @@ describe("what the pages tell", () => {
   it("says what to do when a page or a run is not there", async () => {
     for (const path of ["/runs/no-such-run", "/nowhere", "/tools/no.such.tool"]) {
       const text = await textAt(path, "lea.audit");
-      expect(text).toContain("That is not here");
+      expect(text).toContain("Not found");
       expect(text).toContain("Back");
     }
   });

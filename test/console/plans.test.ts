@@ -81,7 +81,7 @@ it("shows each decider the calls that are theirs, on the page and in the termina
       money,
       name,
     ]);
-    expect(shown).toContain("Their values are for those who may decide this call.");
+    expect(shown).toContain("Only users who can decide this call see the values.");
     await open(`/approvals/${id}`);
     const card = await page.locator(`article#${id}`).innerText();
     expect([card.includes("canary-name"), card.includes("Approvers in sales")]).toEqual([name, !name]);
@@ -106,7 +106,7 @@ it("asks for the box, too, where nothing takes back what is approved or offered"
   ])
     expect(shown).toContain(text);
   await page.getByRole("button", { name: "Approve the plan" }).click();
-  expect(await said()).toMatch(/^Not approved yet: tick/);
+  expect(await said()).toMatch(/^Not approved yet: confirm/);
   await page.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Approve the plan" }).click();
   expect(await said()).toBe("Plan approved: a mail");
@@ -114,7 +114,7 @@ it("asks for the box, too, where nothing takes back what is approved or offered"
   const { body: blocked } = await server.api("agent", "POST", "/v1/runs/mails/intents", mail("bob"));
   const id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(blocked))![0];
   await open(`/approvals/${id}`);
-  const offering = page.locator("details", { hasText: "Deny, and offer other arguments" });
+  const offering = page.locator("details", { hasText: "Deny and offer other arguments" });
   const offer = async (ticked: boolean) => {
     await offering.locator("summary").click();
     const args = offering.getByLabel("Arguments that you would approve");
@@ -124,9 +124,9 @@ it("asks for the box, too, where nothing takes back what is approved or offered"
     await offering.getByRole("button", { name: "Deny and offer" }).click();
     return said();
   };
-  expect(await offer(false)).toMatch(/^Nothing was offered yet: tick/);
+  expect(await offer(false)).toMatch(/^Nothing was offered yet: confirm/);
   expect((await server.api("agent", "GET", `/v1/approvals/${id}`)).body.status).toBe("pending");
-  expect(await offer(true)).toMatch(/^Denied: mail\.send for agent\. The offer stands/);
+  expect(await offer(true)).toMatch(/^Denied: mail\.send for agent\. The agent can use your offer instead/);
   expect(complaints).toEqual([]);
 });
 

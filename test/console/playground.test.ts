@@ -57,8 +57,8 @@ describe("the playground", () => {
     await page.getByLabel("Arguments (JSON or YAML)").fill('{"amount": 900}');
     await trial(page).getByText("refunds over 500 need a person").waitFor();
     expect(await trial(page).innerText()).toMatch(/require approval by big-refunds/);
-    await page.getByText("Tenant, environment and what came before").click();
-    await page.getByLabel("How often").fill("3");
+    await page.getByText("Tenant, environment and earlier calls").click();
+    await page.getByLabel("Repeat").fill("3");
     await trial(page).getByText("limit few: 2 calls per run").waitFor();
     expect(await trial(page).innerText()).toMatch(/deny by few[\s\S]*rule big-refunds/);
     verifies("beyond.first.undeclared-verdict");
@@ -66,11 +66,13 @@ describe("the playground", () => {
     await trial(page).getByText("The policy alone says allow").waitFor();
     expect(await trial(page).locator(".verdict").innerText()).toBe("block");
     expect(await trial(page).locator(".mark.good").count()).toBe(0);
+    verifies("beyond.authors.undeclared-first");
+    expect(await trial(page).innerText()).toMatch(/^No manifest declares pay\.refnd[\s\S]*?\nblock\n/);
     await page.getByLabel("Tool", { exact: true }).fill("pay.refund");
     await page.getByLabel("Arguments (JSON or YAML)").fill("{amount: [");
     await trial(page).getByText("arguments:1").first().waitFor();
     await page.getByLabel("Arguments (JSON or YAML)").fill("");
-    await page.getByLabel("How often").fill("");
+    await page.getByLabel("Repeat").fill("");
     await page.getByLabel("Tool", { exact: true }).fill("mail.send");
     await page.getByLabel("Time").fill("2026-11-15T10:00:00Z");
     await trial(page).getByText("window office", { exact: true }).waitFor();
@@ -93,12 +95,12 @@ describe("the playground", () => {
     await open("/policy");
     await page.getByLabel("Tool", { exact: true }).fill("pay.refund");
     await page.getByLabel("Arguments (JSON or YAML)").fill("amount: 900");
-    await press(page, "Decide this call");
+    await press(page, "Evaluate");
     expect(await trial(page).innerText()).toMatch(/require approval by big-refunds/);
-    await page.getByLabel("Name of the test").fill("a big one waits");
+    await page.getByLabel("Test name").fill("a big one waits");
     await press(page, "Keep as a test");
     expect(await page.locator("main .notice").first().innerText()).toContain(
-      "Kept as the test “a big one waits”",
+      "Added the test “a big one waits”",
     );
     expect(await page.locator(".tests").innerText()).toMatch(/ok a big one waits/);
     const line =
@@ -124,7 +126,7 @@ describe("claims and comparisons", () => {
     await press(page, "Validate and run its tests");
     expect(await page.locator("#claims tbody").innerText()).toMatch(/counterexample[\s\S]*"amount":101/);
     await page.locator("#claims").getByRole("button", { name: "Keep as a test" }).click();
-    await page.getByText("Kept as the test “big ones wait”").waitFor();
+    await page.getByText("Added the test “big ones wait”").waitFor();
     expect(await text(page)).toMatch(/tests:\n {2}- \{name: big ones wait, input: .*amount: 101/);
     expect(await page.locator(".tests").innerText()).toContain("FAIL big ones wait");
     expect(complaints).toEqual([]);
@@ -138,7 +140,7 @@ describe("claims and comparisons", () => {
     await page.getByLabel("Policy (YAML)").fill(looser);
     await press(page, "Compare all calls");
     const found = page.locator("#difference");
-    expect(await found.innerText()).toContain("compared with the policy in force");
+    expect(await found.innerText()).toContain("compared with the active policy");
     expect(await found.innerText()).toMatch(/Looser[\s\S]*require approval big-refunds[\s\S]*"amount":501/);
     expect(await found.innerText()).toMatch(/Stricter[\s\S]*few/);
     await page.getByLabel("Compare with").selectOption("1");

@@ -71,7 +71,7 @@ async function refusedWith(seen: Seen, status: number, words: string, client: Cl
 
 /** What the chat service is told when it tells of a tap that only opened an address. */
 const OPENED = { action: "svc_open", status: 200, text: '{"text":""}' };
-const NOT_BEGUN = "not begun in this browser";
+const NOT_BEGUN = "not started in this browser";
 
 describe("in a browser", () => {
   it(`leads a phone from a chat message to a decision in three taps, and in two the next time ${verifies("beyond.chat.walk", "beyond.chat.card-first")}`, async () => {
@@ -205,7 +205,7 @@ describe("a sign-in", () => {
     };
     await refusedWith(await replay(back), 401, "did not redeem the sign-in", again);
     const other = await backFrom(asked.href);
-    await refusedWith(await replay(other), 409, "used already", again);
+    await refusedWith(await replay(other), 409, "already used", again);
   });
 
   it(`is refused with another nonce, client, signer or role ${verifies("beyond.sign-in.nonce")}`, async () => {

@@ -2,11 +2,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FORM_FIELDS } from "../../proof/attack/heavy.ts";
-import { COMMANDS } from "../../src/cli/commands/index.ts";
-import { ROUTES } from "../../src/console/routes.ts";
+import { COMMAND_TABLE } from "../../src/cli/commands/index.ts";
+import { CONSOLE_ROUTES } from "../../src/console/routes.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
+import { FORM_FIELDS } from "../../stress/attack/heavy.ts";
 import { speak } from "../support/io.ts";
 import {
   difference,
@@ -92,7 +92,7 @@ async function plain(text: string): Promise<string> {
 
 async function pages(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for (const { path } of ROUTES.filter(({ method }) => method === "GET")) {
+  for (const { path } of CONSOLE_ROUTES.filter(({ method }) => method === "GET")) {
     if (OVER_ALL.test(path)) continue;
     for (const role of PEOPLE) {
       for (const query of role === "admin" ? ASKED : [""]) {
@@ -195,7 +195,7 @@ describe("a neighbour's thing is answered like one that was never there", () => 
     verifies("beyond.tenants.console");
     const never = neverThere(theirs);
     const parted: unknown[] = [];
-    for (const { method, path } of ROUTES) {
+    for (const { method, path } of CONSOLE_ROUTES) {
       if (method === "GET" && !path.includes(":id")) continue;
       // Whatever they make of a name is theirs: containing, and making a key.
       if (path === "/contain" || path === "/settings/keys") continue;
@@ -324,6 +324,8 @@ const LISTS: string[][] = [
   ...[
     ["grants", "list", "--all"],
     ["halt", "list"],
+    ["incidents", "--all"],
+    ["actor", `${NEIGHBOUR}-agent`],
     ["hold", "list", "--all"],
     ["horizon"],
     ["oversight"],
@@ -371,7 +373,7 @@ async function lines(): Promise<Map<string, string>> {
 it("tries every command that asks a server", () => {
   verifies("beyond.tenants.command-line");
   const tried = new Set([...LISTS, ...commandsFor(ours)].map(([first]) => first));
-  expect(COMMANDS.map(({ name }) => name).filter((name) => !tried.has(name) && !HERE.includes(name))).toEqual(
-    [],
-  );
+  expect(
+    COMMAND_TABLE.map(({ name }) => name).filter((name) => !tried.has(name) && !HERE.includes(name)),
+  ).toEqual([]);
 });

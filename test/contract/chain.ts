@@ -1,12 +1,12 @@
 /** The whole ledger of a store held to itself, with a check of the chain that was written apart. */
 import { expect } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { firstBad, type Linked, START } from "../support/first-bad.ts";
 
 export { firstBad };
 
 /** Reads the whole ledger and holds it, the head and the event counts to each other. */
-export async function expectWhole(store: Store): Promise<Linked[]> {
+export async function expectWhole(store: StateStore): Promise<Linked[]> {
   const lines = await store.records({ limit: Number.MAX_SAFE_INTEGER });
   expect(firstBad(lines)).toBe(-1);
   const records = lines.map((line) => JSON.parse(line) as Linked);

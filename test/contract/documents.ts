@@ -1,11 +1,11 @@
 /** Documents come back as they were put, whatever is in them and whatever their key. */
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../src/kernel/json.ts";
-import { TABLE_NAMES, type TableName, type Tables } from "../../src/port/tables.ts";
+import { TABLE_NAMES, type TableDocs, type TableName } from "../../src/govern/port/tables.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { append, approvalDoc, draft, put, remove } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
-const VALUES: Record<string, Json> = {
+const VALUES: Record<string, JsonValue> = {
   text: "plain",
   empty: "",
   quotes: `"double" 'single' \\back\\ {brace} (paren), comma`,
@@ -87,7 +87,7 @@ export function documentTests(bench: Bench): void {
       );
       await store.transact({
         run: (tx) => {
-          for (const table of plain) tx.put(table, "same", { table } as unknown as Tables[TableName]);
+          for (const table of plain) tx.put(table, "same", { table } as unknown as TableDocs[TableName]);
         },
       });
       for (const table of plain) expect(await store.get(table, "same")).toEqual({ table });

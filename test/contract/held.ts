@@ -1,15 +1,15 @@
 /** Stores whose commits can be kept from becoming durable, each by what makes it so on its medium. */
 import pg from "pg";
 import { vi } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { openFilesStore } from "../../src/store/files/store.ts";
-import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
+import { type DiskOps, nodeDisk } from "../../src/store/journal/disk.ts";
 import { openStore } from "../../src/store/open.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 
 /** Two handles on one place, as two processes would have. */
 export interface Held {
-  stores: Store[];
+  stores: StateStore[];
   /** From here on nothing becomes durable. */
   hold(): Promise<void>;
   /** Resolves when a commit waits for nothing but to be let go. */
@@ -30,7 +30,7 @@ export async function heldLogged(kind: "files" | "sqlite", folder: string): Prom
       waiting--;
       return call(fd);
     };
-  const disk: Disk = { ...nodeDisk, datasync: sync(nodeDisk.datasync), sync: sync(nodeDisk.sync) };
+  const disk: DiskOps = { ...nodeDisk, datasync: sync(nodeDisk.datasync), sync: sync(nodeDisk.sync) };
   return {
     stores: [await open(folder, () => {}, { disk }), await open(folder, () => {}, { disk })],
     hold: async () => {

@@ -1,6 +1,6 @@
 /** Being woken, being ready, being scrubbed and being closed. */
 import { describe, expect, it } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { append, put, remove } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
@@ -75,7 +75,7 @@ export function lifeTests(bench: Bench): void {
       await store.close();
       await store.close();
       await waiting;
-      const calls: Record<string, (store: Store) => Promise<unknown>> = {
+      const calls: Record<string, (store: StateStore) => Promise<unknown>> = {
         transact: (s) => append(s),
         get: (s) => s.get("meta", "a"),
         list: (s) => s.list("meta", { limit: 1 }),

@@ -1,6 +1,6 @@
 /** Lists and counts: filters, order, bounds and cursors, by example and against a plain model. */
 import { describe, expect, it } from "vitest";
-import type { DocRow, ListQuery, Store } from "../../src/port/store.ts";
+import type { DocRow, ListQuery, StateStore } from "../../src/govern/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { approvalDoc, put, remove, stepDoc } from "./samples.ts";
 import type { Bench } from "./store.ts";
@@ -179,7 +179,7 @@ export function listTests(bench: Bench): void {
   });
 }
 
-function fill(store: Store, entries: readonly Entry[]): Promise<void> {
+function fill(store: StateStore, entries: readonly Entry[]): Promise<void> {
   const docs = entries.map(({ key, owner, sort, tag }) => [
     key,
     approvalDoc({ id: key, run_id: owner, requested_ms: sort, status: tag }),

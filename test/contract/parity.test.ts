@@ -1,7 +1,7 @@
 /** One seeded workload over all four stores: the same answers, the same documents, the same head hash. */
 import { afterAll, expect, it } from "vitest";
+import type { ListQuery, RecordQuery, StateStore, UnitOfWork } from "../../src/govern/port/store.ts";
 import { EVENT_NAMES } from "../../src/ledger/events.ts";
-import type { ListQuery, RecordQuery, Store, Unit } from "../../src/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { filesPlace, type MakePlace, memoryPlace, type Place, postgresPlace, sqlitePlace } from "./place.ts";
 import { approvalDoc, draft, increment, stepDoc, T0 } from "./samples.ts";
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 /** A random unit; everything random about it is decided before it runs, since it may run more than once. */
-function randomUnit(random: () => number): Unit<unknown> {
+function randomUnit(random: () => number): UnitOfWork<unknown> {
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
   const n = Math.floor(random() * 40);
   const run_id = `run_${n % 7}`;
@@ -53,7 +53,7 @@ function randomUnit(random: () => number): Unit<unknown> {
 }
 
 /** Runs the workload, some of it all at once, and answers what came of each unit. */
-async function workload(store: Store): Promise<unknown[]> {
+async function workload(store: StateStore): Promise<unknown[]> {
   const random = seeded(2026);
   const outcomes: unknown[] = [];
   for (let done = 0; done < STEPS; ) {
@@ -83,7 +83,7 @@ const RECORDS: RecordQuery[] = [
   { q: "Ümlaut", limit: 40 },
 ];
 
-async function everything(store: Store): Promise<unknown> {
+async function everything(store: StateStore): Promise<unknown> {
   const lists = [];
   for (const table of ["approvals", "steps"] as const) {
     for (const query of LISTS) lists.push(await store.list(table, query));

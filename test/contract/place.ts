@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";
 import { freshDatabase } from "../support/postgres.ts";
@@ -20,7 +20,7 @@ export interface PlaceSettings {
 }
 
 export interface Place {
-  open(): Promise<Store>;
+  open(): Promise<StateStore>;
   /** Handles whose commits can be kept from becoming durable; undefined where nothing ever is. */
   readonly openHeld: (() => Promise<Held>) | undefined;
   /** Undefined where the data live and die with one handle. */
@@ -38,7 +38,7 @@ export interface Place {
 export type MakePlace = () => Promise<Place>;
 
 export const memoryPlace: MakePlace = async () => {
-  const handles: Store[] = [];
+  const handles: StateStore[] = [];
   return {
     open: async () => keep(handles, new MemoryStore()),
     openHeld: undefined,
@@ -86,7 +86,7 @@ interface Medium {
 }
 
 function durablePlace(settings: PlaceSettings, { sql, tamper, hold, drop }: Medium): Place {
-  const handles: Store[] = [];
+  const handles: StateStore[] = [];
   const letGo: (() => Promise<void>)[] = [];
   const warnings: string[] = [];
   const warn = (message: string): void => {
@@ -112,11 +112,11 @@ function durablePlace(settings: PlaceSettings, { sql, tamper, hold, drop }: Medi
   };
 }
 
-function keep(handles: Store[], store: Store): Store {
+function keep(handles: StateStore[], store: StateStore): StateStore {
   handles.push(store);
   return store;
 }
 
-async function closeAll(handles: Store[]): Promise<void> {
+async function closeAll(handles: StateStore[]): Promise<void> {
   for (const store of handles.splice(0)) await store.close();
 }

@@ -4,13 +4,13 @@
  */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { decideUnit } from "../../src/engine/approvals/decide-request.ts";
-import type { Core } from "../../src/engine/core.ts";
-import { haltUnit } from "../../src/engine/halts.ts";
-import { type IntentResult, intentUnit } from "../../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import type { Store } from "../../src/port/store.ts";
-import { openPostgresStore, workOf } from "../../src/store/postgres/store.ts";
+import { decideUnit } from "../../src/govern/approvals/decide-request.ts";
+import type { EngineCore } from "../../src/govern/core.ts";
+import { type IntentResult, intentUnit } from "../../src/govern/decide/intent.ts";
+import { haltUnit } from "../../src/govern/halts/halts.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import { batchStatsOf, openPostgresStore } from "../../src/store/postgres/store.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
@@ -33,12 +33,12 @@ rules:
 
 let url: string;
 let holder: pg.Client;
-let a: Core;
-let b: Core;
+let a: EngineCore;
+let b: EngineCore;
 
 beforeAll(async () => {
   ({ url } = await freshDatabase());
-  const core = (store: Store, policy: string): Core => ({
+  const core = (store: StateStore, policy: string): EngineCore => ({
     ...testEngine({ manifests: MANIFESTS, policy }).core,
     store,
   });
@@ -78,12 +78,12 @@ async function between<T>(...works: (() => Promise<T>)[]): Promise<T[]> {
   return Promise.all(begun);
 }
 
-async function open(core: Core, run_id: string): Promise<void> {
+async function open(core: EngineCore, run_id: string): Promise<void> {
   const permissions = ["crm.read", "mail.send"];
   await core.store.transact(openRunUnit(newRun(core, BOT, { run_id, permissions })));
 }
 
-const intent = (core: Core, run_id: string, tool: string): Promise<IntentResult> =>
+const intent = (core: EngineCore, run_id: string, tool: string): Promise<IntentResult> =>
   core.store.transact(intentUnit(core, BOT, run_id, { tool, args: {}, reason: "r", depends_on: [] }));
 
 const approve = (id: string) =>
@@ -94,12 +94,15 @@ describe("a batch that was decided before it took the head", () => {
     verifies("beyond.beside.sealed", "beyond.beside.decided-ahead");
     await Promise.all([open(a, "s1"), open(b, "s2")]);
     await beside();
-    const before = [workOf(a.store)!.ahead, workOf(b.store)!.ahead];
+    const before = [batchStatsOf(a.store)!.ahead, batchStatsOf(b.store)!.ahead];
     const [first, second] = await between(
       () => intent(a, "s1", "mail.send"),
       () => intent(b, "s2", "mail.send"),
     );
-    expect([workOf(a.store)!.ahead, workOf(b.store)!.ahead]).toEqual([before[0]! + 1, before[1]! + 1]);
+    expect([batchStatsOf(a.store)!.ahead, batchStatsOf(b.store)!.ahead]).toEqual([
+      before[0]! + 1,
+      before[1]! + 1,
+    ]);
     const chain = await expectWhole(a.store);
     for (const { records } of [first!, second!])
       for (const record of records) expect(chain[record.seq]).toEqual(JSON.parse(JSON.stringify(record)));
@@ -120,13 +123,13 @@ describe("a batch that was decided before it took the head", () => {
     verifies("beyond.beside.again", "beyond.beside.limits");
     await Promise.all([open(a, "l1"), open(b, "l2")]);
     await beside();
-    const { again } = workOf(b.store)!;
+    const { again } = batchStatsOf(b.store)!;
     const answers = await between(
       () => intent(a, "l1", "crm.get"),
       () => intent(b, "l2", "crm.get"),
     );
     expect(answers.map(({ decision }) => decision.decision)).toEqual(["allow", "block"]);
-    expect(workOf(b.store)!.again).toBe(again + 1);
+    expect(batchStatsOf(b.store)!.again).toBe(again + 1);
   });
 
   it("is not decided under the head: whatever rules and arguments cost is over when it is taken", async () => {
@@ -146,7 +149,7 @@ describe("a batch that was decided before it took the head", () => {
     verifies("beyond.beside.again", "beyond.beside.decided-ahead");
     await open(a, "k1");
     await beside();
-    const rename = ({ store }: Core, reason: string) =>
+    const rename = ({ store }: EngineCore, reason: string) =>
       store.transact({
         needs: [["runs", "k1"]],
         run: (tx) => {
@@ -156,9 +159,9 @@ describe("a batch that was decided before it took the head", () => {
         },
       });
     const cost = async (work: () => Promise<unknown>) => {
-      const { fetched, again } = { ...workOf(a.store)! };
+      const { fetched, again } = { ...batchStatsOf(a.store)! };
       await work();
-      return [workOf(a.store)!.fetched - fetched, workOf(a.store)!.again - again];
+      return [batchStatsOf(a.store)!.fetched - fetched, batchStatsOf(a.store)!.again - again];
     };
     expect(await cost(() => rename(a, "1")), "read ahead").toEqual([1, 0]);
     await append(b.store);

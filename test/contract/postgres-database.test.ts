@@ -1,9 +1,9 @@
 /** What the postgres store needs of a database, what it says when that is not there, and what it keeps to itself. */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordQuery, StateStore } from "../../src/govern/port/store.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
-import type { RecordQuery, Store } from "../../src/port/store.ts";
-import { settingsSql, WRITER_SETTINGS } from "../../src/store/postgres/settings.ts";
+import { settingsSql, WRITER_SETTINGS } from "../../src/store/postgres/connect/settings.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { selfSigned } from "../golden/notify/support/certificate.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.dispose());
 
-const open = (url: string, warnings: string[] = []): Promise<Store> =>
+const open = (url: string, warnings: string[] = []): Promise<StateStore> =>
   openPostgresStore(url, (message) => warnings.push(message));
 
 async function refusal(url: string): Promise<SvcError> {
@@ -132,7 +132,7 @@ describe("the tables", () => {
     const older = await open(url).catch((error: unknown) => error);
     expect(older, "the tables are there again").toMatchObject({ kind: "postgres" });
     await sql.run(THIRD_VERSION);
-    const running = older as Store;
+    const running = older as StateStore;
     const tenants = ["acme", "globex", undefined];
     for (let i = 0; i < 6; i++) await append(running, { tenant: tenants[i % 3], reason: `${i}` });
     const store = await open(url);

@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { countTrials } from "../support/trials.ts";
@@ -14,8 +14,8 @@ import { PgProxy } from "./pg-proxy.ts";
 import { append, draft, put } from "./samples.ts";
 import { StoreProcess } from "./worker-client.ts";
 
-const open: Store[] = [];
-async function openAt(url: string): Promise<Store> {
+const open: StateStore[] = [];
+async function openAt(url: string): Promise<StateStore> {
   const store = await openPostgresStore(url, () => {});
   open.push(store);
   return store;
@@ -207,7 +207,7 @@ describe("a PostgreSQL that fails", () => {
 describe("a COMMIT that is not answered", () => {
   let database: FreshDatabase;
   let proxy: PgProxy;
-  let store: Store;
+  let store: StateStore;
   beforeAll(async () => {
     database = await freshDatabase();
     proxy = await PgProxy.start(database.url);

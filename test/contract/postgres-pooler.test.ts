@@ -1,6 +1,6 @@
 /** The postgres store behind a pooler in transaction mode, where nothing that belongs to a session can be relied on. */
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.ts";
 import { expectWhole } from "./chain.ts";
@@ -16,7 +16,7 @@ interface Pooled {
   database: FreshDatabase;
   /** Behind the pooler. */
   url: string;
-  open(): Promise<Store>;
+  open(): Promise<StateStore>;
 }
 
 /** One of our own everywhere, and the one that people use where it is installed. */
@@ -29,13 +29,13 @@ async function behind(
 ): Promise<Pooled> {
   const database = await freshDatabase();
   const pooler = await Pooler.start(database.url, places);
-  const stores: Store[] = [];
+  const stores: StateStore[] = [];
   onTestFinished(async () => {
     for (const store of stores) await store.close();
     pooler.stop();
     await database.drop();
   });
-  const open = async (): Promise<Store> => {
+  const open = async (): Promise<StateStore> => {
     const settings = { store: "postgres", data: "", database_url: pooler.url, warn: () => {} } as const;
     const store = await openStore(settings);
     stores.push(store);
@@ -48,7 +48,7 @@ describe.each(POOLERS)("behind %s", (_, Pooler) => {
   it("several processes write, read and search side by side, and nobody is refused", async () => {
     const { open } = await behind(Pooler);
     const stores = await Promise.all([open(), open(), open()]);
-    const work = async (store: Store, who: number): Promise<void> => {
+    const work = async (store: StateStore, who: number): Promise<void> => {
       for (let i = 0; i < 30; i++) {
         const n = await store.transact({
           needs: [["meta", "n"]],

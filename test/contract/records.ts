@@ -1,7 +1,7 @@
 /** Record queries: filters, order, bounds and text, by example and against a plain model. */
 import { describe, expect, it } from "vitest";
+import type { RecordQuery, StateStore } from "../../src/govern/port/store.ts";
 import type { RecordDraft } from "../../src/ledger/record.ts";
-import type { RecordQuery, Store } from "../../src/port/store.ts";
 import { seeded } from "../support/env.ts";
 import { append, draft, T0 } from "./samples.ts";
 import type { Bench } from "./store.ts";
@@ -154,7 +154,7 @@ function seqs(lines: readonly string[]): number[] {
   return lines.map((line) => (JSON.parse(line) as { seq: number }).seq);
 }
 
-function write(store: Store, drafts: readonly Partial<RecordDraft>[]): Promise<void> {
+function write(store: StateStore, drafts: readonly Partial<RecordDraft>[]): Promise<void> {
   return store.transact({
     run: (tx) => {
       for (const more of drafts) tx.append(draft(more));

@@ -1,9 +1,9 @@
 /** Documents and records for the store tests: as small as their types allow. */
+import type { ApprovalDoc } from "../../src/govern/approvals/approval.ts";
+import type { StateStore, StoreTx } from "../../src/govern/port/store.ts";
+import type { TableDocs, TableName } from "../../src/govern/port/tables.ts";
+import type { StepDoc } from "../../src/govern/runs/run.ts";
 import type { RecordDraft } from "../../src/ledger/record.ts";
-import type { ApprovalDoc } from "../../src/model/approval.ts";
-import type { StepDoc } from "../../src/model/run.ts";
-import type { Store, Tx } from "../../src/port/store.ts";
-import type { TableName, Tables } from "../../src/port/tables.ts";
 
 export const T0 = 1_767_225_600_000;
 
@@ -75,28 +75,28 @@ export function stepDoc(more: Partial<StepDoc> = {}): StepDoc {
 }
 
 /** A unit that appends one record and nothing else. */
-export function append(store: Store, more: Partial<RecordDraft> = {}) {
+export function append(store: StateStore, more: Partial<RecordDraft> = {}) {
   return store.transact({ run: (tx) => tx.append(draft(more)) });
 }
 
 export function put<N extends TableName>(
-  store: Store,
+  store: StateStore,
   table: N,
-  docs: Record<string, Tables[N]>,
+  docs: Record<string, TableDocs[N]>,
 ): Promise<void> {
   return store.transact({
     run: (tx) => {
-      for (const [key, doc] of Object.entries(docs)) tx.put(table, key, doc as Tables[N]);
+      for (const [key, doc] of Object.entries(docs)) tx.put(table, key, doc as TableDocs[N]);
     },
   });
 }
 
-export function remove(store: Store, table: TableName, key: string): Promise<void> {
+export function remove(store: StateStore, table: TableName, key: string): Promise<void> {
   return store.transact({ run: (tx) => tx.delete(table, key) });
 }
 
 /** Counts a number up, which only works if nobody else does so at the same time. */
-export function increment(tx: Tx, key: string): number {
+export function increment(tx: StoreTx, key: string): number {
   const next = ((tx.get("meta", key) as number | undefined) ?? 0) + 1;
   tx.put("meta", key, next);
   return next;

@@ -1,9 +1,9 @@
 /**
  * The store contract: one suite that every store runs, with a test for each sentence of
- * src/port/store.ts. What only some stores can do (outlive the process, speak SQL) is told by traits.
+ * src/govern/port/store.ts. What only some stores can do (outlive the process, speak SQL) is told by traits.
  */
 import { afterEach, describe } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { crashTests } from "./crash.ts";
 import { damageTests } from "./damage.ts";
 import { documentTests } from "./documents.ts";
@@ -27,7 +27,7 @@ export interface StoreTraits {
 export interface Bench {
   place(): Promise<Place>;
   /** A store on a fresh place, where one handle is enough. */
-  open(): Promise<Store>;
+  open(): Promise<StateStore>;
 }
 
 export function describeStore(name: string, makePlace: MakePlace, traits: StoreTraits): void {

@@ -1,14 +1,14 @@
 /** Between being written and being durable: a power cut could still take it, so nobody is shown it. */
 import { describe, expect, it } from "vitest";
-import { conflict } from "../../src/kernel/errors.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import type { Store } from "../../src/port/store.ts";
-import { MayBeFound } from "../../src/store/may-be-found.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
+import { conflictError } from "../../src/kernel/errors.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
+import { IndeterminateCommitError } from "../../src/store/indeterminate-commit.ts";
 import { append, approvalDoc, draft, put } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
 /** Every way to find out about the unit below; true where it is seen. */
-const LOOKS: Record<string, (store: Store) => Promise<boolean>> = {
+const LOOKS: Record<string, (store: StateStore) => Promise<boolean>> = {
   get: async (store) => (await store.get("approvals", "a"))?.status === "consumed",
   "get what is gone": async (store) => (await store.get("meta", "gone")) === undefined,
   list: async (store) => (await store.list("approvals", { tag: "consumed", limit: 9 })).length > 0,
@@ -20,7 +20,7 @@ const LOOKS: Record<string, (store: Store) => Promise<boolean>> = {
     store
       .transact({
         run: (tx) => {
-          if (tx.get("approvals", "a")?.status === "consumed") throw conflict("name_taken", "used");
+          if (tx.get("approvals", "a")?.status === "consumed") throw conflictError("name_taken", "used");
           return false;
         },
       })
@@ -71,7 +71,7 @@ export function unsyncedTests(bench: Bench): void {
 
     it("is not let out any more when nobody waits for it: refused plainly, nothing is left", async () => {
       const store = await bench.open();
-      let left_ms = LIMITS.store_deadline_ms + 200;
+      let left_ms = SERVICE_LIMITS.store_deadline_ms + 200;
       const late = store.transact({
         run: (tx) => {
           tx.put("meta", "late", 1);
@@ -82,7 +82,7 @@ export function unsyncedTests(bench: Bench): void {
       });
       const error = await late.catch((reason) => reason);
       expect(error).toMatchObject({ code: "unavailable" });
-      expect(error).not.toBeInstanceOf(MayBeFound);
+      expect(error).not.toBeInstanceOf(IndeterminateCommitError);
       while (!(await append(store, { run_id: "next" }).catch(() => undefined))) await aWhile();
       expect((await store.records({ limit: 9 })).map((line) => JSON.parse(line).run_id)).toEqual(["next"]);
       expect(await store.get("meta", "late")).toBeUndefined();

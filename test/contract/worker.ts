@@ -1,5 +1,5 @@
 /** A second process on the same data, driven over IPC by worker-client.ts. */
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { PlaceSettings } from "./place.ts";
 import { draft, increment } from "./samples.ts";
@@ -25,7 +25,7 @@ export interface WorkerOps {
   close(): void;
 }
 
-let store: Store;
+let store: StateStore;
 
 const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<WorkerOps[Op]>> } = {
   async open(settings: PlaceSettings) {

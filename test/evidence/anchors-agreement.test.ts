@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Anchor, anchorLine, makeAnchor } from "../../src/evidence/anchor.ts";
-import { verifyAnchors } from "../../src/evidence/anchor-verify.ts";
+import { anchorLine, type LedgerAnchor, makeAnchor } from "../../src/evidence/anchors/anchor.ts";
+import { verifyAnchors } from "../../src/evidence/anchors/anchor-verify.ts";
 import { verifyLedgerFile } from "../../src/evidence/verify-ledger.ts";
 import { tempDir } from "../support/tmp.ts";
 import { freshKey } from "./support/bundles.ts";
@@ -20,7 +20,11 @@ const at = (name: string, text: string) => {
 };
 const pub = at("k.pub", key.pem);
 
-async function anchorAt(size: number, ts_ms: number, signing: typeof key | null = key): Promise<Anchor> {
+async function anchorAt(
+  size: number,
+  ts_ms: number,
+  signing: typeof key | null = key,
+): Promise<LedgerAnchor> {
   return makeAnchor(await storeOf(list.slice(0, size)), { now: () => ts_ms, region: null, signing });
 }
 
@@ -38,7 +42,7 @@ describe("anchors", async () => {
     ["an unsigned one", [a, unsigned].map(anchorLine).join("\n"), whole],
     ["a stranger's", [a, stranger].map(anchorLine).join("\n"), whole],
     ["another time", [a, { ...b, ts_ms: 5 }].map(anchorLine).join("\n"), whole],
-    ["a member too many", anchorLine({ ...b, note: "x" } as Anchor), whole],
+    ["a member too many", anchorLine({ ...b, note: "x" } as LedgerAnchor), whole],
     ["an empty line", `${anchorLine(a)}\n\n${anchorLine(b)}\n`, whole],
     ["no JSON", `${anchorLine(a)}\nhello\n`, whole],
     ["CR LF", `${anchorLine(a)}\r\n`, whole],

@@ -4,13 +4,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { registerAnchor } from "../../src/cli/commands/anchor.ts";
-import { registerBundle } from "../../src/cli/commands/bundle.ts";
-import { registerKeygen } from "../../src/cli/commands/keygen.ts";
-import { registerReport } from "../../src/cli/commands/report.ts";
-import { registerVerify } from "../../src/cli/commands/verify.ts";
-import { registerVerifyBundle } from "../../src/cli/commands/verify-bundle.ts";
-import type { Register } from "../../src/cli/context.ts";
+import { registerAnchor } from "../../src/cli/commands/evidence/anchor.ts";
+import { registerBundle } from "../../src/cli/commands/evidence/bundle.ts";
+import { registerReport } from "../../src/cli/commands/evidence/report.ts";
+import { registerVerify } from "../../src/cli/commands/evidence/verify.ts";
+import { registerVerifyBundle } from "../../src/cli/commands/evidence/verify-bundle.ts";
+import { registerKeygen } from "../../src/cli/commands/keys/keygen.ts";
+import type { RegisterCommand } from "../../src/cli/context.ts";
 import { hmacHex } from "../../src/kernel/hash.ts";
 import { openStore } from "../../src/store/open.ts";
 import { fakeEnv } from "../support/env.ts";
@@ -22,7 +22,7 @@ import { pdfText } from "./support/pdf.ts";
 
 const folder = tempDir("evidence-cli");
 const at = (name: string) => join(folder, name);
-const run = (register: Register, ...argv: string[]) =>
+const run = (register: RegisterCommand, ...argv: string[]) =>
   command(register, argv, { cwd: folder, clock: fakeEnv({ now: Date.parse("2026-06-15T12:00:00Z") }) });
 const oneLine = (text: string) => expect(text.trimEnd().split("\n"), text).toHaveLength(1);
 const quiet = () => {};
@@ -190,12 +190,12 @@ describe("svc bundle and svc verify-bundle", () => {
   });
 
   it.each([
-    ["no key", ["--out", "x.json"], "which key signs?"],
+    ["no key", ["--out", "x.json"], "no signing key"],
     ["a public key", ["--key", "k.pub", "--out", "x.json"], "give the .key file"],
-    ["a key that is a folder", ["--key", "folder", "--out", "x.json"], "is a folder"],
+    ["a key that is a folder", ["--key", "folder", "--out", "x.json"], "is a directory"],
     ["a key that is a pipe", ["--key", "pipe", "--out", "x.json"], "is a named pipe"],
     ["an unknown run", ["--key", "k.key", "--out", "x.json", "--run", "nobody"], "unknown run nobody"],
-    ["a folder to write to", ["--key", "k.key", "--out", "folder"], "is a folder"],
+    ["a folder to write to", ["--key", "k.key", "--out", "folder"], "is a directory"],
     ["no such folder to write to", ["--key", "k.key", "--out", "no/x.json"], "does not exist"],
   ])("refuse %s in one line", async (_, more, why) => {
     const { code, err } = await run(registerBundle, "bundle", "-d", "data", ...more);
@@ -207,7 +207,7 @@ describe("svc bundle and svc verify-bundle", () => {
 
   it.each([
     [["missing.json"], "does not exist"],
-    [["folder"], "is a folder"],
+    [["folder"], "is a directory"],
     [["pipe"], "is a named pipe"],
     [["/dev/zero"], "is a device"],
     [["all.json", "--pub", "k.key"], "give the .pub file"],
@@ -230,7 +230,7 @@ describe("svc bundle and svc verify-bundle", () => {
       "--out",
       "x.json",
     );
-    expect([code, err]).toEqual([1, expect.stringContaining("is not a data folder")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("is not a data directory")]);
     expect(existsSync(at("typo"))).toBe(false);
   });
 });
@@ -352,11 +352,11 @@ describe("svc anchor", () => {
   });
 
   it.each([
-    [["publish", "-d", "data"], "where to?"],
-    [["publish", "-d", "data", "--file", "a", "--secret", "s"], "goes with --webhook"],
-    [["publish", "-d", "typo", "--file", "a"], "is not a data folder"],
+    [["publish", "-d", "data"], "no sinks"],
+    [["publish", "-d", "data", "--file", "a", "--secret", "s"], "requires --webhook"],
+    [["publish", "-d", "typo", "--file", "a"], "is not a data directory"],
     [["verify", "missing", "-d", "data"], "does not exist"],
-    [["verify", "folder", "-d", "data"], "is a folder"],
+    [["verify", "folder", "-d", "data"], "is a directory"],
     [["verify", "/dev/zero", "-d", "data"], "is a device"],
   ])("refuses %j in one line", async (argv, why) => {
     const { code, err } = await run(registerAnchor, "anchor", ...argv);
@@ -398,17 +398,17 @@ describe("svc report", () => {
   });
 
   it.each([
-    [[], "report on what?"],
-    [[run_id, "--since", "7d"], "not on both"],
+    [[], "nothing to report on"],
+    [[run_id, "--since", "7d"], "not both"],
     [[run_id, "--out", "x.doc"], "ends in .html or .pdf"],
-    [[run_id, "--out", "x.pdf", "--format", "md"], "is for a period"],
+    [[run_id, "--out", "x.pdf", "--format", "md"], "only for a period"],
     [["nobody", "--out", "x.pdf"], "unknown run nobody"],
     [["--since", "-1d"], "neither a duration"],
     [["--since", "1e9d"], "neither a duration"],
-    [["--since", "7d", "--format", "xml"], "is none of md, html, json"],
-    [["--since", "7d", "--out", "folder"], "is a folder"],
+    [["--since", "7d", "--format", "xml"], "must be one of md, html, json"],
+    [["--since", "7d", "--out", "folder"], "is a directory"],
     [["--since", "7d", "--out", "x.doc"], "ends in .md, .html, .json or .pdf"],
-    [["--since", "7d", "--format", "md", "--out", "x.pdf"], "a file that ends in .pdf would hold md"],
+    [["--since", "7d", "--format", "md", "--out", "x.pdf"], "ends in .pdf, but the format is md"],
   ])("refuses %j in one line", async (argv, why) => {
     const { code, err } = await run(registerReport, "report", ...argv, ...base);
     expect(code).toBe(1);

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { verifyAnchors } from "../../src/evidence/anchor-verify.ts";
+import { verifyAnchors } from "../../src/evidence/anchors/anchor-verify.ts";
+import { verifyBundle } from "../../src/evidence/bundles/verify-bundle.ts";
 import { readTrustedKeys } from "../../src/evidence/key-files.ts";
-import { verifyBundle } from "../../src/evidence/verify-bundle.ts";
 import { verifyLedgerFile } from "../../src/evidence/verify-ledger.ts";
 import { ROOT } from "../support/files.ts";
 import { askBrowser, askPython, askTypeScript, python } from "./support/verifiers.ts";

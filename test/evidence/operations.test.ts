@@ -1,17 +1,17 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Content, Operation } from "../../src/app/door/operation.ts";
-import { perform } from "../../src/app/door/perform.ts";
-import { publishAnchor } from "../../src/app/operations/anchors.ts";
-import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
-import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
-import { openApp } from "../../src/app/wiring/open-app.ts";
 import { loadSettings } from "../../src/config/load.ts";
+import { verifyBundle } from "../../src/evidence/bundles/verify-bundle.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
 import { parsePublicKey } from "../../src/evidence/signing.ts";
-import { verifyBundle } from "../../src/evidence/verify-bundle.ts";
+import type { PrincipalRole } from "../../src/govern/roles.ts";
 import type { SvcError } from "../../src/kernel/errors.ts";
-import type { Role } from "../../src/model/roles.ts";
+import { publishAnchor } from "../../src/operations/evidence/anchors.ts";
+import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/operations/evidence/bundles.ts";
+import { periodReport, runReport, runReportAsPdf } from "../../src/operations/evidence/reports.ts";
+import { dispatchOperation } from "../../src/operations/pipeline/dispatch.ts";
+import type { DocumentContent, ServiceOperation } from "../../src/operations/pipeline/operation.ts";
+import { openApp } from "../../src/service/open-app.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -37,17 +37,22 @@ beforeAll(async () => {
   }
 });
 
-function ask(s: TestServer, op: Operation, input: Record<string, unknown> = {}, role: Role = "auditor") {
+function ask(
+  s: TestServer,
+  op: ServiceOperation,
+  input: Record<string, unknown> = {},
+  role: PrincipalRole = "auditor",
+) {
   const call = {
     app: s.app,
     principal: principal(role, role),
     signal: new AbortController().signal,
   };
-  return perform(op, call, input);
+  return dispatchOperation(op, call, input);
 }
 
 async function textOf(answer: unknown): Promise<string> {
-  const { body } = answer as Content;
+  const { body } = answer as DocumentContent;
   if (typeof body === "string") return body;
   if (body instanceof Uint8Array) return Buffer.from(body).toString("latin1");
   let text = "";
@@ -72,9 +77,9 @@ describe("bundle routes", () => {
     const { key_id, public_key } = (await ask(signed, evidenceKey)) as { key_id: string; public_key: string };
     const key = parsePublicKey(public_key, "served");
     expect(key.key_id).toBe(key_id);
-    const run = (await ask(signed, bundleRun, { run_id: "r" })) as Content;
+    const run = (await ask(signed, bundleRun, { run_id: "r" })) as DocumentContent;
     expect([run.type, run.filename]).toEqual(["application/json; charset=utf-8", "r.bundle.json"]);
-    const ledger = (await ask(signed, bundleLedger)) as Content;
+    const ledger = (await ask(signed, bundleLedger)) as DocumentContent;
     expect(ledger.filename).toBe("ledger.bundle.json");
     for (const [answer, kind] of [
       [run, "run"],
@@ -196,10 +201,10 @@ describe("the anchor route", () => {
 
 describe("report routes", () => {
   it(`serve a run's report as a page and as a PDF ${verifies("core.route.report-html", "core.route.report-pdf")}`, async () => {
-    const page = (await ask(signed, runReport, { run_id: "r" })) as Content;
+    const page = (await ask(signed, runReport, { run_id: "r" })) as DocumentContent;
     expect(page.type).toBe("text/html; charset=utf-8");
     expect(await textOf(page)).toContain("<h1>Run report</h1>");
-    const pdf = (await ask(signed, runReportAsPdf, { run_id: "r" })) as Content;
+    const pdf = (await ask(signed, runReportAsPdf, { run_id: "r" })) as DocumentContent;
     expect([pdf.type, pdf.filename]).toEqual(["application/pdf", "r.report.pdf"]);
     expect(pdfText(pdf.body as Uint8Array)).toContain("eu-3");
     expect(await failure(ask(signed, runReport, { run_id: "none" }))).toMatchObject({
@@ -208,12 +213,12 @@ describe("report routes", () => {
   });
 
   it(`serve a period in three formats ${verifies("core.route.period-report", "ops.evidence.period-route")}`, async () => {
-    const json = (await ask(signed, periodReport)) as Content;
+    const json = (await ask(signed, periodReport)) as DocumentContent;
     expect(JSON.parse(await textOf(json))).toMatchObject({
       calls: { total: 2, accepted: 1, blocked: 1 },
       region: "eu-3",
     });
-    const md = (await ask(signed, periodReport, { since: "1d", format: "md" })) as Content;
+    const md = (await ask(signed, periodReport, { since: "1d", format: "md" })) as DocumentContent;
     expect([md.type, (await textOf(md)).slice(0, 15)]).toEqual([
       "text/markdown; charset=utf-8",
       "# Period report",
@@ -221,7 +226,7 @@ describe("report routes", () => {
     const html = (await ask(signed, periodReport, {
       since: "2026-01-01",
       format: "html",
-    })) as Content;
+    })) as DocumentContent;
     expect(html.type).toBe("text/html; charset=utf-8");
     for (const query of [{ since: "-1d" }, { format: "xml" }, { until: "1d" }]) {
       expect(await failure(ask(signed, periodReport, query))).toMatchObject({ code: "invalid" });

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { registerOversight } from "../../src/cli/commands/oversight.ts";
+import { registerOversight } from "../../src/cli/commands/approvals/oversight.ts";
 import { mountConsole } from "../../src/console/mount.ts";
 import { program } from "../support/programs.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -254,7 +254,7 @@ describe("the oversight report", () => {
       const { text } = await server.call("auditor", "GET", `/v1/report/oversight?since=1d&format=${format}`);
       expect(text).toContain("Human oversight");
       expect(text).toContain("Article 14");
-      expect(text).toContain("does not say that a duty is met");
+      expect(text).toContain("does not show that a duty is met");
       expect(text).toContain("decided without opening the card (sent without its hash)");
       expect(text).not.toMatch(/\bcompliant\b|complies with/);
     }
@@ -270,7 +270,7 @@ describe("the oversight report", () => {
     const over = await server.call("auditor", "GET", "/v1/report/oversight?since=1d&anonymous=1");
     expect([code, JSON.parse(out)]).toEqual([0, over.body]);
     expect((await run("--since", "1d")).out).toContain("decisions under five seconds: 1");
-    expect((await run("--format", "pdf")).err).toContain("is none of md, html, json");
+    expect((await run("--format", "pdf")).err).toContain("must be one of md, html, json");
     const file = join(tempDir(), "o.html");
     writeFileSync(file, "");
     expect((await run("--out", file, "--format", "html")).out).toContain("wrote");

@@ -55,7 +55,7 @@ it("counts a reason as one, whatever semicolons it holds, and calls that follow 
     "approval required: request is pending an operator decision; retry after it is approved": 2,
     "ask first": 1,
     "ask first; could not compare $args.n": 1,
-    "idempotency: the same logical call already stands as step 1 of this run; it can be made again once that step failed or was undone, or with other values": 1,
+    "idempotency: the same logical call is already active as step 1 of this run (repeat it with other values, or after that step has failed or is undone)": 1,
   });
 });
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { registerReport } from "../../src/cli/commands/report.ts";
+import { registerReport } from "../../src/cli/commands/evidence/report.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -57,7 +57,6 @@ describe("reports on paper", () => {
       headers: { authorization: "Bearer auditor" },
     });
     const text = await pdfText(answer.rawPayload);
-    for (const words of ["Approvals", "approved by approver", "Policy in force"])
-      expect(text).toContain(words);
+    for (const words of ["Approvals", "approved by approver", "Active policy"]) expect(text).toContain(words);
   });
 });

@@ -4,8 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, it, vi } from "vitest";
-import { Background } from "../../src/app/background/background.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
+import { BackgroundTasks } from "../../src/operations/background/background.ts";
 import { testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
@@ -22,7 +22,7 @@ it(`nothing schedules a report or a bundle ${verifies("ops.anchoring.no-schedule
   await new Promise<void>((resolve) => hook.listen(0, "127.0.0.1", resolve));
   afterAll(() => void hook.close());
   const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`;
-  const every = vi.spyOn(Background.prototype, "every");
+  const every = vi.spyOn(BackgroundTasks.prototype, "every");
   const keys = tempDir("keys");
   await writeKeyFiles(join(keys, "k"));
   const anchors = join(keys, "anchors.jsonl");

@@ -12,7 +12,7 @@ import { logKey, parseCheckpoint, signCheckpoint } from "../../src/evidence/witn
 import { requestBody } from "../../src/evidence/witness/client.ts";
 import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
 import { WitnessState } from "../../src/evidence/witness/state.ts";
-import type { Witness } from "../../src/evidence/witness/witness.ts";
+import type { LogWitness } from "../../src/evidence/witness/witness.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { compiled } from "../support/compiled.ts";
 import { seeded } from "../support/env.ts";
@@ -30,26 +30,26 @@ const SECTOR = 512;
 const pem = newKeyPair().private_pem;
 const key = parseSigningKey(pem, "log");
 const origins = (count: number) => Array.from({ length: count }, (_, i) => `example.com/${i}`);
-const witnessAt = (state: WitnessState, count: number): Witness =>
+const witnessAt = (state: WitnessState, count: number): LogWitness =>
   witnessOf(new Map(origins(count).map((origin) => [origin, [logKey(origin, key)]])), {
     state,
     signing: key,
   });
 const histories = Promise.all([4, 5].map(async (seed) => LedgerProofs.of(await storeOf(drafts(seed, 30)))));
 
-async function submit(witness: Witness, origin: string, old: number, size: number, from: LedgerProofs) {
+async function submit(witness: LogWitness, origin: string, old: number, size: number, from: LedgerProofs) {
   const note = signCheckpoint({ origin, size, root: await from.root(size) }, key);
   return witness.addCheckpoint(Buffer.from(requestBody(old, await from.consistency(old, size), note)));
 }
 
-function sizeOf(witness: Witness, origin: string): number {
+function sizeOf(witness: LogWitness, origin: string): number {
   const last = parseCheckpoint(witness.checkpointOf(sha256Hex(origin)) ?? "");
   return typeof last === "string" ? 0 : last.size;
 }
 
 /** That the witness remembers all that was answered, and does not cosign another history of one of the logs. */
 async function assertKept(
-  witness: Witness,
+  witness: LogWitness,
   answered: ReadonlyMap<string, number>,
   nth: number,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readSigningKey, writeKeyFiles } from "../../src/evidence/key-files.ts";
 import type { SigningKey } from "../../src/evidence/signing.ts";
 import {
-  cosign,
+  cosignatureLine,
   cosignatureOf,
   logKey,
   parseCheckpoint,
@@ -17,7 +17,7 @@ import { requestBody } from "../../src/evidence/witness/client.ts";
 import { parseSignatures, parseVerifierKey } from "../../src/evidence/witness/note.ts";
 import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
 import { WitnessState } from "../../src/evidence/witness/state.ts";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { ROOT } from "../support/files.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -28,7 +28,7 @@ const folder = tempDir("witness-serve");
 const at = (name: string) => join(folder, name);
 const ORIGIN = "example.com/log";
 let log: SigningKey;
-let store: Store;
+let store: StateStore;
 let proofs: LedgerProofs;
 
 beforeAll(async () => {
@@ -160,7 +160,7 @@ describe("svc witness serve", () => {
     const signing = readSigningKey(at("w.key"));
     const witness = witnessOf(new Map([[ORIGIN, [logKey(ORIGIN, log)]]]), { name: "w", signing });
     const later = signCheckpoint(await head(20), log);
-    const own = cosign(later.split("\n\n")[0]!.concat("\n"), "w", signing, 1_790_000_000);
+    const own = cosignatureLine(later.split("\n\n")[0]!.concat("\n"), "w", signing, 1_790_000_000);
     expect(witness.addCheckpoint(Buffer.from(`old 0\n\n${later}${own}`))).toMatchObject({
       status: 422,
       text: expect.stringContaining("set back"),
@@ -183,7 +183,7 @@ describe("svc witness serve", () => {
   });
 
   it("says what its options lack", async () => {
-    const { registerWitness } = await import("../../src/cli/commands/witness.ts");
+    const { registerWitness } = await import("../../src/cli/commands/evidence/witness.ts");
     const { command } = await import("./support/command.ts");
     const run = (...argv: string[]) =>
       command(registerWitness, ["witness", "serve", "--state", at("s"), ...argv], { cwd: folder });

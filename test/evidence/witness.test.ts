@@ -5,15 +5,15 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { registerAnchor } from "../../src/cli/commands/anchor.ts";
-import { registerVerifyBundle } from "../../src/cli/commands/verify-bundle.ts";
+import { registerAnchor } from "../../src/cli/commands/evidence/anchor.ts";
+import { registerVerifyBundle } from "../../src/cli/commands/evidence/verify-bundle.ts";
 import { readSigningKey, writeKeyFiles } from "../../src/evidence/key-files.ts";
 import type { SigningKey } from "../../src/evidence/signing.ts";
 import { parseCheckpoint, signCheckpoint } from "../../src/evidence/witness/checkpoint.ts";
-import { keepCosignatures } from "../../src/evidence/witness/kept.ts";
+import { storeCosignatures } from "../../src/evidence/witness/cosignature-store.ts";
 import { parseNote, parseVerifierKey } from "../../src/evidence/witness/note.ts";
 import { LedgerProofs } from "../../src/evidence/witness/proofs.ts";
-import { isConsistent, rootFromProof } from "../../src/ledger/tree.ts";
+import { isConsistent, rootFromProof } from "../../src/ledger/merkle-tree.ts";
 import { openStore } from "../../src/store/open.ts";
 import { ROOT } from "../support/files.ts";
 import { program } from "../support/programs.ts";
@@ -271,7 +271,7 @@ describe("a witness as a sink", () => {
       answers.push(await twin.call("admin", "POST", "/v1/anchor", {}));
     }
     expect(answers.map(({ status }) => status)).toEqual([200, 502]);
-    expect(answers[1]!.body.error).toContain("history was rewritten, or another ledger has its origin");
+    expect(answers[1]!.body.error).toContain("history was rewritten, or another ledger has the same origin");
   });
 });
 
@@ -366,7 +366,7 @@ describe("a second history, signed with the stolen key", () => {
     const kept = { ...head, name: "witness.example/w1", key_id: "w", seconds: 1, line };
     // The thief goes on from the cosigned beginning with records that the witness never saw.
     const forked = await storeOf([...drafts(8, 20), { ts_ms: 1, event: "approved", actor: "mallory" }]);
-    await keepCosignatures(forked, server.env, "engine", [kept]);
+    await storeCosignatures(forked, server.env, "engine", [kept]);
     writeFileSync(at("forked.json"), await bundleOf(forked, key));
     expect(await threeSay(at("forked.json"), [])).toEqual([true, true, true]);
     expect(await threeSay(at("forked.json"), [honest.verifierKey])).toEqual([false, false, false]);

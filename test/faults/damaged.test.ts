@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
-import { HTTP_TABLE } from "../../src/api/table.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";

@@ -7,8 +7,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { hasLanded } from "../../src/store/postgres/rounds.ts";
-import { PgSession } from "../../src/store/postgres/session.ts";
+import { PgSession } from "../../src/store/postgres/connect/session.ts";
+import { isCommitted } from "../../src/store/postgres/round-trips.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { speak } from "../support/io.ts";
 import { type FreshDatabase, freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
@@ -125,8 +125,10 @@ describe("a primary and a synchronous standby", () => {
     expect(await verify(standby.url(database.name))).toMatch(/^ok: /);
     // A transaction of the old primary has a number that the new one may have given to another.
     const looking = await session();
-    expect(await hasLanded(looking, { last: undefined, xid, timeline: looking.timeline })).toBe(true);
-    await expect(hasLanded(looking, { last: undefined, xid, timeline })).rejects.toThrow(/may be found/);
+    expect(await isCommitted(looking, { last: undefined, xid, timeline: looking.timeline })).toBe(true);
+    await expect(isCommitted(looking, { last: undefined, xid, timeline })).rejects.toThrow(
+      /may have been recorded/,
+    );
     countTrials("postgres", "answers before a primary was killed and its standby promoted", before);
   });
 });

@@ -3,9 +3,9 @@
  * that lagged behind. Whoever has been told of a record must not see another one in its place.
  */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { Listener } from "../../src/store/postgres/listener.ts";
+import { AcknowledgedHead } from "../../src/store/postgres/acknowledged-head.ts";
+import { CommitListener } from "../../src/store/postgres/connect/listener.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
-import { Told } from "../../src/store/postgres/told.ts";
 import { append } from "../contract/samples.ts";
 import { backUp } from "../support/pg-backup.ts";
 import { freshDatabase } from "../support/postgres.ts";
@@ -50,7 +50,7 @@ describe("a PostgreSQL that is set back under a live server", () => {
     const newer = await backUp(url);
     await older.restore();
 
-    const refused = { status: 503, body: { error: expect.stringMatching(/record 2 was answered for/) } };
+    const refused = { status: 503, body: { error: expect.stringMatching(/record 2 was acknowledged/) } };
     expect(await settled(() => ask(server))).toMatchObject(refused);
     expect(await ready(server)).toMatchObject({ status: 503, body: { ok: false } });
     expect(await ask(server)).toMatchObject(refused);
@@ -76,7 +76,7 @@ describe("a PostgreSQL that is set back under a live server", () => {
     for (let i = 0; i < 3; i++) await append(newcomer);
     expect(await settled(() => ask(server))).toMatchObject({
       status: 503,
-      body: { error: expect.stringMatching(/record 0 was answered for/) },
+      body: { error: expect.stringMatching(/record 0 was acknowledged/) },
     });
     expect(await newcomer.head()).toMatchObject({ records: 3 });
     countTrials("postgres", "database set back and gone on with", 1);
@@ -86,8 +86,8 @@ describe("a PostgreSQL that is set back under a live server", () => {
     const url = await database();
     const writing = await openPostgresStore(url, () => {});
     onTestFinished(() => writing.close());
-    const told = new Told();
-    const listener = new Listener(url, { told, isOwn: () => false, wake: () => {} });
+    const told = new AcknowledgedHead();
+    const listener = new CommitListener(url, { told, isOwn: () => false, wake: () => {} });
     await listener.start();
     onTestFinished(() => listener.close());
     await append(writing);

@@ -10,7 +10,7 @@ import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { countTrials } from "../support/trials.ts";
 
 const POLICY = "version: 1\nrules: [{id: mail, match: {tool: mail.send}, action: require_approval}]\n";
-const MAY_BE_FOUND = /may be found there: look at the run .* same Idempotency-Key/;
+const MAY_BE_FOUND = /may have been recorded. Check the run .* same Idempotency-Key/;
 
 let postgres: PgServer;
 let url: string;
@@ -126,7 +126,7 @@ describe("a COMMIT that takes", () => {
       while ((await sql(waits)).length === 0) await pause(20);
       expect(await first).toMatchObject({
         status: 503,
-        body: { error: expect.stringMatching(/not confirmed by the standby.*may be found/) },
+        body: { error: expect.stringMatching(/not confirmed by the standby.*may have been recorded/) },
       });
       while ((await stepsOf("standby")).length === 0) await pause(50);
       for (let i = 0; i < 3; i++) {

@@ -115,11 +115,11 @@ const shown = (id: string): Record<string, string> => ({
 
 const refusedPlainly = (reply: Reply): void => {
   expect(reply.status, reply.text).toBe(503);
-  expect(reply.text).not.toContain("may be found");
+  expect(reply.text).not.toContain("may have been recorded");
 };
 const refusedUnknown = (reply: Reply): void => {
   expect(reply.status, reply.text).toBe(503);
-  expect(reply.text).toMatch(/may be found there: look .* same Idempotency-Key/);
+  expect(reply.text).toMatch(/may have been recorded. Check the run .* same Idempotency-Key/);
 };
 
 describe.each(STORES)("a server on %s", (store) => {

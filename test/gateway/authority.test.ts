@@ -1,6 +1,6 @@
 /** A session knows nobody: each request has the authority that its credential has at that moment. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { KeyFields } from "../../src/auth/manage.ts";
+import type { KeyFields } from "../../src/auth/key-manager.ts";
 import { ask, call, type GatewayTest, testGateway, toolNames, until } from "./support/gateway.ts";
 
 const POLICY = `
@@ -74,7 +74,7 @@ describe.each(["legacy", "modern"] as const)("an agent's session (%s)", (mode) =
     expect(await toolNames(client)).toContain("create");
     await change("bot", { max_permissions: ["fake.read"] });
     expect(await decision(client, "create")).toContain(
-      "permission fake.write is beyond what this key may request by now (max_permissions)",
+      "permission fake.write exceeds the current max_permissions of this key",
     );
     expect(await toolNames(client)).toEqual(expect.not.arrayContaining(["create"]));
     expect(await decision(client, "echo")).toBe("allow");
@@ -173,7 +173,7 @@ describe("what comes later", () => {
     };
     Object.assign(g.running.gateway.services.undo, { compensator: undo });
     const said = await told(call(chief, "svc.execute_rollback", { run_id: "long", confirm: true }));
-    expect(said).toMatch(/^chief may no longer roll back; what is left stands/);
+    expect(said).toMatch(/^chief can no longer roll back; the remaining steps are not undone/);
     const plan = await ask(await g.connect("auditor", { path: "/operator/mcp" }), "tools/call", {
       name: "svc.plan_rollback",
       arguments: { run_id: "long" },

@@ -1,6 +1,6 @@
 /** The governed call: what passes, what is recorded, what the agent is told. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { aMoment } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import {
@@ -125,7 +125,7 @@ describe("outcomes", () => {
         detail: "it did not work: [argument]",
       });
     }
-    const long = "x".repeat(LIMITS.error_chars - 30);
+    const long = "x".repeat(SERVICE_LIMITS.error_chars - 30);
     const cut = await call(client, "fail", { filler: "unrelated", secret: `${long} hunter2-of-canary` });
     expect((await g.trail(cut._meta["svc/run_id"])).at(-1)?.detail).toBe("it did not work: [argument]");
     expect(JSON.stringify(await g.trail())).not.toContain("hunter2-of-canary");

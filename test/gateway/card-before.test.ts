@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { perform } from "../../src/app/door/perform.ts";
-import { intent } from "../../src/app/operations/journal.ts";
-import type { Principal } from "../../src/model/roles.ts";
+import type { CallerPrincipal } from "../../src/govern/roles.ts";
+import { dispatchOperation } from "../../src/operations/pipeline/dispatch.ts";
+import { submitIntent } from "../../src/operations/runs/intents-and-outcomes.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, type GatewayTest, testGateway } from "./support/gateway.ts";
@@ -105,7 +105,7 @@ it("an approver of a file edit sees the edit, and approves that edit of that fil
   expect(card.text).toContain(
     "What changes in content:\n    first canary-17\n  - second line\n  + another line",
   );
-  expect(card).toMatchObject({ proof: "never proven", closes: "closes 30d after the call succeeded" });
+  expect(card).toMatchObject({ proof: "never proven", closes: "expires 30d after the call succeeded" });
   await approve(first);
 
   writeFileSync(path, "first canary-18\nsecond line\nthird\n");
@@ -114,7 +114,7 @@ it("an approver of a file edit sees the edit, and approves that edit of that fil
   expect(readFileSync(path, "utf8")).toContain("second line");
   expect(await g.service.core.store.get("approvals", first)).toMatchObject({
     status: "expired",
-    note: "what the call would change is no longer as its card showed",
+    note: "the state has changed since the card was shown",
   });
   const anew = await cardOf(second);
   expect(anew.changes[0].before).toContain("canary-18");
@@ -135,9 +135,7 @@ it("an approver of a file edit sees the edit, and approves that edit of that fil
     "intended",
     "succeeded",
   ]);
-  expect(trail[2]!.detail).toBe(
-    `request ${first}: what the call would change is no longer as its card showed`,
-  );
+  expect(trail[2]!.detail).toBe(`request ${first}: the state has changed since the card was shown`);
   expect(JSON.stringify(trail)).not.toContain("canary");
   expect(await g.service.core.store.get("approval_values", second)).toBeUndefined();
 });
@@ -188,7 +186,7 @@ it("an approval that was given on what was there is used by nobody who does not 
   const id = await asked(client, "doc.put", args);
   await approve(id);
   const run = (await g.service.core.store.get("runs", "held"))!;
-  const principal: Principal = {
+  const principal: CallerPrincipal = {
     id: run.principal,
     name: "agent",
     roles: ["agent"],
@@ -198,12 +196,17 @@ it("an approval that was given on what was there is used by nobody who does not 
     allow_observe: true,
   };
   const caller = { app: g.service, principal, signal: new AbortController().signal };
-  const told = await perform(intent, caller, { run_id: "held", tool: "doc.put", args, reason: "by hand" });
+  const told = await dispatchOperation(submitIntent, caller, {
+    run_id: "held",
+    tool: "doc.put",
+    args,
+    reason: "by hand",
+  });
   expect(told).toMatchObject({
     decision: "block",
     reasons: [
       "a person looks at documents",
-      expect.stringContaining(`request ${id} was approved on what its card showed`),
+      expect.stringContaining(`request ${id} was approved for the state on its card`),
     ],
   });
   expect((await call(client, "doc.put", args))._meta["svc/decision"]).toBe("allow");
@@ -254,7 +257,7 @@ describe("an edit on a card", () => {
     expect(edits.uncovered).toMatchObject([
       { label: '"replace_all" of entry 1', text: "true", undeclared: true },
     ]);
-    expect(edits.remarks).toEqual(['holds members that the tool does not declare: "[0].replace_all"']);
+    expect(edits.remarks).toEqual(['contains members that the tool does not declare: "[0].replace_all"']);
     expect([dry.label, dry.undeclared]).toEqual(['"dryRun"', undefined]);
     expect(force).toMatchObject({
       label: '"force"',
@@ -266,8 +269,8 @@ describe("an edit on a card", () => {
     const put = await cardOf(
       await asked(await agent("whole"), "doc.put", { id: "whole", text: "new", append: true }),
     );
-    expect(put.changes).toMatchObject([{ label: "text", remarks: ['does not take into account: "append"'] }]);
-    expect(put.text).toContain('What changes in text (does not take into account: "append"):');
+    expect(put.changes).toMatchObject([{ label: "text", remarks: ['does not consider: "append"'] }]);
+    expect(put.text).toContain('What changes in text (does not consider: "append"):');
   });
 
   it("says where masked text stands on both sides, and where only the end of the last line differs", async () => {

@@ -1,7 +1,7 @@
 /** Cards at the gateway: what an operator's agent is shown is what everybody is shown. */
 import { beforeAll, expect, it } from "vitest";
-import { loadCard } from "../../src/app/operations/approvals/cards.ts";
-import { localPrincipal } from "../../src/cli/door.ts";
+import { localPrincipal } from "../../src/cli/operation-client.ts";
+import { loadCard } from "../../src/operations/approvals/cards.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, FAKE_MANIFESTS, fakeUpstream, type GatewayTest, testGateway } from "./support/gateway.ts";
 

@@ -39,7 +39,7 @@ describe("svc connect", () => {
     const file = join(folder, path);
     const made = await svc(["connect", client], options);
     expect([made.code, made.err]).toEqual([0, ""]);
-    expect(made.out).toContain(`there was no such file before; svc connect ${client} --undo removes it`);
+    expect(made.out).toContain(`this file is new; svc connect ${client} --undo removes it`);
     const text = readFileSync(file, "utf8");
     expect(text).toContain(join(folder, "svc.config.yaml"));
     if (path.endsWith("json")) {
@@ -72,7 +72,7 @@ describe("svc connect", () => {
     writeFileSync(file, before);
     const made = await svc(["connect", "claude-code", "--name", "gate", "--file", ".mcp.json"], options);
     expect(made.out).toContain(
-      `what was there before is in ${file}.svc-backup; svc connect claude-code --file ${file} --undo takes it back`,
+      `the previous file is ${file}.svc-backup; svc connect claude-code --file ${file} --undo restores it`,
     );
     await svc(["connect", "claude-code", "--name", "gate", "--url", "http://127.0.0.1:8787/mcp"], options);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
@@ -111,7 +111,7 @@ describe("svc connect", () => {
     await svc(["connect", "vscode"], options);
     writeFileSync(file, "{}");
     const undone = await svc(["connect", "vscode", "--undo"], options);
-    expect([undone.code, undone.err]).toEqual([1, expect.stringContaining("was changed since")]);
+    expect([undone.code, undone.err]).toEqual([1, expect.stringContaining("has changed since")]);
     writeFileSync(file, "// comments\n{}");
     const refused = await svc(["connect", "vscode"], options);
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("--print")]);
@@ -126,7 +126,7 @@ describe("svc connect", () => {
     expect(existsSync(join(folder, ".cursor"))).toBe(false);
     expect((await svc(["connect", "notepad"], options)).err).toContain("known are claude-desktop");
     expect((await svc(["connect", "claude-desktop", "--url", "http://x/mcp"], options)).err).toContain(
-      "leave out --url",
+      "omit --url",
     );
     expect((await svc(["connect", "cursor", "--url", "ftp://x"], options)).err).toContain("--url");
   });
@@ -184,13 +184,13 @@ describe("svc connect", () => {
 
   it("says so when the config is not there, and when the gateway wants to be called instead", async () => {
     const { folder, options } = home();
-    expect((await svc(["connect", "cursor"], options)).out).toContain("is not there yet; svc init --from");
+    expect((await svc(["connect", "cursor"], options)).out).toContain("does not exist yet; svc init --from");
     const listen = { host: "127.0.0.1", port: 8799 };
     writeFileSync(join(folder, "svc.config.yaml"), JSON.stringify({ listen, upstreams: [fakeUpstream()] }));
     const refused = await svc(["connect", "vscode"], options);
     expect([refused.code, refused.err.trim()]).toEqual([
       1,
-      "error: this gateway listens: start it, and connect with --url http://127.0.0.1:8799/mcp",
+      "error: this gateway listens on HTTP: start it and connect with --url http://127.0.0.1:8799/mcp",
     ]);
     expect(existsSync(join(folder, ".vscode"))).toBe(false);
   });

@@ -68,8 +68,8 @@ describe("a drill", () => {
       rollback: { proof: "never proven" },
     });
     for (const [body, says] of [
-      [{ tools: ["mail"] }, "mail is irreversible: there is no undo to prove"],
-      [{ tools: ["echo"] }, "echo has no undo to prove"],
+      [{ tools: ["mail"] }, "mail is irreversible: there is no undo to test"],
+      [{ tools: ["echo"] }, "echo has no undo to test"],
       [{ tools: ["none"] }, "no manifest is registered for none"],
     ] as const)
       expect(await ask(g, "operator", "POST", "/v1/drills", body)).toMatchObject({

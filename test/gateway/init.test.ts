@@ -6,12 +6,12 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, vi } from "vitest";
-import { draftManifests } from "../../src/gateway/init/guess.ts";
+import { draftManifests } from "../../src/gateway/init/draft-manifest.ts";
 import { suggestName } from "../../src/gateway/init/read-tools.ts";
-import { manifestText, scalar } from "../../src/gateway/init/render.ts";
-import { readName, undoes } from "../../src/gateway/init/verbs.ts";
-import type { JsonObject } from "../../src/kernel/json.ts";
-import { readManifests } from "../../src/model/manifest/load.ts";
+import { manifestText, yamlScalar } from "../../src/gateway/init/render.ts";
+import { isUndoOf, parseToolName } from "../../src/gateway/init/verbs.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
+import { readManifests } from "../../src/rules/manifest/load.ts";
 import { svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -54,11 +54,11 @@ describe("names", () => {
     ["git_commit", null, "git commit"],
     ["search", "search", ""],
   ])("%s", (name, verb, object) => {
-    expect(readName(name)).toMatchObject({ verb, object });
+    expect(parseToolName(name)).toMatchObject({ verb, object });
   });
 
   it("find what undoes what, and nothing else", () => {
-    const is = (a: string, b: string) => undoes(readName(a), readName(b));
+    const is = (a: string, b: string) => isUndoOf(parseToolName(a), parseToolName(b));
     expect(is("create_contact", "delete_contact")).toBe(true);
     expect(is("add_label", "remove_label")).toBe(true);
     expect(is("subscribe_topic", "unsubscribe_topic")).toBe(true);
@@ -163,8 +163,8 @@ describe("guesses", () => {
     expect(odd).toEqual(expect.arrayContaining(all.map((manifest) => manifest.tool)));
     expect(all.length + (text.match(/^# left out: /gm)?.length ?? 0)).toBe(bad.length + odd.length);
     expect(all.every(({ lifecycle }) => lifecycle === "draft")).toBe(true);
-    expect(scalar("yes")).toBe('"yes"');
-    expect(scalar("files.read")).toBe("files.read");
+    expect(yamlScalar("yes")).toBe('"yes"');
+    expect(yamlScalar("files.read")).toBe("files.read");
   });
 });
 
@@ -190,9 +190,9 @@ describe("svc init", () => {
     const from = `node ${join(MODULES, "server-filesystem", "dist", "index.js")} ${work}`;
     const made = await svc(["init", "--from", from, "--name", "files"], { cwd: folder });
     expect([made.code, made.err]).toEqual([0, ""]);
-    expect(made.out).toContain("14 tools: 10 read, 4 with a proposed undo, 0 to look at");
+    expect(made.out).toContain("14 tools: 10 read, 4 with a proposed undo, 0 to review");
     expect(made.out).toContain(
-      "14 of them as tried with @modelcontextprotocol/server-filesystem 2026.8.31, 0 guessed",
+      "14 of them as tested with @modelcontextprotocol/server-filesystem 2026.8.31, 0 guessed",
     );
     verifies("beyond.first.schema-line");
     for (const [file, kind] of Object.entries({
@@ -216,7 +216,7 @@ describe("svc init", () => {
     expect((await svc(["policy", "test", "policy.yaml"], { cwd: folder })).code).toBe(0);
 
     const again = await svc(["init", "--from", from, "--name", "files"], { cwd: folder });
-    expect([again.code, again.err]).toEqual([1, expect.stringContaining("already there: ")]);
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining("files already exist: ")]);
     expect((await svc(["init", "--from", from, "--name", "files", "--force"], { cwd: folder })).code).toBe(0);
 
     verifies("beyond.names.init");

@@ -90,7 +90,7 @@ describe("isolation", () => {
     const first = pid(await call(a, "tight.counted"));
     const refused = await call(b, "tight.counted");
     expect(refused).toMatchObject({ isError: true, structuredContent: { status: "failed" } });
-    expect(refused.content[0].text).toContain("1 connections, as many as it may");
+    expect(refused.content[0].text).toContain("its limit of 1 connections");
     expect(pid(await call(a, "tight.counted"))).toBe(first);
   });
 

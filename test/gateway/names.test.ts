@@ -117,10 +117,10 @@ describe("tool_names: underscores", () => {
     const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
     const FAKE_ONLY = JSON.stringify([tool("svc_halt")]);
     await expect(testGateway({ upstreams: [fakeUpstream({ env: { FAKE_ONLY } })] })).rejects.toThrow(
-      /begins with "svc_", which is kept for the service's own tools; set namespace: true/,
+      /begins with "svc_", which is reserved for the service's own tools; set namespace: true/,
     );
     await expect(testGateway({ config: { own_tools: ["svc.nothing"] } })).rejects.toThrow(
-      /own_tools: there is no tool svc.nothing; known are svc.plan_rollback/,
+      /own_tools: unknown tool svc.nothing; choose from svc.plan_rollback/,
     );
   });
 });
@@ -132,7 +132,7 @@ describe("ask_reason", () => {
     for (const { inputSchema } of tools) {
       expect(inputSchema.properties?.["svc_reason"]).toMatchObject({
         type: "string",
-        description: expect.stringContaining("Why this call is made"),
+        description: expect.stringContaining("Why you make this call"),
       });
       expect(inputSchema.required ?? []).not.toContain("svc_reason");
     }

@@ -314,7 +314,7 @@ describe("svc.export_evidence", () => {
     const agent = await h.connect("agent", { headers: { "svc-run-id": "evident" } });
     await call(agent, "echo");
     const auditor = await h.connect("auditor", { path: "/operator/mcp" });
-    const { verifyBundle } = await import("../../src/evidence/verify-bundle.ts");
+    const { verifyBundle } = await import("../../src/evidence/bundles/verify-bundle.ts");
     const { readTrustedKeys } = await import("../../src/evidence/key-files.ts");
     for (const [args, kind] of [
       [{ run_id: "evident" }, "run"],

@@ -9,14 +9,14 @@ import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { UpstreamSpec } from "../../src/config/sections/gateway.ts";
-import type { Egress } from "../../src/egress/egress.ts";
-import type { Route } from "../../src/gateway/catalog.ts";
-import { draftManifests } from "../../src/gateway/init/guess.ts";
-import { fingerprint } from "../../src/gateway/init/packs/pack.ts";
-import { PACKS, packRules } from "../../src/gateway/init/packs/packs.ts";
+import type { EgressClient } from "../../src/egress/egress.ts";
+import type { ToolRoute } from "../../src/gateway/catalog/catalog.ts";
+import { draftManifests } from "../../src/gateway/init/draft-manifest.ts";
+import { schemaFingerprint } from "../../src/gateway/init/packs/pack.ts";
+import { MANIFEST_PACKS, packRules } from "../../src/gateway/init/packs/packs.ts";
 import { readTools } from "../../src/gateway/init/read-tools.ts";
 import { manifestText, policyText } from "../../src/gateway/init/render.ts";
-import type { Json } from "../../src/kernel/json.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
@@ -169,7 +169,7 @@ const DRILLS: Record<string, unknown> = {
 };
 
 const words = new DatabaseSync(database);
-const tools: Record<string, Route[]> = {};
+const tools: Record<string, ToolRoute[]> = {};
 let g: GatewayTest;
 beforeAll(async () => {
   mkdirSync(files);
@@ -191,7 +191,7 @@ beforeAll(async () => {
   };
   for (const name of Object.keys(SERVERS)) {
     const spec = { ...upstreamOf(name), ...most, cwd: null } as unknown as UpstreamSpec;
-    tools[name] = await readTools(spec, {} as Egress, "test");
+    tools[name] = await readTools(spec, {} as EgressClient, "test");
   }
   const drafted = Object.entries(tools).map(([name, routes]) =>
     manifestText(draftManifests(routes, name), name),
@@ -230,10 +230,15 @@ const asked = async (tool: string, args: object = {}): Promise<AnyResult> =>
   call(await g.connect("agent"), tool, { ...args });
 
 describe("the tools of each server", () => {
-  it.each(Object.keys(PACKS))(`are those that were tried: %s ${verifies("beyond.packs.drift")}`, (name) => {
-    const now = Object.fromEntries(tools[name]!.map((route) => [route.name, fingerprint(route.definition)]));
-    expect(now).toEqual(PACKS[name]!.tools);
-  });
+  it.each(Object.keys(MANIFEST_PACKS))(
+    `are those that were tried: %s ${verifies("beyond.packs.drift")}`,
+    (name) => {
+      const now = Object.fromEntries(
+        tools[name]!.map((route) => [route.name, schemaFingerprint(route.definition)]),
+      );
+      expect(now).toEqual(MANIFEST_PACKS[name]!.tools);
+    },
+  );
 
   it("are drafted as tried where they are the same, and guessed and marked where they are not", () => {
     verifies("beyond.packs.drafts");
@@ -388,7 +393,7 @@ describe("the filesystem pack", () => {
     put("bytes.bin", Buffer.from([0xff, 0xfe, 0]));
     const edits = [{ oldText: "\u0000", newText: "1" }];
     const refused = await asked("filesystem.edit_file", { path: at("bytes.bin"), edits });
-    expect(refused.content[0].text).toContain("bytes that are no text");
+    expect(refused.content[0].text).toContain("bytes that are not text");
     expect([...readFileSync(at("bytes.bin"))]).toEqual([0xff, 0xfe, 0]);
   });
 });
@@ -474,8 +479,8 @@ describe("the sqlite pack", () => {
       statement.setReadBigInts(true);
       return statement.all();
     });
-  const items = (id: Json) => ({ table: "items", conditions: { id } });
-  const codes = (id: Json) => ({ table: "codes", conditions: { id } });
+  const items = (id: JsonValue) => ({ table: "items", conditions: { id } });
+  const codes = (id: JsonValue) => ({ table: "codes", conditions: { id } });
 
   it("takes out the row that was made, and puts back those that were changed and deleted", async () => {
     verifies("beyond.packs.tried");
@@ -491,7 +496,7 @@ describe("the sqlite pack", () => {
       ],
       () => expect(all()).not.toEqual(before),
     );
-    expect(JSON.stringify(plan.actions)).toContain("what triggers and cascades did in other rows");
+    expect(JSON.stringify(plan.actions)).toContain("changes by triggers and cascades in other rows");
     expect(report).toMatchObject({
       compensated: [5, 3, 2, 1, 0],
       unrecoverable: [4],

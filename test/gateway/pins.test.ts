@@ -83,7 +83,7 @@ describe("a definition that changes", () => {
 describe("an undo by a tool whose definition changed", () => {
   const RUN = "changed-undo";
   const REASON =
-    /^not tried, an operator is needed for delete: the definition of this tool changed .* approved anew\. Then roll back again$/;
+    /^not tried, an operator is needed for delete: the definition of this tool changed .* approved again\. Then roll back again$/;
 
   async function refused(tool: "delete" | "get") {
     const seen = join(tempDir("undo"), "seen.jsonl");

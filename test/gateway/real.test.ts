@@ -16,11 +16,11 @@ import {
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openService } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
-import { type RunningGateway, startHttpGateway } from "../../src/serve/gateway.ts";
+import { openService } from "../../src/service/service.ts";
+import { type RunningGateway, startHttpGateway } from "../../src/service/start/gateway.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { tempDir } from "../support/tmp.ts";

@@ -1,6 +1,6 @@
 /** Which run a call belongs to: named, the session's own, or the request's own. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Principal } from "../../src/model/roles.ts";
+import type { CallerPrincipal } from "../../src/govern/roles.ts";
 import { verifies } from "../support/verifies.ts";
 import { call, type GatewayTest, testGateway, toolNames, until } from "./support/gateway.ts";
 
@@ -76,7 +76,7 @@ it("an id whose run retention deleted does not come back as another run", async 
   const { service, running } = g;
   await call(await g.connect("agent", { headers: { "svc-run-id": "old" } }), "echo");
   await service.core.store.transact({ run: (tx) => tx.delete("runs", "old") });
-  await running.gateway.runs.forget({ id: "key:agent" } as Principal, "old");
+  await running.gateway.runs.forget({ id: "key:agent" } as CallerPrincipal, "old");
   const answer = await post({ "svc-run-id": "old" }, initialize);
   expect([answer.status, await answer.json()]).toEqual([
     409,

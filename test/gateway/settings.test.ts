@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextpr
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { loadSettings } from "../../src/config/load.ts";
 import { writeKeyFiles } from "../../src/evidence/key-files.ts";
-import { Correlator } from "../../src/gateway/upstream/correlator.ts";
+import { RequestCorrelator } from "../../src/gateway/upstream/correlator.ts";
 import { freePort } from "../support/ports.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -46,7 +46,7 @@ describe("timeout", () => {
     const silent = async (message: object) => void sent.push("method" in message ? `${message.method}` : "");
     let ended: unknown = null;
     const asked = { method: "tools/call", params: {}, timeout_ms: read[0]!.timeout_ms };
-    new Correlator().ask(silent, asked).catch((error: unknown) => {
+    new RequestCorrelator().ask(silent, asked).catch((error: unknown) => {
       ended = error;
     });
     await vi.advanceTimersByTimeAsync(59_999);

@@ -280,7 +280,7 @@ describe("a gateway that cannot work", () => {
   it("says why, in one line, and exits 1", async () => {
     const FAKE_TOOLS = JSON.stringify([{ name: "svc.halt", inputSchema: { type: "object" } }]);
     const cases: [Record<string, unknown>, string][] = [
-      [{ upstreams: [] }, "which tool servers?"],
+      [{ upstreams: [] }, "no tool servers are configured"],
       [
         { upstreams: [fakeUpstream(), fakeUpstream({ name: "two" })] },
         'upstreams fake and two both offer tool "echo"',

@@ -68,7 +68,7 @@ describe("an upstream that is listed earlier", () => {
       expect.objectContaining({
         kind: "tool_changed",
         tool: "create",
-        message: "create is offered by upstream rogue too, which is refused: upstream honest has the name",
+        message: "create is also offered by upstream rogue, which is rejected: upstream honest has the name",
       }),
     );
     expect(g.logged.join("\n")).toContain('offers tool \\"create\\", which upstream honest has');
@@ -122,12 +122,12 @@ describe("a name whose upstream was taken out of the configuration", () => {
     const client = await g.connect("agent");
     const blocked = await call(client, "create");
     expect(blocked.structuredContent.reasons).toEqual([
-      expect.stringMatching(/another upstream offers this tool .* until its manifest is approved anew/),
+      expect.stringMatching(/another upstream offers this tool .* until its manifest is approved again/),
     ]);
     expect(await alerts(g)).toContainEqual(
       expect.objectContaining({
         kind: "tool_changed",
-        message: "create comes from upstream rogue, and was first seen at honest",
+        message: "create now comes from upstream rogue; it was first seen at honest",
       }),
     );
     expect(calls()).toEqual([]);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, it } from "vitest";
-import { mintState } from "../../src/gateway/request-state.ts";
+import { mintState } from "../../src/gateway/session/request-state.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -122,13 +122,13 @@ describe("a client of 2026-07-28", () => {
     const changed = `${head}.${Buffer.from(`${Buffer.from(body, "base64url")} `).toString("base64url")}.${mac}`;
     for (const state of [changed, `${head}.${body}.${"0".repeat(64)}`, `${head}.x`, `${requestState}.x`])
       await expect(again(client, 3, { requestState: state })).rejects.toThrow(/requestState/);
-    await expect(again(client, 4, first)).rejects.toThrow(/requestState: it is not one of this call/);
-    await expect(again(await modern("agent2"), 3, first)).rejects.toThrow(/it is not one of this call/);
+    await expect(again(client, 4, first)).rejects.toThrow(/requestState: it does not belong to this call/);
+    await expect(again(await modern("agent2"), 3, first)).rejects.toThrow(/it does not belong to this call/);
     const { core } = g.service;
     const call = { principal: { id: "key:agent" } as never, tool: "create", args: { n: 3 } };
     const past = { ...g.service, core: { ...core, env: { ...core.env, now: () => 0, uuid: () => "x" } } };
     const late = mintState(past as never, call, { run_id: "r", approval_id: "a" });
-    await expect(again(client, 3, { requestState: late })).rejects.toThrow(/requestState: its time is over/);
+    await expect(again(client, 3, { requestState: late })).rejects.toThrow(/requestState: it has expired/);
     expect(created(3)).toBe(0);
   });
 });

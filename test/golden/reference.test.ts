@@ -1,10 +1,19 @@
-/** The pages of the reference are those that the code makes now; `--update` writes them anew. */
+/** The reference pages match the code. `--update` generates them again. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../support/files.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
+import { alertsPage } from "../support/reference/alerts.ts";
+import { commandPages } from "../support/reference/commands.ts";
 import { renderConfigReference } from "../../src/config/reference.ts";
-import { commandsPage, errorsPage, httpPage, recordsPage, schemaPage } from "../support/reference.ts";
+import { errorsPage } from "../support/reference/errors.ts";
+import { apiDocument, bodyOf, httpPages } from "../support/reference/http.ts";
+import { EXAMPLE_BODIES } from "../support/reference/http-groups.ts";
+import { metricsPage } from "../support/reference/metrics.ts";
+import { notificationsPage } from "../support/reference/notifications.ts";
+import { recordsPage } from "../support/reference/records.ts";
+import { keyRows, schemaPage } from "../support/reference/schema.ts";
 import { verifies } from "../support/verifies.ts";
 
 const schemaOf = (name: string) => JSON.parse(readFileSync(join(ROOT, "schemas", name), "utf8"));
@@ -15,11 +24,11 @@ const example = (name: string, from: RegExp, to: RegExp) => {
   return rest.slice(0, to.exec(rest)!.index);
 };
 
-const PAGES = {
+const PAGES: Record<string, string> = {
   "manifest.md": schemaPage({
     title: "Manifests",
     about:
-      "A manifest says what a tool does and how to take it back. A file holds a list of them; `svc validate <path>` checks\nfiles and folders, and `# yaml-language-server: $schema=<path>/schemas/manifest.schema.json` on the first line lets\neditors complete. How to think about them: [make your tools reversible](../guides/make-tools-reversible.md).",
+      "A manifest describes a tool's effect and how to undo it. A file contains a list of manifests. Check files and directories\nwith `svc validate <path>`. For completion in your editor, put\n`# yaml-language-server: $schema=<path>/schemas/manifest.schema.json` on the first line. How to declare an undo: [make a tool undoable](../guides/make-a-tool-undoable.md).",
     from: "schemas/manifest.schema.json",
     schema: schemaOf("manifest.schema.json"),
     example: example("manifests.yaml", /- tool: payments\.refund/, /\n\n- tool: mail\.send/),
@@ -27,13 +36,17 @@ const PAGES = {
   "policy.md": schemaPage({
     title: "Policies",
     about:
-      "A policy says which calls pass, wait for a person or are refused. `svc policy check <file>` and `svc policy test <file>`\ncheck one; `# yaml-language-server: $schema=<path>/schemas/policy.schema.json` on the first line lets editors complete.\nWhat each part does, with a cookbook: [policies](../guides/policy.md).",
+      "A policy decides which calls are allowed, which require approval and which are denied. Check it with\n`svc policy check <file>` and `svc policy test <file>`. For completion in your editor, put\n`# yaml-language-server: $schema=<path>/schemas/policy.schema.json` on the first line. To start: [write a policy](../guides/policy.md). How each section decides: [policy rules](policy-rules.md).",
     from: "schemas/policy.schema.json",
     schema: schemaOf("policy.schema.json"),
     example: example("policy.yaml", /version: 1/, /\nretention:/),
+    sections: true,
   }),
-  "commands.md": await commandsPage(),
-  "http.md": httpPage(),
+  ...(await commandPages()),
+  ...httpPages(),
+  "alerts.md": alertsPage(),
+  "metrics.md": await metricsPage(),
+  "notifications.md": notificationsPage(),
   "errors.md": errorsPage(),
   "records.md": recordsPage(),
 };
@@ -43,9 +56,40 @@ test.each(Object.entries(PAGES))("docs/reference/%s is current", async (name, te
   await expect(text).toMatchFileSnapshot(join(ROOT, "docs/reference", name));
 });
 
+
 test("an option that the configuration's reference names is one of a command", () => {
   verifies("beyond.first.reference");
+  const commands = Object.entries(PAGES)
+    .filter(([name]) => name.startsWith("commands"))
+    .map(([, text]) => text)
+    .join("\n");
   const named = [...renderConfigReference().matchAll(/`(--[\w-]+)` \|/g)].map(([, option]) => option!);
-  const unknown = named.filter((option) => !new RegExp(`${option}[ \`]`).test(PAGES["commands.md"]));
+  const unknown = named.filter((option) => !new RegExp(`${option}[ \`]`).test(commands));
   expect([named.length > 0, unknown]).toEqual([true, []]);
+});
+
+test("each example of a request is one that its operation accepts", () => {
+  verifies("beyond.first.reference");
+  const inPath = { run_id: "ticket-4826", step: 0, tool: "mail.send", version: "3", index: 0 };
+  const bad = HTTP_TABLE.filter(({ body }) => body).flatMap(({ op, params, placed }) => {
+    const fields = Object.values(params).map(({ field }) => field);
+    const path = fields.map((field) => [field, inPath[field as keyof typeof inPath] ?? "id-1"]);
+    const read = op.input.safeParse({ ...EXAMPLE_BODIES[op.id], ...Object.fromEntries(path) });
+    const misplaced = Object.keys(EXAMPLE_BODIES[op.id] ?? {}).filter((name) => placed.has(name));
+    return read.success && misplaced.length === 0 ? [] : [`${op.id}: ${read.error?.message ?? misplaced}`];
+  });
+  const operations = new Set(HTTP_TABLE.map(({ op }) => op.id));
+  expect(bad).toEqual([]);
+  expect(Object.keys(EXAMPLE_BODIES).filter((id) => !operations.has(id))).toEqual([]);
+});
+
+test("the API description gives each field of a request a meaning", () => {
+  verifies("beyond.first.reference");
+  const { paths, components } = apiDocument();
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  const bare = operations.flatMap((operation) => {
+    const rows = [...keyRows(bodyOf(operation, { paths, components }) ?? {})];
+    return rows.filter(([, , , meaning]) => meaning === "").map(([key]) => `${operation.operationId} ${key}`);
+  });
+  expect(bare).toEqual([]);
 });

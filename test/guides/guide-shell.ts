@@ -1,6 +1,7 @@
 /**
  * Runs the commands of a guide as a reader would, in a directory with the support desk of the demo, and compares what
- * they print with what the page shows. `…` in an expected line is any text; a line of three dots is any lines.
+ * they print with the page. `…` in an expected line is any text; a line of three dots is any lines. A block with
+ * `file=<name>` is written to that file before the commands that follow it.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -34,10 +35,25 @@ export function commandsOf(markdown: string): ShownCommand[] {
   return shown.map(({ command, output, line }) => ({ command, output: output.join("\n").trimEnd(), line }));
 }
 
-/** Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind. */
+interface ShownFile {
+  readonly name: string;
+  readonly text: string;
+  readonly line: number;
+}
+
+/** The blocks of a page that the reader saves as a file. */
+export function filesOf(markdown: string): ShownFile[] {
+  return [...markdown.matchAll(/^```\w+ file=(\S+)\n([\s\S]*?)^```/gm)].map((block) => ({
+    name: block[1]!,
+    text: block[2]!,
+    line: markdown.slice(0, block.index).split("\n").length,
+  }));
+}
+
+/** Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind, and so is a hash. */
 export function fitsShown(shown: string, text: string): boolean {
   const line = (expected: string): string =>
-    escaped(expected).replace(CUT_ID, "$1_[0-9a-f-]+").replaceAll("…", ".*");
+    escaped(expected).replace(CUT_ID, "$1[0-9a-f-]+").replaceAll("…", ".*");
   const pattern = shown
     .split("\n")
     .map((expected) => (expected.trim() === "..." ? "(?:.*\\n)*?.*" : line(expected)))
@@ -45,7 +61,7 @@ export function fitsShown(shown: string, text: string): boolean {
   return new RegExp(`^${pattern}$`).test(text.trimEnd().replace(/[ \t]+$/gm, ""));
 }
 
-const CUT_ID = /\b([a-z]+)_[0-9a-f]{8}…/g;
+const CUT_ID = /\b([a-z]+_|sha256:)[0-9a-f]{8}…/g;
 
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -66,6 +82,7 @@ export async function supportDesk(): Promise<string> {
       "data: data",
       "keys: keys.json",
       "signing_key: signing.key",
+      "capture: {enabled: true}",
       `rollback: {compensator_cmd: ${JSON.stringify(undo)}, reader_cmd: ${JSON.stringify(undo)}}`,
       "",
     ].join("\n"),
@@ -76,13 +93,17 @@ export async function supportDesk(): Promise<string> {
   const load = (name: string) => import(pathToFileURL(join(example, name)).href);
   const desk = (await load("desk.mjs")).openDesk(join(place, "desk.json"));
   desk.begin();
-  await (await load("agent.mjs")).work({ url: server.url, key, tools: desk.tools });
+  await (await load("agent.mjs")).work({ url: server.url, key, desk });
   expect(await server.stop()).toBe(0);
   return place;
 }
 
 async function agentKey(place: string): Promise<string> {
   const added = await mustRun(place, "keys add support-agent --role agent --max-permissions *".split(" "));
+  return keyIn(added);
+}
+
+function keyIn(added: string): string {
   const key = /svc_[\w-]+/.exec(added)?.[0];
   if (key === undefined) throw new Error(`no key in: ${added}`);
   return key;
@@ -94,9 +115,23 @@ async function mustRun(place: string, args: string[]): Promise<string> {
   return out;
 }
 
+/** A server on the directory, with the variables that a page uses: `URL`, and `KEY` of the admin ann. */
+export async function serveDesk(
+  place: string,
+): Promise<{ settings: Settings; stop: () => Promise<number | null> }> {
+  const added = await mustRun(place, "keys add ann --role admin".split(" "));
+  await mustRun(place, "keys add ben --role approver".split(" "));
+  const server = await startSvcServer([], { cwd: place });
+  return { settings: { URL: server.url, KEY: keyIn(added) }, stop: () => server.stop() };
+}
+
+type Settings = Readonly<Record<string, string>>;
+
 /** Runs every command of the page in order; throws at the first one that prints something else. */
-export function runGuide(page: string, place: string): number {
-  const commands = commandsOf(readFileSync(join(ROOT, page), "utf8"));
+export function runGuide(page: string, place: string, settings: Settings = {}): number {
+  const markdown = readFileSync(join(ROOT, page), "utf8");
+  const commands = commandsOf(markdown);
+  const files = filesOf(markdown);
   const bin = join(place, "bin");
   mkdirSync(bin, { recursive: true });
   writeFileSync(
@@ -106,9 +141,13 @@ export function runGuide(page: string, place: string): number {
       mode: 0o755,
     },
   );
-  const env = { PATH: `${bin}${delimiter}${process.env["PATH"]}`, HOME: place, COLUMNS: "120" };
+  const env = { PATH: `${bin}${delimiter}${process.env["PATH"]}`, HOME: place, COLUMNS: "120", ...settings };
   const ids = new Map<string, string>();
   for (const { command, output, line } of commands) {
+    while (files[0] !== undefined && files[0].line < line) {
+      const { name, text } = files.shift()!;
+      writeFileSync(join(place, name), text);
+    }
     const named = withIds(command, ids);
     const ran = spawnSync("sh", ["-c", `${named} 2>&1`], { cwd: place, env, encoding: "utf8" });
     keepIds(ran.stdout, ids);
@@ -123,5 +162,8 @@ function withIds(command: string, ids: ReadonlyMap<string, string>): string {
 }
 
 function keepIds(output: string, ids: Map<string, string>): void {
-  for (const [id, kind] of output.matchAll(/\b([a-z]+)_[0-9a-f]{8}-[0-9a-f-]{27}\b/g)) ids.set(kind!, id);
+  for (const [id, kind, hash] of output.matchAll(
+    /\b(?:([a-z]+_)[0-9a-f]{8}-[0-9a-f-]{27}|(sha256:)[0-9a-f]{64})\b/g,
+  ))
+    ids.set((kind ?? hash)!, id);
 }

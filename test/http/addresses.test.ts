@@ -123,7 +123,7 @@ describe("a redirect to a login page", () => {
     writeFileSync(join(cwd, "svc.config.yaml"), config(at));
     const doctor = await speak(["doctor", "--send-test"], { cwd });
     expect(doctor.code).toBe(1);
-    expect(doctor.out).not.toMatch(/took a test message/);
+    expect(doctor.out).not.toMatch(/accepted a test message/);
     expect((await speak(["halt", "add", "--reason", "drill"], { cwd })).code).toBe(0);
     const published = await speak(["anchor", "publish"], { cwd });
     expect([published.code, published.out]).toEqual([1, expect.stringMatching(/FAILED/)]);

@@ -1,7 +1,7 @@
 /** Alerts and notifications of a running service: thresholds, who is told, and that nothing there changes a decision. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { sendAlerts } from "../../src/app/background/alerting.ts";
-import { SETTINGS } from "../../src/config/settings.ts";
+import { SETTINGS_TABLE } from "../../src/config/settings.ts";
+import { sendAlerts } from "../../src/operations/background/alerting.ts";
 import { type Receiver, startReceiver } from "../golden/notify/support/receivers.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -119,7 +119,7 @@ describe("alerts", () => {
 
   it("have thresholds and a reminder that can be set, and nothing else", () => {
     verifies("ops.alerts.not-configurable");
-    expect(Object.keys(SETTINGS.alerts.rows)).toEqual(["remind", "denial_spike", "undo_closing"]);
+    expect(Object.keys(SETTINGS_TABLE.alerts.rows)).toEqual(["remind", "denial_spike", "undo_closing"]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
-import { dueMessages } from "../../src/alerts/manager.ts";
+import { dueAlertMessages } from "../../src/alerts/manager.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -38,6 +38,7 @@ describe("alerts", () => {
     expect(await alerts()).toEqual([
       {
         id: "denial_spike",
+        group: "denial_spike",
         kind: "denial_spike",
         severity: "warning",
         title: "Many calls blocked",
@@ -141,10 +142,9 @@ describe("alerts", () => {
     );
     const { core } = s.app;
     const due = async () =>
-      (await dueMessages(core, await evaluateAlerts(core, s.app.settings.alerts), 60 * MINUTE)).map((m) => [
-        m.what,
-        m.alert.id,
-      ]);
+      (await dueAlertMessages(core, await evaluateAlerts(core, s.app.settings.alerts), 60 * MINUTE)).map(
+        (m) => [m.what, m.alert.id],
+      );
     await s.call("admin", "POST", "/v1/halt", { reason: "drill" });
     const [one, two] = await Promise.all([due(), due()]);
     expect([...one, ...two]).toEqual([["raised", "halted"]]);

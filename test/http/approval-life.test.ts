@@ -1,6 +1,6 @@
 /** The states of a request over its whole life, delegations, and what an allow rule cannot lift. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { ageUnit } from "../../src/engine/approvals/decide-request.ts";
+import { expireOrEscalateUnit } from "../../src/govern/approvals/decide-request.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -58,7 +58,7 @@ describe("a request", () => {
     const used = await pending();
     expect((await used.read()).status).toBe("pending");
     await s.env.advance(30 * MINUTE);
-    await s.app.core.store.transact(ageUnit(s.app.core, used.id));
+    await s.app.core.store.transact(expireOrEscalateUnit(s.app.core, used.id));
     expect(await used.read()).toMatchObject({ status: "escalated", escalated_ms: s.env.now() });
     expect((await used.ask()).reasons.at(-1)).toContain(used.id);
     expect((await used.decide("lead", "approve")).body.status).toBe("approved");

@@ -1,8 +1,8 @@
 /** What a credential may is read when it matters: at each intent, after a wait, behind a slow body, in a job. */
 import { request } from "node:http";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { KeyFields } from "../../src/auth/manage.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import type { KeyFields } from "../../src/auth/key-manager.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { until } from "../gateway/support/gateway.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 
@@ -32,7 +32,7 @@ describe("an intent", () => {
     await change("agent", { max_permissions: ["mail.*"] });
     expect(await ask("crm.create")).toEqual({
       decision: "block",
-      reasons: ["permission crm.write is beyond what this key may request by now (max_permissions)"],
+      reasons: ["permission crm.write exceeds the current max_permissions of this key"],
     });
     // The run itself is as it was: what it is for does not change with its key.
     expect((await s.call("agent", "GET", "/v1/runs/r")).body.scope.permissions).toContain("crm.write");
@@ -92,7 +92,7 @@ describe("a request whose body takes its time", () => {
     await change("admin", { roles: ["operator"] });
     // Both were let in by now: the server has answered what came after them.
     const begun = performance.now();
-    await until(() => performance.now() - begun > 2 * LIMITS.look_again_ms, "some time has passed");
+    await until(() => performance.now() - begun > 2 * SERVICE_LIMITS.look_again_ms, "some time has passed");
     after.end();
     expect(await after.status).toBe(403);
     intent.end(call);
@@ -123,7 +123,7 @@ describe("a rollback job", () => {
     const start = (key: string) => s.call(key, "POST", "/v1/runs/r/rollback", { confirm: true });
     expect((await start("operator")).status).toBe(202);
     await until(async () => (await job()).state !== "running", "the job has ended");
-    expect(await job()).toMatchObject({ state: "failed", error: expect.stringContaining("may no longer") });
+    expect(await job()).toMatchObject({ state: "failed", error: expect.stringContaining("can no longer") });
     const { steps } = (await s.call("auditor", "GET", "/v1/runs/r")).body;
     expect(steps.map(({ status }: { status: string }) => status)).toEqual(["succeeded", "compensated"]);
     expect((await start("operator")).status).toBe(403);

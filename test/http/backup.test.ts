@@ -88,11 +88,11 @@ describe("svc backup", () => {
     const refused = async (args: string[], why: RegExp) =>
       expect(await backup(...args)).toMatchObject({ code: 1, out: "", err: expect.stringMatching(why) });
 
-    await refused(["-d", data, "--out", "kept"], /kept: is there already/);
+    await refused(["-d", data, "--out", "kept"], /kept: already exists/);
     expect(readFileSync(join(cwd, "kept"), "utf8")).toBe("mine");
     await refused(["-d", data, "--out", "no/such/x.tar"], /x\.tar: /);
-    await refused(["-d", "nothing", "--out", "x.tar"], /nothing: is not a data folder/);
-    await refused(["-d", data, "--store", "sqlite", "--out", "x.tar"], /holds a store of kind files/);
+    await refused(["-d", "nothing", "--out", "x.tar"], /nothing: is not a data directory/);
+    await refused(["-d", data, "--store", "sqlite", "--out", "x.tar"], /contains a store of kind files/);
     await refused(["--store", "postgres", "--out", "x.tar"], /pg_dump.*docs\/guides\/backups\.md/);
     await refused(["--server", "http://localhost:1", "--out", "x"], /on the server's machine/);
     await refused(["-d", data], /--out/);

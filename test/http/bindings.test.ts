@@ -7,69 +7,86 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { createClient } from "../../src/api/client.ts";
-import { HTTP_TABLE } from "../../src/api/table.ts";
-import { wholeService } from "../../src/app/door/access.ts";
-import type { Operation } from "../../src/app/door/operation.ts";
-import { isWithinTenant, perform } from "../../src/app/door/perform.ts";
-import { listAlerts } from "../../src/app/operations/alerts.ts";
-import { publishAnchor } from "../../src/app/operations/anchors.ts";
+import type { ConsoleRoute } from "../../src/console/page-context.ts";
+import { CONSOLE_ROUTES } from "../../src/console/routes.ts";
+import { AGENT_TOOLS } from "../../src/gateway/tools/agent-tools.ts";
+import { OPERATOR_TOOLS } from "../../src/gateway/tools/operator-tools.ts";
+import { callOwnTool, type OwnTool } from "../../src/gateway/tools/own-tool.ts";
+import { type CallerPrincipal, hasRole, type PrincipalRole, ROLE_MESSAGES } from "../../src/govern/roles.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
+import { createOperationsClient } from "../../src/http/api/operations-client.ts";
+import { SvcError } from "../../src/kernel/errors.ts";
+import { getActor } from "../../src/operations/actors/actor.ts";
+import { listAlerts } from "../../src/operations/alerts.ts";
 import {
-  approve,
+  approveRequest,
   breakGlass,
-  deny,
+  denyRequest,
   getApproval,
   getCard,
   listApprovals,
-  withdraw,
-} from "../../src/app/operations/approvals.ts";
-import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/app/operations/bundles.ts";
-import { listCaptures, purge, suggest } from "../../src/app/operations/captures.ts";
-import { ledgerCheckpoint } from "../../src/app/operations/checkpoints.ts";
-import { contain, getContain } from "../../src/app/operations/contain.ts";
-import { createDelegation, revokeDelegation } from "../../src/app/operations/delegations.ts";
-import { startDrills } from "../../src/app/operations/drills.ts";
-import { exportLedger, exportRun } from "../../src/app/operations/export.ts";
-import { checkGrant, createGrant, previewGrant, revokeGrant } from "../../src/app/operations/grants.ts";
-import { halt, resume } from "../../src/app/operations/halts.ts";
-import { placeHold, releaseHold } from "../../src/app/operations/holds.ts";
-import { impact, impactOwn } from "../../src/app/operations/impact.ts";
-import { resolve } from "../../src/app/operations/journal.ts";
-import { changeKey, createKey, deleteKey } from "../../src/app/operations/keys.ts";
-import { oversightReport } from "../../src/app/operations/oversight.ts";
-import { approvePlan, denyPlan, getPlan, proposePlan } from "../../src/app/operations/plans.ts";
+  withdrawRequest,
+} from "../../src/operations/approvals/approvals.ts";
+import { createDelegation, revokeDelegation } from "../../src/operations/approvals/delegations.ts";
+import { containAgent, getContain } from "../../src/operations/contain/contain.ts";
+import { startDrills } from "../../src/operations/drills/drills.ts";
+import { publishAnchor } from "../../src/operations/evidence/anchors.ts";
+import { bundleLedger, bundleRun, evidenceKey, verifyLedger } from "../../src/operations/evidence/bundles.ts";
+import { ledgerCheckpoint } from "../../src/operations/evidence/checkpoints.ts";
+import { exportLedger, exportRun } from "../../src/operations/evidence/export.ts";
+import { oversightReport } from "../../src/operations/evidence/oversight.ts";
+import { periodReport, runReport, runReportAsPdf } from "../../src/operations/evidence/reports.ts";
+import { checkGrant, createGrant, previewGrant, revokeGrant } from "../../src/operations/grants/grants.ts";
+import { haltCalls, liftHalts } from "../../src/operations/halts.ts";
+import {
+  addIncidentNote,
+  assignIncident,
+  closeIncident,
+  getIncident,
+  listIncidents,
+} from "../../src/operations/incidents/incidents.ts";
+import { changeKey, createKey, deleteKey } from "../../src/operations/keys.ts";
+import { serviceWideOnly } from "../../src/operations/pipeline/access.ts";
+import { dispatchOperation, isWithinTenant } from "../../src/operations/pipeline/dispatch.ts";
+import type { ServiceOperation } from "../../src/operations/pipeline/operation.ts";
+import { approvePlan, denyPlan, getPlan, proposePlan } from "../../src/operations/plans.ts";
 import {
   activatePolicy,
   approveManifest,
   deprecateManifest,
   publishManifest,
-} from "../../src/app/operations/registry.ts";
-import { replay } from "../../src/app/operations/replay.ts";
-import { periodReport, runReport, runReportAsPdf } from "../../src/app/operations/reports.ts";
-import { runRetention } from "../../src/app/operations/retention.ts";
-import { plan, planOwn, rollbackHere, startRollback } from "../../src/app/operations/rollback.ts";
-import { searchRuns } from "../../src/app/operations/search.ts";
-import type { ConsoleRoute } from "../../src/console/ctx.ts";
-import { ROUTES } from "../../src/console/routes.ts";
-import { AGENT_TOOLS } from "../../src/gateway/tools/agent-tools.ts";
-import { OPERATOR_TOOLS } from "../../src/gateway/tools/operator-tools.ts";
-import { callOwnTool, type OwnTool } from "../../src/gateway/tools/own-tool.ts";
-import { SvcError } from "../../src/kernel/errors.ts";
-import { hasRole, type Principal, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
+} from "../../src/operations/registry/registry.ts";
+import {
+  listCaptures,
+  purgeCapturedCalls,
+  suggestDraftPolicy,
+} from "../../src/operations/retention/captures.ts";
+import { placeHold, releaseHold } from "../../src/operations/retention/holds.ts";
+import { runRetention } from "../../src/operations/retention/retention.ts";
+import {
+  getOwnRollbackPlan,
+  getRollbackPlan,
+  rollbackHere,
+  startRollback,
+} from "../../src/operations/rollback/rollback.ts";
+import { resolveOutcome } from "../../src/operations/runs/intents-and-outcomes.ts";
+import { replayCapturedRun } from "../../src/operations/runs/replay.ts";
+import { searchRuns } from "../../src/operations/runs/search.ts";
+import { previewCallImpact, previewOwnCallImpact } from "../../src/operations/simulate/impact.ts";
 import { Client, loggedIn } from "../console/support/client.ts";
 import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
 import { ROOT } from "../support/files.ts";
 import { verifies } from "../support/verifies.ts";
 
-const ROLES: Role[] = ["agent", "auditor", "approver", "operator", "admin"];
+const ROLES: PrincipalRole[] = ["agent", "auditor", "approver", "operator", "admin"];
 const KEYS = [...ROLES, ...ROLES.map((role) => `acme-${role}`)];
 
 let s: ConsoleServer;
-const who = new Map<string, Principal>();
+const who = new Map<string, CallerPrincipal>();
 beforeAll(async () => {
   const keys = ROLES.map((role) => ({ name: `acme-${role}`, role, tenant: "acme", tenant_only: true }));
   s = await consoleServer({ keys });
-  for (const key of KEYS) who.set(key, (await s.app.auth.authenticate(`Bearer ${key}`)) as Principal);
+  for (const key of KEYS) who.set(key, (await s.app.auth.authenticate(`Bearer ${key}`)) as CallerPrincipal);
   await s.api("agent", "POST", "/v1/runs", { run_id: "whole", permissions: [] });
   await s.api("acme-agent", "POST", "/v1/runs", { run_id: "acmes", permissions: [] });
 });
@@ -78,28 +95,30 @@ afterAll(() => s.close());
 const runOf = (key: string): string => (key.startsWith("acme-") ? "acmes" : "whole");
 
 /** Every operation that is declared anywhere. */
-const folder = join(ROOT, "src/app/operations");
-const OPERATIONS: Operation[] = [];
-for (const name of readdirSync(folder).filter((file) => /^[\w-]+\.ts$/.test(file))) {
+const folder = join(ROOT, "src/operations");
+const OPERATIONS: ServiceOperation[] = [];
+const NOT_OPERATIONS = /^(?:app\.ts|worker|pipeline|background)/;
+for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+  if (!name.endsWith(".ts") || name.endsWith(".test.ts") || NOT_OPERATIONS.test(name)) continue;
   const exported: unknown[] = Object.values(await import(join(folder, name)));
   for (const one of exported) if (isOperation(one)) OPERATIONS.push(one);
 }
 
-function isOperation(value: unknown): value is Operation {
+function isOperation(value: unknown): value is ServiceOperation {
   return typeof value === "object" && value !== null && "role" in value && "input" in value && "run" in value;
 }
 
 type Word = "in" | "role" | "tenant";
 
 /** What the door says to this principal, before it looks at what was sent. */
-function due(op: Operation, principal: Principal): Word {
+function due(op: ServiceOperation, principal: CallerPrincipal): Word {
   if (!op.any_role && !hasRole(principal, op.role)) return "role";
   return isWithinTenant(op, principal) ? "in" : "tenant";
 }
 
-function word(message: string | undefined, role: Role, principal: Principal): Word {
+function word(message: string | undefined, role: PrincipalRole, principal: CallerPrincipal): Word {
   if (message === ROLE_MESSAGES[role]) return "role";
-  return message === wholeService(principal).message ? "tenant" : "in";
+  return message === serviceWideOnly(principal).message ? "tenant" : "in";
 }
 
 const refusal = (error: unknown): string | undefined => {
@@ -125,16 +144,19 @@ function inputFor(key: string, input: z.ZodType): object {
 describe("the door itself, as the embedded library comes to it", () => {
   it("every operation has a row in the HTTP table, but those of other surfaces alone", () => {
     const rows = new Set(HTTP_TABLE.map(({ op }) => op));
-    expect(OPERATIONS.filter((op) => !rows.has(op))).toEqual([
+    const others = [
       listCaptures,
-      purge,
-      suggest,
+      purgeCapturedCalls,
+      suggestDraftPolicy,
       exportLedger,
       checkGrant,
-      impactOwn,
-      planOwn,
+      previewOwnCallImpact,
+      getOwnRollbackPlan,
       rollbackHere,
-    ]);
+    ];
+    // A folder is not read in the same order everywhere.
+    const ids = (ops: readonly ServiceOperation[]) => ops.map(({ id }) => id).toSorted();
+    expect(ids(OPERATIONS.filter((op) => !rows.has(op)))).toEqual(ids(others));
   });
 
   it.each(OPERATIONS.map((op) => [op.id, op] as const))("%s", async (_, op) => {
@@ -142,7 +164,11 @@ describe("the door itself, as the embedded library comes to it", () => {
     const signal = new AbortController().signal;
     const said = KEYS.map(async (key) => {
       const principal = who.get(key)!;
-      const asked = perform(op, { app: s.app, principal, signal }, inputFor(key, op.input) as never);
+      const asked = dispatchOperation(
+        op,
+        { app: s.app, principal, signal },
+        inputFor(key, op.input) as never,
+      );
       return [key, word(await asked.then(() => undefined, refusal), op.role, principal)];
     });
     expect(await Promise.all(said)).toEqual(KEYS.map((key) => [key, due(op, who.get(key)!)]));
@@ -152,7 +178,7 @@ describe("the door itself, as the embedded library comes to it", () => {
 it("the client of library and command line is told the same by a server", async () => {
   for (const key of ["agent", "acme-operator"]) {
     const principal = who.get(key)!;
-    const client = createClient({ url: s.url, key });
+    const client = createOperationsClient({ url: s.url, key });
     for (const { op } of HTTP_TABLE) {
       const asked = client.perform(op, inputFor(key, op.input) as never);
       const said = await asked.then(() => undefined, refusal);
@@ -163,29 +189,29 @@ it("the client of library and command line is told the same by a server", async 
 });
 
 /** The operation that a tool performs. */
-const AGENT_ROWS: Record<string, Operation> = {
-  "svc.plan_rollback": planOwn,
-  "svc.preview_impact": impactOwn,
+const AGENT_ROWS: Record<string, ServiceOperation> = {
+  "svc.plan_rollback": getOwnRollbackPlan,
+  "svc.preview_impact": previewOwnCallImpact,
   "svc.await_approval": getApproval,
-  "svc.withdraw": withdraw,
+  "svc.withdraw": withdrawRequest,
   "svc.propose_plan": proposePlan,
 };
-const OPERATOR_ROWS: Record<string, Operation> = {
+const OPERATOR_ROWS: Record<string, ServiceOperation> = {
   "svc.list_runs": searchRuns,
   "svc.list_approvals": listApprovals,
   "svc.show_approval": getCard,
-  "svc.approve_action": approve,
-  "svc.deny_action": deny,
+  "svc.approve_action": approveRequest,
+  "svc.deny_action": denyRequest,
   "svc.show_plan": getPlan,
   "svc.approve_plan": approvePlan,
   "svc.deny_plan": denyPlan,
-  "svc.plan_rollback": plan,
+  "svc.plan_rollback": getRollbackPlan,
   "svc.execute_rollback": rollbackHere,
   "svc.export_evidence": bundleLedger,
-  "svc.preview_impact": impactOwn,
-  "svc.halt": halt,
-  "svc.resume": resume,
-  "svc.contain": contain,
+  "svc.preview_impact": previewOwnCallImpact,
+  "svc.halt": haltCalls,
+  "svc.resume": liftHalts,
+  "svc.contain": containAgent,
 };
 
 /** What a tool is called with: enough to be performed. */
@@ -235,16 +261,16 @@ async function saidBy(tool: OwnTool, key: string): Promise<string | undefined> {
 }
 
 /** The operation that a page shows or a form performs; a role where a page shows what several operations tell. */
-const CONSOLE_ROWS: Record<string, Operation | Role> = {
+const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "GET /": "auditor",
   "GET /edge": "auditor",
   "GET /search": "auditor",
   "GET /approvals": "auditor",
   "GET /approvals/decided": "auditor",
   "GET /approvals/:id": "auditor",
-  "POST /approvals": approve,
-  "POST /approvals/:id": approve,
-  "POST /approvals/:id/offer": deny,
+  "POST /approvals": approveRequest,
+  "POST /approvals/:id": approveRequest,
+  "POST /approvals/:id/offer": denyRequest,
   "POST /approvals/:id/break-glass": breakGlass,
   "POST /approvals/:id/alike": createGrant,
   "POST /delegations": createDelegation,
@@ -259,14 +285,21 @@ const CONSOLE_ROWS: Record<string, Operation | Role> = {
   "POST /plans/:id": "approver",
   "GET /runs": searchRuns,
   "GET /runs/:id": "auditor",
-  "POST /runs/:id/steps/:n/resolve": resolve,
+  "POST /runs/:id/steps/:n/resolve": resolveOutcome,
   "POST /runs/:id/rollback": startRollback,
-  "POST /runs/:id/replay": replay,
+  "POST /runs/:id/replay": replayCapturedRun,
   "GET /runs/:id/report": runReport,
   "GET /runs/:id/report.pdf": runReportAsPdf,
   "GET /runs/:id/bundle": bundleRun,
   "GET /runs/:id/trail": exportRun,
   "GET /alerts": listAlerts,
+  "GET /incidents": listIncidents,
+  "GET /incidents/:id": getIncident,
+  "GET /incidents/:id/export": getIncident,
+  "POST /incidents/:id/notes": addIncidentNote,
+  "POST /incidents/:id/assign": assignIncident,
+  "POST /incidents/:id/close": closeIncident,
+  "GET /actors/:name": getActor,
   "GET /tools": "auditor",
   "GET /tools/:tool": "auditor",
   "GET /drills": "auditor",
@@ -278,7 +311,7 @@ const CONSOLE_ROWS: Record<string, Operation | Role> = {
   // What is typed is only tried; what it does beyond that, each button demands for itself.
   "POST /policy": "auditor",
   "POST /policy/versions/:version/activate": activatePolicy,
-  "GET /impact": impact,
+  "GET /impact": previewCallImpact,
   "GET /evidence": "auditor",
   "GET /evidence/key": evidenceKey,
   "GET /evidence/report": periodReport,
@@ -286,14 +319,14 @@ const CONSOLE_ROWS: Record<string, Operation | Role> = {
   "GET /evidence/checkpoint": ledgerCheckpoint,
   "POST /evidence/verify": verifyLedger,
   "POST /evidence/anchor": publishAnchor,
-  "POST /evidence/halt": halt,
-  "POST /evidence/resume": resume,
-  "GET /contain": contain,
-  "POST /contain": contain,
+  "POST /evidence/halt": haltCalls,
+  "POST /evidence/resume": liftHalts,
+  "GET /contain": containAgent,
+  "POST /contain": containAgent,
   "GET /contain/:id": getContain,
   "GET /settings": "auditor",
   // Its channels are the whole service's, though to try one is no operation.
-  "POST /settings/test": { role: "admin" } as Operation,
+  "POST /settings/test": { role: "admin" } as ServiceOperation,
   "POST /settings/retention": runRetention,
   "POST /settings/keys": createKey,
   "POST /settings/keys/:index": changeKey,
@@ -317,10 +350,10 @@ describe("pages and forms of the console", () => {
   });
 
   it("each have a row", () => {
-    expect(Object.keys(CONSOLE_ROWS).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
+    expect(Object.keys(CONSOLE_ROWS).toSorted()).toEqual(CONSOLE_ROUTES.map(nameOf).toSorted());
   });
 
-  it.each(ROUTES.map((route) => [nameOf(route), route] as const))("%s", async (name, route) => {
+  it.each(CONSOLE_ROUTES.map((route) => [nameOf(route), route] as const))("%s", async (name, route) => {
     const row = CONSOLE_ROWS[name]!;
     for (const key of people) {
       const principal = who.get(key)!;

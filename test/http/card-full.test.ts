@@ -1,6 +1,6 @@
 /** A card hides nothing of a call: every value in full once, no diff that leaves a member out, no name that passes for a label. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { doAtOnce } from "../../src/kernel/turns.ts";
+import { runAtOnce } from "../../src/kernel/pausable-work.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -56,6 +56,33 @@ async function cardOf(tool: string, args: unknown) {
 }
 const named = (fields: Field[], label: string): Field => fields.find((field) => field.label === label)!;
 
+describe("what a reader does not see", () => {
+  it("is pointed out: white space at the ends of a value, and signs without a shape", async () => {
+    verifies("beyond.card.whole-value");
+    const card = await cardOf("file.edit", {
+      path: "a.txt ",
+      mode: "  ",
+      name: " x",
+      lines: "a \n b ",
+      plain: "a b",
+    });
+    const remarks = Object.fromEntries(card.more.map((one: Field) => [one.label, one.remarks ?? []]));
+    expect(remarks).toMatchObject({
+      path: ["ends with white space"],
+      '"mode"': expect.arrayContaining(["white space only, 2 characters"]),
+      '"name"': expect.arrayContaining(["begins with white space"]),
+    });
+    expect(remarks['"plain"'].join()).not.toContain("white space");
+    expect(card.text).toContain("  a \n   b \n");
+    const odd = await cardOf("plain.call", { a: "r\ufe0fm", b: "x\u2800", c: "\u2764\ufe0f 1\ufe0f\u20e3" });
+    expect(odd.more.map(({ text }: Field) => text)).toEqual([
+      "r\\ufe0fm",
+      "x\\u2800",
+      "\u2764\ufe0f 1\ufe0f\u20e3",
+    ]);
+  });
+});
+
 describe("a diff on a card", () => {
   it("is not drawn where a replacement has two pairs, and the whole argument is shown", async () => {
     verifies("beyond.card.diff-accounts");
@@ -69,7 +96,7 @@ describe("a diff on a card", () => {
       const card = await cardOf("file.edit", { path: "a.ts", edit: value });
       const field = named(card.fields, "Edit");
       expect(field.lines).toBeUndefined();
-      expect(field.remarks).toContain("more than one old or new text: shown as given, without a diff");
+      expect(field.remarks).toContain("several old or new texts; shown without a diff");
       expect(field.text).toContain("/* EVIL */");
       expect(card.text).toContain("/* EVIL */");
       expect(card.text).toContain("if (!verify(user)) throw 1");
@@ -151,7 +178,7 @@ describe("a diff on a card", () => {
     });
     const text = named(big.fields, "Edit");
     expect(text.lines).toBeUndefined();
-    expect(text.remarks).toContain("too long to compare line by line: both texts are shown in full");
+    expect(text.remarks).toContain("too long for a line diff; both texts are shown in full");
     expect(text.text).toContain("old 2999");
     expect(text.text).toContain("new 2999");
   });
@@ -233,15 +260,15 @@ describe("a name that the agent chose", () => {
 
 it("covers all of the judged card with its hash", async () => {
   verifies("beyond.card.hash-whole");
-  const { hashingCard, judgedCard } = await import("../../src/model/card/card.ts");
-  const { gatheringCardFacts } = await import("../../src/engine/approvals/card-facts.ts");
-  await cardOf("mail.send", { to: "a", amount: 1, extra: "x".repeat(200) });
-  const [row] = await s.app.core.store.list("approvals", { order: "desc", limit: 1 });
-  const values = await s.app.core.store.get("approval_values", row!.doc.id);
-  const run = (await s.app.core.store.get("runs", row!.doc.run_id))!;
-  const facts = doAtOnce(gatheringCardFacts(s.app.core.rules(), run, row!.doc, values));
-  const card = judgedCard(facts);
-  const hashOf = (shown: typeof card): string => doAtOnce(hashingCard(facts, shown));
+  const { hashingCardContent, buildCardContent } = await import("../../src/govern/cards/card.ts");
+  const { gatheringCardFacts } = await import("../../src/govern/cards/load-card-facts.ts");
+  const { approval_id } = await cardOf("mail.send", { to: "a", amount: 1, extra: "x".repeat(200) });
+  const approval = (await s.app.core.store.get("approvals", approval_id))!;
+  const values = await s.app.core.store.get("approval_values", approval_id);
+  const run = (await s.app.core.store.get("runs", approval.run_id))!;
+  const facts = runAtOnce(gatheringCardFacts(s.app.core.rules(), run, approval, values));
+  const card = buildCardContent(facts);
+  const hashOf = (shown: typeof card): string => runAtOnce(hashingCardContent(facts, shown));
   const hash = hashOf(card);
   for (const name of Object.keys(card)) expect(hashOf({ ...card, [name]: "changed" }), name).not.toBe(hash);
   const more = card.more.map((field) => ({ ...field, remarks: [] }));

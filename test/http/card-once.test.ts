@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { makingCard, rememberedCard } from "../../src/engine/approvals/made-cards.ts";
-import { doAtOnce } from "../../src/kernel/turns.ts";
+import { buildingCard, cachedCardSummary } from "../../src/govern/cards/card-cache.ts";
+import { runAtOnce } from "../../src/kernel/pausable-work.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -19,19 +19,19 @@ it("is remembered with its hash, and made again once the rules or the request sa
   const id = /apr_[0-9a-f-]{36}/.exec(asked.text)![0];
   const { store, rules } = s.app.core;
   const [approval, run] = [(await store.get("approvals", id))!, (await store.get("runs", "r"))!];
-  expect(rememberedCard(rules(), run, approval)).toBeUndefined();
+  expect(cachedCardSummary(rules(), run, approval)).toBeUndefined();
   const { body: card } = await s.call("approver", "GET", `/v1/approvals/${id}/card`);
-  expect(rememberedCard(rules(), run, approval)?.hash).toBe(card.card_hash);
-  expect(rememberedCard(rules(), run, { ...approval, reason: "another" })).toBeUndefined();
-  expect(rememberedCard(rules(), { ...run, reason: "another" }, approval)).toBeUndefined();
+  expect(cachedCardSummary(rules(), run, approval)?.hash).toBe(card.card_hash);
+  expect(cachedCardSummary(rules(), run, { ...approval, reason: "another" })).toBeUndefined();
+  expect(cachedCardSummary(rules(), { ...run, reason: "another" }, approval)).toBeUndefined();
   const values = await store.get("approval_values", id);
-  expect(doAtOnce(makingCard(rules(), run, approval, values)).hash).toBe(card.card_hash);
+  expect(runAtOnce(buildingCard(rules(), run, approval, values)).hash).toBe(card.card_hash);
   writeFileSync(
     join(s.folder, "manifests.yaml"),
     "- {tool: crm.create, effect: idempotent, permission: crm.write, card: {note: think twice, fields: [{label: which, path: $args.id}]}}\n",
   );
   expect((await s.call("admin", "POST", "/v1/reload", {})).status).toBe(200);
-  expect(rememberedCard(rules(), run, approval)).toBeUndefined();
+  expect(cachedCardSummary(rules(), run, approval)).toBeUndefined();
   const decide = (card_hash: string) =>
     s.call("approver", "POST", `/v1/approvals/${id}/approve`, { card_hash });
   expect((await decide(card.card_hash)).status).toBe(409);

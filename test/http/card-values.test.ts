@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, describe, expect, it } from "vitest";
-import { ForgottenValues } from "../../src/app/background/forget-values.ts";
+import { ValuePurger } from "../../src/operations/background/purge-values.ts";
 import { openStore } from "../../src/store/open.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -59,7 +59,7 @@ describe("after the end of a request", () => {
     await end(s);
     expect(holding(data)).not.toEqual([]);
     // What goes on four times an hour in every process.
-    await new ForgottenValues(store).tidy();
+    await new ValuePurger(store).tidy();
     expect(holding(data)).toEqual([]);
     const again = await ask(s, "again");
     await s.call("approver", "POST", `/v1/approvals/${again}/deny`, {});
@@ -73,7 +73,7 @@ describe("after the end of a request", () => {
     const store = await openStore({ store: "files", data, database_url: null, warn: () => {} });
     const manifests = `${MANIFESTS}- {tool: pay.look, effect: read, permission: pay}\n`;
     const s = await testServer({ manifests, policy: POLICY(), store });
-    const forgotten = new ForgottenValues(store);
+    const forgotten = new ValuePurger(store);
     const propose = async (run_id: string, tools: string[]): Promise<string> => {
       await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["pay"] });
       const calls = tools.map((tool) => ({

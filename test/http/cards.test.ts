@@ -132,8 +132,8 @@ describe("what a card says", () => {
     const { body } = await (await asked("mail.send", { to: "a@example.com", body: "hello" })).card(
       "approver",
     );
-    expect(body).toMatchObject({ irreversible: true, way_back: { text: "Nothing can take it back." } });
-    expect(body.text).toContain("Nothing can take it back.");
+    expect(body).toMatchObject({ irreversible: true, way_back: { text: "This cannot be undone." } });
+    expect(body.text).toContain("This cannot be undone.");
     expect(body.arguments).toEqual({ to: "a@example.com", body: "[REDACTED]" });
     expect(body.sentence).toBe("Call mail.send");
   });
@@ -277,7 +277,7 @@ describe("a decision by the card", () => {
       const refused = await one.decide("fin", verb, { card_hash: stale });
       expect([refused.status, refused.body.error]).toEqual([
         409,
-        "the card has changed since it was shown; look at it again and decide on what it says now",
+        "the card has changed since you saw it; review it again, then decide",
       ]);
       expect((await one.decide("fin", verb, { card_hash: "x" })).status).toBe(400);
     }

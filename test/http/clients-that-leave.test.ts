@@ -2,7 +2,7 @@
 import { Agent, request } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";
-import { HTTP_TABLE } from "../../src/api/table.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 
 /** As heavy as a policy may be on a text that suits it: minutes of work for a few hundred calls. */

@@ -1,9 +1,9 @@
 /** A containment that is killed at every point where it writes, before and after the write, and run again. */
 import { expect, it } from "vitest";
-import { watchLeases } from "../../src/engine/lease.ts";
+import { watchLeases } from "../../src/govern/lease.ts";
+import type { UnitOfWork } from "../../src/govern/port/store.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import type { Unit } from "../../src/port/store.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -37,7 +37,7 @@ class Dying extends MemoryStore {
     this.dead = false;
     return died;
   }
-  override async transact<T>(unit: Unit<T>): Promise<T> {
+  override async transact<T>(unit: UnitOfWork<T>): Promise<T> {
     const { meanwhile } = this;
     this.meanwhile = undefined;
     await meanwhile?.();
@@ -88,7 +88,7 @@ it("goes on where it was, and does nothing twice", async () => {
     }, "the end of the containment, one way or the other");
     if (!store.revive()) survived++;
     await watchLeases(s.app.core);
-    await s.env.advance(LIMITS.lease_ms);
+    await s.env.advance(SERVICE_LIMITS.lease_ms);
     const again = await s.call("admin", "POST", "/v1/contain", body);
     expect([bot, again.status]).toEqual([bot, 202]);
     const look = async () => (await s.call("auditor", "GET", `/v1/contain/${again.body.job.id}`)).body.job;

@@ -1,6 +1,6 @@
 /** Two servers on one database that are asked to contain the same agent at once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Store } from "../../src/port/store.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { PgProxy } from "../contract/pg-proxy.ts";
 import { freshDatabase } from "../support/postgres.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.stop());
 
-function readsSlowly(store: Store): Store {
+function readsSlowly(store: StateStore): StateStore {
   return new Proxy(store, {
     get(target, name) {
       if (name === "get")
@@ -104,4 +104,26 @@ describe("two containments of one agent at once", () => {
       expect(events.filter((event) => event === "compensated")).toHaveLength(1);
     }
   });
+});
+
+it("halts and containments over a slow link open one incident, and the next one after it was closed", async () => {
+  verifies("beyond.incidents.one-open", "beyond.incidents.not-reopened");
+  const incidents = async () =>
+    (await near.call("auditor", "GET", "/v1/incidents")).body.incidents.filter(
+      ({ actor }: { actor: string }) => actor === "halted-bot",
+    );
+  const halt = (server: TestServer) =>
+    server.call("admin", "POST", "/v1/halt", { reason: "it went mad", actor: "halted-bot" });
+  proxy.lag_ms = 40;
+  const answers = await Promise.all([halt(near), halt(far), halt(near), halt(far)]);
+  proxy.lag_ms = 0;
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+  const [{ id, causes }, ...others] = await incidents();
+  expect([causes.length, others]).toEqual([4, []]);
+  const path = `/v1/incidents/${id}`;
+  expect((await far.call("operator", "POST", `${path}/notes`, { text: "seen" })).status).toBe(201);
+  expect((await far.call("operator", "POST", `${path}/close`, { reason: "known" })).status).toBe(200);
+  await far.env.advance(1_000);
+  await halt(far);
+  expect((await incidents()).map(({ status }: { status: string }) => status)).toEqual(["open", "closed"]);
 });

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { verifyBundle } from "../../src/evidence/bundles/verify-bundle.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
-import { verifyBundle } from "../../src/evidence/verify-bundle.ts";
 import { undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -402,8 +402,6 @@ describe("where nothing can be undone", () => {
     await openRun(s, "agent2", "kept");
     await step(s, "agent2", "kept", "thing.make", 0);
     const kept = await ended(s, { actor: "agent2", reason: "r", no_rollback: true });
-    expect(kept.report.runs).toMatchObject([
-      { cannot: [{ why: "left standing: no rollback was asked for" }] },
-    ]);
+    expect(kept.report.runs).toMatchObject([{ cannot: [{ why: "not undone: no rollback was requested" }] }]);
   });
 });

@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { listen } from "../../src/http/lifecycle.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { startListening } from "../../src/http/lifecycle.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { filesJobs } from "../../src/store/files/jobs.ts";
 import { openFilesStore } from "../../src/store/files/store.ts";
 import { faultyDisk, inlineHelper } from "../support/faulty-disk.ts";
@@ -55,7 +55,7 @@ describe("every answer", () => {
       await s.call("agent", "GET", "/v1/nope"),
       await s.call("agent", "POST", "/v1/runs", "{"),
       await s.call(null, "GET", "/healthz"),
-      await s.call("agent", "POST", "/v1/runs", `"${"x".repeat(LIMITS.body_bytes)}"`),
+      await s.call("agent", "POST", "/v1/runs", `"${"x".repeat(SERVICE_LIMITS.body_bytes)}"`),
     ];
     const ids = answers.map(({ headers }) => headers["x-request-id"]);
     for (const id of ids) expect(id).toMatch(/^req_\w+$/);
@@ -88,9 +88,9 @@ describe("every answer", () => {
   it("to a body that is far too big reaches a client that still writes", async () => {
     verifies("core.error.413");
     const own = await testServer();
-    const { url } = await listen(own.http, "127.0.0.1", 0);
+    const { url } = await startListening(own.http, "127.0.0.1", 0);
     const send = async (key: string) => {
-      const body = `"${"x".repeat(12 * LIMITS.body_bytes)}"`;
+      const body = `"${"x".repeat(12 * SERVICE_LIMITS.body_bytes)}"`;
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
       const answer = await fetch(`${url}/v1/runs`, { method: "POST", headers, body });
       return [answer.status, await answer.json()];
@@ -143,7 +143,7 @@ describe("every answer", () => {
       [404, await s.call("agent", "GET", "/v1/runs/none")],
       [404, await s.call("operator", "GET", "/v1/registry")],
       [409, await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: [] })],
-      [413, await s.call("agent", "POST", "/v1/runs", `"${"x".repeat(LIMITS.body_bytes)}"`)],
+      [413, await s.call("agent", "POST", "/v1/runs", `"${"x".repeat(SERVICE_LIMITS.body_bytes)}"`)],
     ] as const;
     for (const [status, answer] of mistakes) {
       expect([status, Object.keys(answer.body)]).toEqual([answer.status, ["error"]]);
@@ -172,12 +172,12 @@ describe("a body", () => {
 
   it("of one megabyte passes, and a byte more is a 413", async () => {
     verifies("core.http.body-cap", "core.limit.body", "core.error.413");
-    expect(LIMITS.body_bytes).toBe(1_048_576);
-    const whole = filled(LIMITS.body_bytes);
-    expect(Buffer.byteLength(whole)).toBe(LIMITS.body_bytes);
+    expect(SERVICE_LIMITS.body_bytes).toBe(1_048_576);
+    const whole = filled(SERVICE_LIMITS.body_bytes);
+    expect(Buffer.byteLength(whole)).toBe(SERVICE_LIMITS.body_bytes);
     expect((await intent(whole)).body).toMatchObject({ decision: "allow" });
     const before = await records();
-    expect((await intent(filled(LIMITS.body_bytes + 1))).status).toBe(413);
+    expect((await intent(filled(SERVICE_LIMITS.body_bytes + 1))).status).toBe(413);
     expect(await records()).toBe(before);
   });
 
@@ -236,7 +236,7 @@ describe("a body", () => {
     ["headers without end", `x: ${"y".repeat(20_000)}\r\n`, 431, "headers are too large"],
   ])("with %s is refused in the same shape as any mistake", async (_name, headers, status, message) => {
     const own = await testServer();
-    const { port } = await listen(own.http, "127.0.0.1", 0);
+    const { port } = await startListening(own.http, "127.0.0.1", 0);
     const socket = connect(port, "127.0.0.1").setEncoding("utf8");
     socket.write(`POST /v1/runs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}\r\n`);
     let text = "";

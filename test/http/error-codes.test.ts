@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { listen } from "../../src/http/lifecycle.ts";
-import type { Answered } from "../../src/http/parts.ts";
+import type { AnsweredRequest } from "../../src/http/deps.ts";
+import { startListening } from "../../src/http/lifecycle.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { connect as connectTo } from "../../src/index.ts";
 import { ERROR_CAUSES } from "../../src/kernel/error-codes.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { createRequestLog } from "../../src/telemetry/request-log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
 import { loggedIn, type Seen } from "../console/support/client.ts";
@@ -48,9 +48,9 @@ beforeAll(async () => {
     app: s.app,
     metrics: s.app.metrics,
     authenticate: (header) => s.app.auth.keyHolder(header) ?? s.app.auth.authenticate(header),
-    answered: (request: Answered) => requestLog(request),
+    answered: (request: AnsweredRequest) => requestLog(request),
   });
-  ({ url, port } = await listen(http, "127.0.0.1", 0));
+  ({ url, port } = await startListening(http, "127.0.0.1", 0));
   await send("agent", "POST", "/v1/runs", {
     run_id: "r",
     permissions: ["mail.send", "crm.read", "crm.write"],
@@ -161,7 +161,7 @@ const REFUSALS: [code: string, status: number, () => ReturnType<typeof send>][] 
   ["not_json", 400, () => send("agent", "POST", intents, "{")],
   ["not_json", 400, () => send("agent", "POST", "/v1/runs", "{")],
   ["invalid", 400, () => send("agent", "POST", intents, { ...call, more: CANARY })],
-  ["too_large", 413, () => send("agent", "POST", "/v1/runs", `"${"x".repeat(LIMITS.body_bytes)}"`)],
+  ["too_large", 413, () => send("agent", "POST", "/v1/runs", `"${"x".repeat(SERVICE_LIMITS.body_bytes)}"`)],
   ["unsupported_media", 415, () => send("agent", "POST", "/v1/runs", "x", { "content-type": "text/plain" })],
 ];
 async function indexOf(name: string): Promise<number> {

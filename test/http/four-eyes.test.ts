@@ -123,7 +123,7 @@ describe("an undo that needs approval", () => {
   it("is not approved with all the others by the one whose run it is", async () => {
     await policy(true);
     await step();
-    const { executeRollback } = await import("../../src/rollback/execute.ts");
+    const { executeRollback } = await import("../../src/rollback/undo/execute.ts");
     const undo = (actor: string) =>
       executeRollback(s.app.core, "own", {
         actor,

@@ -164,7 +164,7 @@ describe("a grant", () => {
       [{ match: { tool: "{pay.x,*}", actor: "agent" } }, /match\.tool: must say which tools/],
       [{ rules: [] }, /rules: name at least one/],
       [{ rules: ["nothing"] }, /the policy has no rule "nothing"/],
-      [{ rules: ["fine"] }, /does not ask for approval/],
+      [{ rules: ["fine"] }, /does not require approval/],
       [{ rules: ["tips"] }, /members of ops/],
       [{ rules: ["pairs"] }, /asks for 2 approvals/],
       [{ rules: ["wires"], irreversible: true }, /only an admin/],

@@ -1,10 +1,10 @@
 /** The largest calls, cards and plans: others are answered meanwhile, and what is shown and listed is bounded. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { LARGEST_ARGS, LARGEST_BYTES, LARGEST_PAIRS } from "../../proof/attack/largest.ts";
-import { learningCall } from "../../src/engine/learn-values.ts";
-import type { Json } from "../../src/kernel/json.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import { doAtOnce } from "../../src/kernel/turns.ts";
+import { precomputingCall } from "../../src/govern/decide/precompute-values.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
+import { runAtOnce } from "../../src/kernel/pausable-work.ts";
+import { LARGEST_ARGS, LARGEST_BYTES, LARGEST_PAIRS } from "../../stress/attack/largest.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -67,14 +67,16 @@ describe("others are answered", { timeout: 300_000 }, () => {
 
   it("while a plan of a hundred long edits is shown, and it is decided by what was shown", async () => {
     verifies("beyond.heavy.others");
-    const [old_text, new_text] = LARGEST_PAIRS["nothing in common"]!(LARGEST_BYTES / LIMITS.plan_calls - 200);
-    const calls = Array.from({ length: LIMITS.plan_calls }, (_, i) => ({
+    const [old_text, new_text] = LARGEST_PAIRS["nothing in common"]!(
+      LARGEST_BYTES / SERVICE_LIMITS.plan_calls - 200,
+    );
+    const calls = Array.from({ length: SERVICE_LIMITS.plan_calls }, (_, i) => ({
       tool: "big.edit",
       args: { path: `f${i}`, edit: { old_text, new_text } },
     }));
     const { body: plan } = await post("agent", "/v1/runs/large/plans", { reason: "r", calls });
     const [drawn, shown] = await decisionsBefore(s.call("approver", "GET", `/v1/plans/${plan.id}`));
-    expect(shown.body.cards).toHaveLength(LIMITS.plan_calls);
+    expect(shown.body.cards).toHaveLength(SERVICE_LIMITS.plan_calls);
     expect(drawn).toBeGreaterThan(20);
     const { card_hash } = shown.body;
     const [, decided] = await decisionsBefore(
@@ -89,7 +91,7 @@ it("a request lists a bounded number of its arguments' names, and counts the res
   const args = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`name${i}`, i]));
   const asked = await post("agent", "/v1/runs/large/intents", { tool: "big.ask", args, reason: "r" });
   const { body } = await s.call("auditor", "GET", `/v1/approvals/${idIn(asked)}`);
-  expect(body.arg_names).toHaveLength(LIMITS.arg_names + 1);
+  expect(body.arg_names).toHaveLength(SERVICE_LIMITS.arg_names + 1);
   expect(body.arg_names.at(-1)).toBe("(800 more arguments)");
   const { body: card } = await s.call("approver", "GET", `/v1/approvals/${idIn(asked)}/card`);
   expect(card.more.at(-1)).toMatchObject({ label: "800 more arguments", path: "$args" });
@@ -99,7 +101,7 @@ it("a request lists a bounded number of its arguments' names, and counts the res
 });
 
 /** A list that counts how often its members are looked at. */
-function countedList(length: number): { list: Json[]; looks: () => number } {
+function countedList(length: number): { list: JsonValue[]; looks: () => number } {
   let looks = 0;
   const list = new Proxy(
     Array.from({ length }, (_, i) => `s${i}`),
@@ -121,7 +123,7 @@ describe("a unit of work", () => {
     await engine.open(agent, { run_id: "r", permissions: ["p"] });
     const { list, looks } = countedList(20_000);
     const args = { list };
-    doAtOnce(learningCall(engine.core, "big.ask", args)!);
+    runAtOnce(precomputingCall(engine.core, "big.ask", args)!);
     const before = looks();
     expect(before).toBeGreaterThanOrEqual(20_000);
     const decision = await engine.intent(agent, "r", "big.ask", args);

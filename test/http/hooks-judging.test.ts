@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { HookClient } from "../../src/hook/clients.ts";
+import type { HookClient } from "../../src/hook/clients/clients.ts";
 import { handleEvent } from "../../src/hook/hook.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";

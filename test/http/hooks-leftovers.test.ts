@@ -90,7 +90,9 @@ it("lists a folder that an edit made and another uses, however often it is undon
   writeFileSync(join(cwd, "new/foreign.txt"), "foreign");
   const report = await undone({ retries: 2 });
   expect(report).toMatchObject({ compensated: [], failed: [{ step: 0 }], complete: false });
-  expect(report.failed[0].error).toContain("a folder that the edit made holds other files, so it stays");
+  expect(report.failed[0].error).toContain(
+    "a directory that the edit created contains other files, so it remains",
+  );
   expect(readdirSync(cwd, { recursive: true }).sort()).toEqual(["new", "new/foreign.txt"]);
   expect(await undone()).toMatchObject({ failed: [{ step: 0, conflict: true }], complete: false });
   rmSync(join(cwd, "new"), { recursive: true });
@@ -143,7 +145,7 @@ it("restores a file under all its names, and lists one whose names were separate
   });
   const report = await undone();
   expect(report).toMatchObject({ failed: [{ step: 1 }], complete: false });
-  expect(report.failed[0].error).toContain("no longer linked with its other name");
+  expect(report.failed[0].error).toContain("lost the hard link to its other name");
   expect([readFileSync(path, "utf8"), readFileSync(other, "utf8")]).toEqual(["old", "old"]);
 });
 

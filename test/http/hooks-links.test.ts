@@ -4,7 +4,7 @@ import { lstatSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { lookAt } from "../../src/hook/files.ts";
+import { snapshotFiles } from "../../src/hook/workspace/file-snapshot.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -15,7 +15,7 @@ function linked() {
   const [target, link] = [join(folder, "target"), join(folder, "link")];
   writeFileSync(target, "as it was");
   symlinkSync("target", link);
-  const args = lookAt([link], true);
+  const args = snapshotFiles([link], true);
   const restored = () => {
     execFileSync(process.execPath, [SVC, "hook", "restore"], { input: JSON.stringify({ args }) });
     return [readlinkSync(link), readFileSync(target, "utf8"), lstatSync(target).isFile()];

@@ -15,7 +15,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { HOOK_CLIENTS, type HookClient } from "../../src/hook/clients.ts";
+import { HOOK_CLIENTS, type HookClient } from "../../src/hook/clients/clients.ts";
 import { handleEvent } from "../../src/hook/hook.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
@@ -102,7 +102,7 @@ async function rolledBack(run: string) {
 }
 
 const NOT_SVC =
-  "does not answer as svc: it gave no decision; check the address (server in the hook's settings)";
+  "does not answer like svc: it returned no decision; check the URL (server in the hook's settings)";
 const STRANGE_ANSWERS = [
   "<!doctype html><p>Welcome",
   "{}",

@@ -65,7 +65,7 @@ describe("in one request", () => {
       expect((await vote(first)).body).toMatchObject({ status: "pending" });
       expect(await vote(second)).toMatchObject({
         status: 409,
-        body: { error: "the authority of ann counts in this request already; it waits for somebody else" },
+        body: { error: "the authority of ann already counts in this request; another approver must decide" },
       });
       expect(await ask()).toMatchObject({ decision: "block" });
       expect((await vote("bob")).body).toMatchObject({ status: "approved" });

@@ -1,7 +1,7 @@
 /** Denying with an offer, and taking one's own question back. */
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect } from "../../src/library/connect.ts";
+import { connectToServer as connect } from "../../src/library/connect.ts";
 import { BlockedError } from "../../src/library/errors.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -81,7 +81,7 @@ describe("an offer", () => {
     expect(await one.details()).toEqual(
       expect.arrayContaining([
         `denied ann request ${one.id}: too much`,
-        `approved ann pre-approved: offered in place of request ${one.id}`,
+        `approved ann pre-approved: offered instead of request ${one.id}`,
       ]),
     );
     expect((await one.ask(offered)).decision).toBe("allow");
@@ -132,11 +132,11 @@ describe("an offer", () => {
     const one = await asked();
     const refusals: [object, number, RegExp][] = [
       [{ amount: 77 }, 403, /for members of legal/],
-      [{ amount: 100, iban: "canary-iban" }, 400, /approve the request instead/],
+      [{ amount: 100, iban: "canary-iban" }, 400, /approve it instead/],
       [{ amount: 10_000 }, 400, /never that much/],
-      [{ amount: 1, key: "ghp_0123456789abcdefghijABCDEFGHIJ456789" }, 400, /hold a credential/],
-      [{ amount: 1, iban: "[REDACTED]" }, 400, /^offer\.args\.iban: the value was masked .* written out$/],
-      [{ amount: 1, to: ["a [REDACTED:github_token]"] }, 400, /^offer\.args\.to\[0\]: the value was masked/],
+      [{ amount: 1, key: "ghp_0123456789abcdefghijABCDEFGHIJ456789" }, 400, /contain a credential/],
+      [{ amount: 1, iban: "[REDACTED]" }, 400, /^offer\.args\.iban: the value is a mask .* real value$/],
+      [{ amount: 1, to: ["a [REDACTED:github_token]"] }, 400, /^offer\.args\.to\[0\]: the value is a mask/],
     ];
     for (const [args, status, words] of refusals) {
       const refused = await one.deny("ann", args);
@@ -147,7 +147,7 @@ describe("an offer", () => {
     const beside = await one.deny("ann", { amount: 55 });
     expect([beside.status, beside.body.error]).toEqual([
       409,
-      `offer.args: request ${waiting} asks for just these; decide that one, and deny this without an offer`,
+      `offer.args: request ${waiting} already has these arguments; decide that request, and deny this one without an offer`,
     ]);
     expect(await one.read("agent")).toMatchObject({ status: "pending", votes: [] });
     expect((await one.deny("agent", { amount: 1 })).status).toBe(403);

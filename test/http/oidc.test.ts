@@ -1,7 +1,7 @@
 /** Tokens of a real OpenID Connect issuer over HTTP, beside API keys. */
 import { OAuth2Server } from "oauth2-mock-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HTTP_TABLE } from "../../src/api/table.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 

@@ -1,8 +1,8 @@
 /** The document of the interface: whole in itself, and true of what the server takes and answers. */
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { HTTP_TABLE } from "../../src/api/table.ts";
-import { ERRORS } from "../../src/kernel/errors.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
+import { ERROR_KINDS } from "../../src/kernel/errors.ts";
 import { assertDocumented } from "../support/documented.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -116,7 +116,7 @@ describe("the document is true", () => {
     const { properties } = doc.components.schemas[$ref.split("/").at(-1)];
     expect(Object.keys(properties.job.properties).sort()).toEqual(["by", "run_id", "started_ms", "state"]);
     for (const { op } of HTTP_TABLE)
-      for (const code of Object.keys(op.errors ?? {})) expect(ERRORS, op.id).toHaveProperty(code);
+      for (const code of Object.keys(op.errors ?? {})) expect(ERROR_KINDS, op.id).toHaveProperty(code);
   });
 
   it("tells of a server that is not ready, and of a body that is not JSON", async () => {

@@ -4,8 +4,8 @@
  */
 import { connect } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";
-import { listen } from "../../src/http/lifecycle.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
+import { startListening } from "../../src/http/lifecycle.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { testGateway } from "../gateway/support/gateway.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -17,7 +17,7 @@ interface Listener {
 
 async function serverListener(router_only: boolean): Promise<Listener> {
   const { http, app } = await testServer({ router_only });
-  const { port } = await listen(http, "127.0.0.1", 0);
+  const { port } = await startListening(http, "127.0.0.1", 0);
   return { port, hasRun: async (id) => (await app.core.store.get("runs", id)) !== undefined };
 }
 
@@ -51,7 +51,7 @@ const chunked = (path: string, body: string) =>
 const opens = (run_id: string, more = "") =>
   sized("/v1/runs", JSON.stringify({ run_id, permissions: ["crm.read"] }), more);
 const LAST = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-const LONG = `"${"x".repeat(LIMITS.body_bytes)}"`;
+const LONG = `"${"x".repeat(SERVICE_LIMITS.body_bytes)}"`;
 /** Fewer bytes than it says, so that the next request becomes a part of this body. */
 const LIES = `POST /v1/runs HTTP/1.1\r\n${HEAD}content-length: 600\r\n\r\n{`;
 
@@ -129,12 +129,12 @@ describe.each([
 
   it("performs no more requests ahead of their answers than its bound, and answers those", async () => {
     verifies("core.http.answered-in-order");
-    const count = LIMITS.pipelined_requests + 20;
+    const count = SERVICE_LIMITS.pipelined_requests + 20;
     const many = Array.from({ length: count }, (_, i) => opens(`many-${i}`));
     const answers = await exchange(to.port, [many.join("")]);
     const made = await Promise.all(many.map((_, i) => to.hasRun(`many-${i}`)));
     expect(statusesOf(answers).length).toBe(made.filter(Boolean).length);
-    expect(made.filter(Boolean).length).toBeGreaterThanOrEqual(LIMITS.pipelined_requests);
+    expect(made.filter(Boolean).length).toBeGreaterThanOrEqual(SERVICE_LIMITS.pipelined_requests);
     expect(made[count - 1]).toBe(false);
   });
 });

@@ -286,7 +286,7 @@ describe("a plan", () => {
     const over = await propose();
     expect([over.status, over.body.error]).toEqual([
       409,
-      "this run has 20 plans under way; withdraw one first",
+      "this run has 20 plans in progress; withdraw one first",
     ]);
     expect((await s.call("ann", "POST", `/v1/plans/${first.id}/deny`, {})).status).toBe(200);
     const free = await propose();

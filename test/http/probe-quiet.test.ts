@@ -1,12 +1,12 @@
 /** What people and their scrapers are shown stays as it was when the service probes itself, on every store. */
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { Sweep } from "../../src/app/background/sweep.ts";
-import { glance } from "../../src/console/glance.ts";
+import { loadHeaderStatus } from "../../src/console/header-status.ts";
 import { BlockedError } from "../../src/library/errors.ts";
 import { libraryRun } from "../../src/library/open.ts";
 import { CANARY_MANIFESTS, CANARY_RULES } from "../../src/library/probe.ts";
-import { probe } from "../../src/serve/probe.ts";
+import { ExpiryJob } from "../../src/operations/background/expire.ts";
+import { runServerProbe } from "../../src/service/start/probe.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore } from "../../src/store/open.ts";
 import { freshDatabase } from "../support/postgres.ts";
@@ -21,7 +21,7 @@ async function shown(server: TestServer) {
   const { text } = await server.call("auditor", "GET", "/metrics");
   const series = text.split("\n").filter((line) => /^svc_(?!ledger_)/.test(line));
   const { requests, by_rule } = (await server.call("auditor", "GET", "/v1/report/oversight")).body;
-  const { pending, halts } = await glance(server.app);
+  const { pending, halts } = await loadHeaderStatus(server.app);
   return { series, requests, by_rule, pending, halts };
 }
 
@@ -41,7 +41,7 @@ describe("metrics, oversight figures and banner", () => {
       const server = await testServer({ ...RULES, store: await open() });
       const before = await shown(server);
       expect(before.series).toContain('svc_approvals{status="expired"} 0');
-      expect((await probe(server.app)).every(({ verdict }) => verdict === "holds")).toBe(true);
+      expect((await runServerProbe(server.app)).every(({ verdict }) => verdict === "holds")).toBe(true);
       expect(await shown(server)).toEqual(before);
       const beside = await testServer({ ...RULES, store: await open() });
       expect(await shown(beside)).toEqual(before);
@@ -67,7 +67,7 @@ describe("metrics, oversight figures and banner", () => {
     const listed = async (status: string) =>
       (await server.call("auditor", "GET", `/v1/approvals?status=${status}`)).body.approvals.length;
     expect(await listed("pending")).toBe(1);
-    const sweep = new Sweep(server.app);
+    const sweep = new ExpiryJob(server.app);
     await server.env.advance(2 * 3_600_000);
     expect((await sweep.approvals()).escalated).toEqual([]);
     expect(await listed("escalated")).toBe(1);

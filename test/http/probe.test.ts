@@ -3,21 +3,21 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { evaluateAlerts } from "../../src/alerts/evaluate.ts";
-import { registerProbe } from "../../src/cli/commands/probe.ts";
-import { glance } from "../../src/console/glance.ts";
-import type { Json } from "../../src/kernel/json.ts";
+import { registerProbe } from "../../src/cli/commands/agents/probe.ts";
+import { loadHeaderStatus } from "../../src/console/header-status.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { BlockedError } from "../../src/library/errors.ts";
 import { libraryRun } from "../../src/library/open.ts";
 import {
   CANARY_MANIFESTS,
   CANARY_RULES,
   canaryBehind,
-  type ProbeDoor,
+  type ProbeSession,
   runProbe,
 } from "../../src/library/probe.ts";
-import type { Run } from "../../src/library/run.ts";
-import { gatewayProbe } from "../../src/serve/gateway-probe.ts";
-import { probe } from "../../src/serve/probe.ts";
+import type { AgentRun as Run } from "../../src/library/run.ts";
+import { gatewayProbe } from "../../src/service/start/gateway-probe.ts";
+import { runServerProbe } from "../../src/service/start/probe.ts";
 import { command } from "../evidence/support/command.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -36,7 +36,7 @@ const events = async () =>
 describe("the probe", () => {
   it("finds that every guarantee holds, on every surface, and records it", async () => {
     verifies("beyond.probe.lines", "beyond.probe.recorded", "beyond.probe.quiet");
-    const lines = await probe(server.app);
+    const lines = await runServerProbe(server.app);
     expect(lines.map(({ surface, verdict, reason }) => [surface, verdict, reason])).toEqual([
       ...Array(6).fill(["library", "holds", null]),
       ...Array(6).fill(["http", "holds", null]),
@@ -51,14 +51,14 @@ describe("the probe", () => {
       Array(2).fill(expect.stringMatching(/: actor svc-probe$/)),
     );
     expect((await server.call(null, "GET", "/readyz")).body.probe).toEqual({ age_ms: 0, broken: [] });
-    expect(await glance(server.app)).toMatchObject({ halts: [], pending: 0 });
+    expect(await loadHeaderStatus(server.app)).toMatchObject({ halts: [], pending: 0 });
     expect(await evaluateAlerts(server.app.core, server.app.settings.alerts)).toEqual([]);
     expect((await server.call("auditor", "GET", "/metrics")).text).not.toMatch(
       /svc_decisions_total\{[^}]*\} [1-9]/,
     );
   });
 
-  it.each<[string, (run: Run) => ProbeDoor, string[]]>([
+  it.each<[string, (run: Run) => ProbeSession, string[]]>([
     [
       "no refusal is heeded",
       (run) => behind(heedless(run, /^/)),
@@ -91,7 +91,7 @@ describe("the probe", () => {
   /** A library that asks and, refused for such a reason, makes the call all the same. */
   function heedless(run: Run, why: RegExp): Run {
     return Object.assign(Object.create(run), {
-      call: (intent: never, execute: (step: number) => Promise<Json>) =>
+      call: (intent: never, execute: (step: number) => Promise<JsonValue>) =>
         run.call(intent, execute).catch((error: unknown) => {
           if (error instanceof BlockedError && why.test(error.reasons.join("; "))) return execute(0);
           throw error;
@@ -110,15 +110,15 @@ describe("the probe", () => {
       manifests: CANARY_MANIFESTS,
       policy: `${rules("  - {id: all, action: require_approval, reason: all wait}\n")}approvals: {flood: {max: 1, window: 1h}}\n`,
     });
-    const waited = await probe(asking.app);
+    const waited = await runServerProbe(asking.app);
     expect(waited[0]).toMatchObject({ verdict: "not checked", reason: expect.stringContaining("all wait") });
-    expect(await glance(asking.app)).toMatchObject({ pending: 0 });
+    expect(await loadHeaderStatus(asking.app)).toMatchObject({ pending: 0 });
     expect(await evaluateAlerts(asking.app.core, asking.app.settings.alerts)).toEqual([]);
     const shut = await testServer({
       manifests: CANARY_MANIFESTS,
       policy: rules("  - {id: all, action: deny, reason: shut today}\n"),
     });
-    const refused = (await probe(shut.app)).filter(({ verdict }) => verdict === "not checked");
+    const refused = (await runServerProbe(shut.app)).filter(({ verdict }) => verdict === "not checked");
     expect(refused.map(({ guarantee, reason }) => [guarantee, reason]).slice(0, 2)).toEqual([
       ["an allowed call runs", "shut today"],
       ["a call that waits for approval does not run", "the probe expects to wait; shut today"],
@@ -142,7 +142,7 @@ describe("the probe", () => {
     expect((await behind.call("auditor", "GET", "/v1/approvals")).body.approvals).toMatchObject([
       { tool: "probe.waiting", status: "expired", note: "withdrawn" },
     ]);
-    const beside = await probe(behind.app);
+    const beside = await runServerProbe(behind.app);
     expect(beside.at(-1)).toMatchObject({ surface: "gateway", verdict: "not checked" });
     expect(gatewayProbe(server.app)).toEqual([]);
   });

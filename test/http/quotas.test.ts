@@ -1,7 +1,7 @@
 /** Quotas: whoever is past one is told when to come back, and leaves no trace on the ledger. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { mountConsole } from "../../src/console/mount.ts";
-import type { Unit } from "../../src/port/store.ts";
+import type { UnitOfWork } from "../../src/govern/port/store.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -25,7 +25,7 @@ const shares: (string | undefined)[] = [];
 
 beforeAll(async () => {
   const transact = store.transact.bind(store);
-  store.transact = <T>(unit: Unit<T>) => {
+  store.transact = <T>(unit: UnitOfWork<T>) => {
     shares.push(unit.share);
     return transact(unit);
   };
@@ -67,7 +67,7 @@ describe("quotas", () => {
     expect([refused.status, refused.headers["retry-after"], refused.body]).toEqual([
       429,
       "1",
-      { error: "over the quota of 2 requests a second; try again in 1 s" },
+      { error: "over the quota of 2 requests per second; try again in 1 s" },
     ]);
     expect(await store.get("runs", "f4")).toBeUndefined();
     expect(await recorded()).toBe(before);
@@ -138,7 +138,7 @@ describe("quotas", () => {
     expect((await page()).statusCode).toBe(200);
     const refused = await page();
     expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "1"]);
-    expect(refused.body).toContain("Too many at once");
+    expect(refused.body).toContain("Too many requests");
   });
 
   it("puts what a tenant's agents ask for under that tenant's share of a batch", async () => {

@@ -158,7 +158,7 @@ it("the library and the console show a plan that nobody was asked about", async 
   const approver = await loggedIn(server.url, "approver");
   expect((await approver.get("/console/plans")).text).toContain("denied");
   const page = (await approver.get(`/console/plans/${plan.id}`)).text;
-  expect(page).toContain("nobody was asked");
+  expect(page).toContain("the plan was denied automatically");
   expect(page).toContain("is not in the run&#39;s scope");
   expect(page).not.toContain("Approve the plan");
 });

@@ -1,7 +1,7 @@
 /** The registry beyond its single routes: what it lists, who may not approve, and what a restart finds. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openApp } from "../../src/app/wiring/open-app.ts";
+import { openApp } from "../../src/service/open-app.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 

@@ -54,7 +54,7 @@ describe("an archive that is there already", () => {
       kept: [
         {
           run_id: "r",
-          reason: `it could not be archived: the archive at ${path} ${why}; move it away, and it is made anew next time`,
+          reason: `it could not be archived: the archive at ${path} ${why}; move it away, and the next run creates it again`,
         },
       ],
     });
@@ -70,7 +70,7 @@ describe("an archive that is there already", () => {
   it("does not when the run went on since, until it is moved away", async () => {
     writeFileSync(path, await bundle(s, "r"));
     await call(s, "r");
-    await stays("holds 1 of the run's 2 records: the run went on since");
+    await stays("holds 1 of the run's 2 records: the run has continued since");
     renameSync(path, join(dir, "r.earlier.json"));
     expect(await apply(s, { archive_dir: dir })).toMatchObject({ deleted: ["r"], archived: [path] });
     expect(JSON.parse(readFileSync(path, "utf8")).count).toBe(2);
@@ -81,7 +81,7 @@ describe("an archive that is there already", () => {
     await run(other, "before");
     await run(other, "r");
     writeFileSync(path, await bundle(other, "r"));
-    await stays("is of another ledger");
+    await stays("belongs to another ledger");
   });
 
   it("does not when it is of another run, or torn", async () => {
@@ -89,7 +89,7 @@ describe("an archive that is there already", () => {
     await s.call("admin", "POST", "/v1/holds", { run_id: "elsewhere", reason: "stays out of this" });
     writeFileSync(path, await bundle(s, "elsewhere"));
     const kept = (await due()).kept.map(({ reason }: { reason: string }) => reason);
-    expect(kept).toContainEqual(expect.stringContaining(`the archive at ${path} is of another run`));
+    expect(kept).toContainEqual(expect.stringContaining(`the archive at ${path} belongs to another run`));
     writeFileSync(path, (await bundle(s, "r")).slice(0, 300));
     const again = (await apply(s, { archive_dir: dir })).kept;
     expect(again).toContainEqual({
@@ -115,7 +115,7 @@ describe("without a signing key", () => {
     await run(s, "proof", "crm.prove");
     await s.env.advance(31 * DAY);
     const archive_dir = join(tempDir("archive"), "new");
-    const noKey = expect.stringMatching(/archived first.*no signing key: set signing_key.*--key/);
+    const noKey = expect.stringMatching(/archived first.*need a signing key: set signing_key.*--key/);
     const kept = [
       { run_id: "a", reason: noKey },
       { run_id: "b", reason: noKey },

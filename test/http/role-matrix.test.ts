@@ -1,15 +1,15 @@
 /** Every operation with every credential: the table of who may do what, cell by cell. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Row } from "../../src/api/row.ts";
-import { HTTP_TABLE } from "../../src/api/table.ts";
-import { wholeService } from "../../src/app/door/access.ts";
-import { isWithinTenant } from "../../src/app/door/perform.ts";
-import { hasRole, ROLE_MESSAGES, type Role } from "../../src/model/roles.ts";
+import { hasRole, type PrincipalRole, ROLE_MESSAGES } from "../../src/govern/roles.ts";
+import type { HttpRow } from "../../src/http/api/http-row.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
+import { serviceWideOnly } from "../../src/operations/pipeline/access.ts";
+import { isWithinTenant } from "../../src/operations/pipeline/dispatch.ts";
 import { principal } from "../support/engine.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
-const ROLES: Role[] = ["agent", "auditor", "approver", "operator", "admin"];
+const ROLES: PrincipalRole[] = ["agent", "auditor", "approver", "operator", "admin"];
 const BAD = ["disabled", "expired", "early", "garbage"];
 
 let s: TestServer;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await s.call("acme-agent", "POST", "/v1/runs", { run_id: "acmes", permissions: [] });
 });
 
-function pathOf({ path }: Row, run = "mine"): string {
+function pathOf({ path }: HttpRow, run = "mine"): string {
   return path
     .replace("/runs/{id}", `/runs/${run}`)
     .replace("/approvals/{id}", "/approvals/apr_00000000-0000-4000-8000-000000000000")
@@ -38,13 +38,15 @@ function pathOf({ path }: Row, run = "mine"): string {
     .replace("/delegations/{id}", "/delegations/dlg_00000000-0000-4000-8000-000000000000")
     .replace("/holds/{id}", "/holds/hold_00000000-0000-4000-8000-000000000000")
     .replace("/contain/{id}", "/contain/ctn_00000000-0000-4000-8000-000000000000")
+    .replace("/actors/{name}", "/actors/bot")
+    .replace("/incidents/{id}", "/incidents/inc_00000000-0000-4000-8000-000000000000")
     .replace("{n}", "0")
     .replace("{index}", "99")
     .replace("{tool}", "crm.get")
     .replace("{version}", "1");
 }
 
-const ask = (key: string | null, row: Row, run?: string) =>
+const ask = (key: string | null, row: HttpRow, run?: string) =>
   s.call(key, row.method, pathOf(row, run), row.body ? {} : undefined);
 
 describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as const))("%s", (_, row) => {
@@ -101,8 +103,8 @@ describe.each(HTTP_TABLE.map((row) => [`${row.method} ${row.path}`, row] as cons
       const hasIt = op.any_role || hasRole(bound, op.role);
       if (!hasIt) expect([role, refusal]).toEqual([role, ROLE_MESSAGES[op.role]]);
       else if (!isWithinTenant(op, bound))
-        expect([role, refusal]).toEqual([role, wholeService(bound).message]);
-      else expect([role, refusal === wholeService(bound).message]).toEqual([role, false]);
+        expect([role, refusal]).toEqual([role, serviceWideOnly(bound).message]);
+      else expect([role, refusal === serviceWideOnly(bound).message]).toEqual([role, false]);
       expect(status).toBeLessThan(500);
     }
   });

@@ -5,9 +5,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Row } from "../../src/api/row.ts";
-import { HTTP_TABLE } from "../../src/api/table.ts";
 import { newKeyPair } from "../../src/evidence/signing.ts";
+import type { HttpRow } from "../../src/http/api/http-row.ts";
+import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
 import { seeded } from "../support/env.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import {
@@ -195,7 +195,7 @@ it("a name that a neighbour has is taken, and stays the neighbour's", async () =
 });
 
 /** As little as possible, and what would do. */
-function bodiesOf(row: Row): (object | undefined)[] {
+function bodiesOf(row: HttpRow): (object | undefined)[] {
   if (!row.body) return [undefined];
   const reason = "for a reason that is long enough";
   const call = { tool: "crm.get", args: { n: 1 }, reason };

@@ -40,3 +40,23 @@ it("a commit makes nobody look whose run it is not about", async () => {
   const all = await Promise.all(answers);
   expect(all.filter(({ body }) => body.status === "denied")).toHaveLength(49);
 });
+
+it("a store that fails while somebody waits ends no process, and the wait continues", async () => {
+  const store = new MemoryStore();
+  const s = await testServer({ policy: POLICY, store });
+  await s.call("agent", "POST", "/v1/runs", { run_id: "failing", permissions: ["mail.send"] });
+  const call = { tool: "mail.send", args: {}, reason: "r" };
+  const { body } = await s.call("agent", "POST", "/v1/runs/failing/intents", call);
+  const id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(body))![0];
+  const head = store.head.bind(store);
+  const changed = store.changed.bind(store);
+  let heads = 0;
+  // The watcher begins well; then both of its questions fail, as they do when a store is closed.
+  store.head = () => (++heads === 1 ? head() : Promise.reject(new Error("the store is closed")));
+  store.changed = () => Promise.reject(new Error("the store is closed"));
+  const answer = s.call("agent", "GET", `/v1/approvals/${id}?wait=60`);
+  await until(() => heads > 1, "the watcher to fail");
+  Object.assign(store, { head, changed });
+  await s.call("approver", "POST", `/v1/approvals/${id}/approve`, {});
+  expect((await answer).body.status).toBe("approved");
+});

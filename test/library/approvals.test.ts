@@ -103,7 +103,7 @@ function behaves(svc: () => Svc | RemoteSvc, foreign: () => Promise<string>): vo
     });
     expect(await run.preview(ask(4))).toMatchObject({
       decision: "needs_approval",
-      reasons: ["ask first", "approval required: a person must approve this call"],
+      reasons: ["ask first", "approval required: an approver must approve this call"],
       hints: ["look instead"],
     });
     expect(await run.preview({ tool: "thing.none", args: {}, reason: "r" })).toMatchObject({

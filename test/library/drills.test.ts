@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { readManifests } from "../../src/model/manifest/load.ts";
+import { readManifests } from "../../src/rules/manifest/load.ts";
 import { testServer } from "../support/server.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -164,7 +164,7 @@ it("is refused at validation where it could prove nothing", () => {
   };
   expect(problems(MANIFESTS)).toBe("");
   expect(problems("- {tool: a, effect: irreversible, permission: p, drill: {args: {}}}")).toContain(
-    "an irreversible tool cannot be undone, so no drill can prove its undo",
+    "an irreversible tool cannot be undone, so a drill cannot test its undo",
   );
   expect(problems("- {tool: a, effect: read, permission: p, drill: {args: {}}}")).toContain("drill");
   expect(problems("- {tool: a, effect: idempotent, permission: p, drill: {}}")).toContain("no compensation");

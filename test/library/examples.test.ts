@@ -86,9 +86,9 @@ describe("the library's examples", () => {
   it("has one for each of the main things", () => {
     const named = EXAMPLES.map(({ name }) => name).join("\n");
     for (const one of [
-      "open(",
-      "connect(",
-      "Approvals",
+      "openEmbedded(",
+      "connectToServer(",
+      "ApprovalRequests",
       "UncertainError",
       "call<T>",
       "propose(",

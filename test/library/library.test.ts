@@ -321,7 +321,7 @@ describe("connect", () => {
     await expect(first).rejects.toBeInstanceOf(RollbackInterrupted);
     await expect(run.rollback({ compensator: async () => {} })).rejects.toMatchObject({
       code: "conflict",
-      message: expect.stringContaining("already under way"),
+      message: expect.stringContaining("already in progress"),
     });
   });
 

@@ -99,7 +99,7 @@ it("an undeclared tool keeps its reason, with the nearest name that the run may 
 it("a key made without permissions says that it can request none", async () => {
   verifies("beyond.errors.key-without-permissions");
   const add = (...more: string[]) => speak(["keys", "add", ...more, "--keys", "keys.yaml"], { cwd: folder });
-  const said = "without --max-permissions it can request none";
+  const said = "this key has no --max-permissions";
   expect((await add("bare", "--role", "agent")).err).toContain(said);
   expect((await add("able", "--role", "agent", "--max-permissions", "crm.*")).err).not.toContain(said);
   expect((await add("person", "--role", "auditor")).err).not.toContain(said);

@@ -1,8 +1,8 @@
 /** Flows and hints as an agent meets them: over HTTP, in the sandboxes, and over several servers on one store. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { compilePolicy } from "../../src/model/policy/compile.ts";
-import { loadPolicy } from "../../src/model/policy/load.ts";
-import { runPolicyTests } from "../../src/model/policy/tests.ts";
+import { compilePolicy } from "../../src/rules/policy/compile.ts";
+import { loadPolicy } from "../../src/rules/policy/load.ts";
+import { runPolicyTests } from "../../src/rules/policy/tests/tests.ts";
 import { filesPlace, type MakePlace, postgresPlace, sqlitePlace } from "../contract/place.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -136,7 +136,7 @@ flows: [{id: exfil, after: {tool: crm.read}, then: {tool: note.add}}]`,
     const speculated = (await s.call("auditor", "POST", "/v1/speculate", { plans, policy: stricter })).body;
     expect(speculated.plans[0].blocked_at).toMatchObject({ call: 1, by: ["flow notes"], hints: ["keep it"] });
     const preview = (await s.call("auditor", "GET", "/v1/impact?tool=mail.send")).body;
-    expect(preview.warnings).toContain("flow exfil: denied after a call that sets it off in the same run");
+    expect(preview.warnings).toContain("flow exfil: denied after a call that triggers it in the same run");
     const vault = (await s.call("auditor", "GET", "/v1/impact?tool=vault.open")).body;
     expect(vault).toMatchObject({ decision: "block", hints: ["ask the vault's keeper"] });
   });

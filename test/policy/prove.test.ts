@@ -47,7 +47,7 @@ describe("svc policy check", () => {
     const rules = lists.map((one, i) => `  - {id: r${i}, when: [${one}], action: deny}\n`).join("");
     const claim = "claims: [{name: never, at_least: deny}]\n";
     const open = await svc("policy", "check", file("open.yaml", `version: 1\nrules:\n${rules}${claim}`));
-    expect(open.out).toMatch(/^incomplete {2}never: too many conditions ask what a list contains/m);
+    expect(open.out).toMatch(/^incomplete {2}never: too many conditions check the elements of a list/m);
     expect(open.code).toBe(2);
   });
 
@@ -148,9 +148,9 @@ describe("on a server", () => {
   it.each([
     ["undo: {max_age: 30d, unproven: deny}", "", "undo differs"],
     ["approvals: {max_open_per_run: 1}", "", "approvals.max_open_per_run differs"],
-    [COUNTED("s"), COUNTED("s2"), "budgets: s has another id"],
-    [FLOWING("s"), FLOWING("s2"), "flows: s has another id"],
-    [`${UNPROVEN}\napprovals: {quorum: 2}`, UNPROVEN, "undo.unproven asks for approval"],
+    [COUNTED("s"), COUNTED("s2"), "budgets: s has a new id"],
+    [FLOWING("s"), FLOWING("s2"), "flows: s has a new id"],
+    [`${UNPROVEN}\napprovals: {quorum: 2}`, UNPROVEN, "undo.unproven requires approval"],
     [
       "content: {max_bytes: 1010000}",
       "content: {max_bytes: 1040000}",
@@ -248,7 +248,7 @@ describe("on a server", () => {
     const before = await activations();
     expect(before.filter(({ detail }) => detail.startsWith(`version ${version},`))).toEqual([]);
     expect(s.logged.join("")).toContain(
-      `"version":"${version}","by":"admin","msg":"a looser policy waits for another admin"`,
+      `"version":"${version}","by":"admin","msg":"a looser policy needs the approval of another admin"`,
     );
     const { hash } = (await activate(version, "admin2")).body;
     const records = await activations();

@@ -2,7 +2,6 @@
  * The catalogue: every statement of the interface as an id, so that a test can say what it verifies and
  * the gate can tell what nobody verifies yet.
  */
-
 import { beyondAdapters } from "./beyond-adapters.ts";
 import { beyondCards } from "./beyond-cards.ts";
 import { beyondContain, beyondLease, beyondRunState } from "./beyond-contain.ts";
@@ -49,7 +48,10 @@ import {
 } from "./beyond-scale.ts";
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
+import { beyond2Agents } from "./beyond2-agents.ts";
+import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
+import { beyond2Incidents } from "./beyond2-incidents.ts";
 import {
   contractApproval,
   contractCombining,
@@ -150,6 +152,10 @@ const SECTIONS = [
   beyondReach,
   beyondPackage,
   beyondFirst,
+  beyond2Demo,
+  beyond2Polish,
+  beyond2Previews,
+  beyond2Authors,
   beyondClaims,
   beyondDiff,
   beyondErrors,
@@ -270,7 +276,9 @@ const SECTIONS = [
   beyondRunState,
   beyondDrills,
   beyondAdapters,
+  beyond2Agents,
   beyond2Docs,
+  beyond2Incidents,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -1,6 +1,6 @@
 /** The shape of the catalogue: statements of the interface documents, grouped by section. */
 
-/** The interface documents, whose text is not in this repository; see docs/design/gaps.md. */
+/** The interface documents; their text is not in this repository. */
 export type Source = "core" | "operations" | "contract" | "beyond";
 
 /** The number of the issue that delivers a statement. */

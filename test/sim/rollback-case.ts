@@ -1,21 +1,20 @@
 /** One random history: tools, calls, rollbacks that fail, die and are run again, and the model beside it. */
-
-import { decideUnit } from "../../src/engine/approvals/decide-request.ts";
-import { type Core, silentListeners } from "../../src/engine/core.ts";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import { outcomeUnit, resolveUnit } from "../../src/engine/outcome.ts";
-import type { Env } from "../../src/kernel/env.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import { SilenceWatch } from "../../src/kernel/silence.ts";
-import { manifestSet } from "../../src/model/manifest/set.ts";
-import type { Manifest } from "../../src/model/manifest/types.ts";
-import { compilePolicy } from "../../src/model/policy/compile.ts";
-import type { Store, Unit } from "../../src/port/store.ts";
-import { executeRollback, RollbackInterrupted } from "../../src/rollback/execute.ts";
-import { acquireLease, HeldLease, LostLease } from "../../src/rollback/lease.ts";
+import { decideUnit } from "../../src/govern/approvals/decide-request.ts";
+import { type EngineCore, silentListeners } from "../../src/govern/core.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { outcomeUnit, resolveUnit } from "../../src/govern/decide/outcome.ts";
+import type { StateStore, UnitOfWork } from "../../src/govern/port/store.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import type { RuntimeEnv } from "../../src/kernel/env.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
+import { SilenceWatch } from "../../src/kernel/silence-watch.ts";
+import { acquireLease, LeaseHeldError, LeaseLostError } from "../../src/rollback/lease.ts";
+import type { RollbackReport } from "../../src/rollback/plan/report.ts";
 import type { CompensationCall, ReadRequest } from "../../src/rollback/ports.ts";
-import type { RollbackReport } from "../../src/rollback/report.ts";
+import { executeRollback, RollbackInterrupted } from "../../src/rollback/undo/execute.ts";
+import { manifestSet } from "../../src/rules/manifest/set.ts";
+import type { ToolManifest } from "../../src/rules/manifest/types.ts";
+import { compilePolicy } from "../../src/rules/policy/compile.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { principal } from "../support/engine.ts";
 import { fakeEnv, seeded } from "../support/env.ts";
@@ -81,7 +80,7 @@ export class Case {
   readonly counts = { rollbacks: 0, deaths: 0, undone: 0, failed: 0, late: 0 };
   private readonly env = fakeEnv();
   private readonly tools: ToolFacts[];
-  private readonly core: Core;
+  private readonly core: EngineCore;
   /** How often the undo, or the read-back, of a step still fails. */
   private readonly undo_fails = new Map<number, number>();
   private readonly read_fails = new Map<number, number>();
@@ -244,7 +243,7 @@ export class Case {
       const before = (await this.store.head()).records;
       life.wake();
       const result = await ended.catch((error: unknown) => error);
-      if (!(result instanceof LostLease) && !(result instanceof RollbackInterrupted))
+      if (!(result instanceof LeaseLostError) && !(result instanceof RollbackInterrupted))
         this.problem("a paused rollback went on");
       if ((await this.store.head()).records !== before) this.problem("a paused rollback wrote to the ledger");
     }
@@ -255,7 +254,7 @@ export class Case {
     if (this.store.getSync("leases", `rollback/${RUN}`) === undefined) return;
     const early = { ...core, store: this.store };
     const held = await acquireLease(early, RUN).catch((error: unknown) => error);
-    if (!(held instanceof HeldLease)) this.problem("a lease was taken over before its time");
+    if (!(held instanceof LeaseHeldError)) this.problem("a lease was taken over before its time");
     await core.outwait();
   }
 
@@ -427,11 +426,11 @@ export class Case {
     await life.paused;
   }
 
-  private mortal(life: Life): Store {
+  private mortal(life: Life): StateStore {
     return new Proxy(this.store, {
       get: (target, name) => {
         if (name === "transact") {
-          return async <T>(unit: Unit<T>): Promise<T> => {
+          return async <T>(unit: UnitOfWork<T>): Promise<T> => {
             await this.tick(life);
             const value = await target.transact(unit);
             life.had_lease = true;
@@ -445,13 +444,13 @@ export class Case {
     });
   }
 
-  private hasty(life: Life): Env {
+  private hasty(life: Life): RuntimeEnv {
     const { env } = this;
     return {
       ...env,
       sleep: (ms, signal) => {
         if (life.dead && !life.zombie) return never();
-        if (ms !== LIMITS.lease_heartbeat_ms) {
+        if (ms !== SERVICE_LIMITS.lease_heartbeat_ms) {
           env.setNow(env.now() + ms);
           return Promise.resolve();
         }
@@ -511,7 +510,7 @@ export class Case {
   }
 }
 
-function manifestOf(tool: ToolFacts): Manifest {
+function manifestOf(tool: ToolFacts): ToolManifest {
   return {
     tool: tool.name,
     version: "1",

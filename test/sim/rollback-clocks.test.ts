@@ -3,15 +3,15 @@
  * second does not; when the first is gone, the second completes the rollback, and the first writes nothing more.
  */
 import { describe, expect, it } from "vitest";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import { outcomeUnit } from "../../src/engine/outcome.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import type { Store } from "../../src/port/store.ts";
-import { executeRollback } from "../../src/rollback/execute.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { outcomeUnit } from "../../src/govern/decide/outcome.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { resumeJobs, startJob } from "../../src/rollback/job.ts";
-import { HeldLease } from "../../src/rollback/lease.ts";
+import { LeaseHeldError } from "../../src/rollback/lease.ts";
 import type { CompensationCall } from "../../src/rollback/ports.ts";
+import { executeRollback } from "../../src/rollback/undo/execute.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";
 import { principal, testEngine } from "../support/engine.ts";
@@ -27,7 +27,7 @@ const DAY_MS = 86_400_000;
 const CLOCKS_MS = [35_000, DAY_MS, -DAY_MS];
 
 /** Two handles on one store, as two processes have them. */
-async function openTwice(kind: StoreKind | "memory"): Promise<[Store, Store]> {
+async function openTwice(kind: StoreKind | "memory"): Promise<[StateStore, StateStore]> {
   if (kind === "memory") {
     const store = new MemoryStore();
     return [store, store];
@@ -41,7 +41,7 @@ async function openTwice(kind: StoreKind | "memory"): Promise<[Store, Store]> {
   return [await openStore(place), await openStore(place)];
 }
 
-async function scene(stores: [Store, Store], run_id: string, ahead_ms: number) {
+async function scene(stores: [StateStore, StateStore], run_id: string, ahead_ms: number) {
   const engine = testEngine({ manifests: TOOLS });
   const first = { ...engine.core, store: stores[0], env: restless(engine.env, []) };
   const second = otherProcess({ ...first, store: stores[1] }, ahead_ms);
@@ -83,16 +83,16 @@ describe.each(["memory", "files", "sqlite", "postgres"] as const)("a rollback on
       const { done } = await startJob(first, run_id, { by: "olga" }, { compensator: world.compensator });
       await until(() => world.calls.length === 1, "the first undo");
       const options = { actor: "pete", compensator: world.compensator };
-      await expect(executeRollback(second, run_id, options)).rejects.toBeInstanceOf(HeldLease);
+      await expect(executeRollback(second, run_id, options)).rejects.toBeInstanceOf(LeaseHeldError);
       // The holder renews all the time: the second process never sees it silent for long enough.
       for (let beats = 0; beats < 8; beats++) {
         const before = (await first.store.get("leases", `rollback/${run_id}`))!.beat;
-        await env.advance(LIMITS.lease_heartbeat_ms);
+        await env.advance(SERVICE_LIMITS.lease_heartbeat_ms);
         await until(
           async () => (await second.store.get("leases", `rollback/${run_id}`))!.beat !== before,
           "the renewal",
         );
-        await expect(executeRollback(second, run_id, options)).rejects.toBeInstanceOf(HeldLease);
+        await expect(executeRollback(second, run_id, options)).rejects.toBeInstanceOf(LeaseHeldError);
         expect(await resumeJobs(second, { compensator: world.compensator })).toEqual([]);
       }
       expect(world.calls).toEqual(["step 1"]);
@@ -116,7 +116,7 @@ describe.each(["memory", "files", "sqlite", "postgres"] as const)("a rollback on
       const calls: number[] = [];
       const tools = { compensator: async ({ step }: CompensationCall) => void calls.push(step) };
       expect(await resumeJobs(second, tools)).toEqual([]);
-      second.pass(LIMITS.lease_ms);
+      second.pass(SERVICE_LIMITS.lease_ms);
       const [resumed] = await resumeJobs(second, tools);
       expect(await resumed?.done).toMatchObject({ state: "done", report: { compensated: [1, 0] } });
       const { records } = await second.store.head();

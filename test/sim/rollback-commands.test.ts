@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { compensatorCommand, verifyCommand } from "../../src/process/rollback-commands.ts";
+import { compensatorCommand, verifyCommand } from "../../src/child-process/rollback-commands.ts";
 import { tempDir, tempFile } from "../support/tmp.ts";
 import { countTrials } from "../support/trials.ts";
 import { until } from "../support/until.ts";

@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { manifestProblems } from "../../src/model/manifest/load.ts";
-import { compensatorCommand, readerCommand } from "../../src/process/rollback-commands.ts";
-import { executeRollback } from "../../src/rollback/execute.ts";
-import { loadPlan } from "../../src/rollback/load.ts";
+import { compensatorCommand, readerCommand } from "../../src/child-process/rollback-commands.ts";
+import { loadPlan } from "../../src/rollback/plan/load-run.ts";
+import { executeRollback } from "../../src/rollback/undo/execute.ts";
+import { manifestProblems } from "../../src/rules/manifest/load.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { ROOT } from "../support/files.ts";
 import { restless } from "./rollback-fixture.ts";
@@ -157,7 +157,7 @@ describe("the example of reversible tools", () => {
 });
 
 describe("the guide", () => {
-  const guide = readFileSync(join(ROOT, "docs/guides/make-tools-reversible.md"), "utf8");
+  const guide = readFileSync(join(ROOT, "docs/guides/make-a-tool-undoable.md"), "utf8");
   const blocks = [...guide.matchAll(/```yaml manifests\n([\s\S]*?)```/g)].map((match) => match[1]!);
 
   it("has manifests that are valid", () => {

@@ -4,10 +4,10 @@
  * undone that is not.
  */
 import { describe, expect, it } from "vitest";
+import type { StateStore, UnitOfWork } from "../../src/govern/port/store.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
-import type { Store, Unit } from "../../src/port/store.ts";
-import { executeRollback, type RollbackOptions } from "../../src/rollback/execute.ts";
-import type { RollbackReport } from "../../src/rollback/report.ts";
+import type { RollbackReport } from "../../src/rollback/plan/report.ts";
+import { executeRollback, type RollbackOptions } from "../../src/rollback/undo/execute.ts";
 import { otherProcess } from "../support/process.ts";
 import { verifies } from "../support/verifies.ts";
 import { type Bench, rollbackBench } from "./rollback-fixture.ts";
@@ -47,11 +47,11 @@ class Process {
     await core.outwait();
     const store = new Proxy(core.store, {
       get: (target, name) => {
-        if (name === "transact") return <T>(unit: Unit<T>) => this.action(() => target.transact(unit));
+        if (name === "transact") return <T>(unit: UnitOfWork<T>) => this.action(() => target.transact(unit));
         const member = Reflect.get(target, name) as unknown;
         return typeof member === "function" ? member.bind(target) : member;
       },
-    }) as Store;
+    }) as StateStore;
     const options: RollbackOptions = {
       actor: "olga",
       retries: 2,

@@ -1,10 +1,10 @@
 /** A run to roll back: the real engine on the memory store, tools of every kind, and a world that is undone. */
-import type { Core } from "../../src/engine/core.ts";
-import type { Json } from "../../src/kernel/json.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import type { OutcomeStatus, StepDoc } from "../../src/model/run.ts";
-import { executeRollback, type RollbackOptions } from "../../src/rollback/execute.ts";
+import type { EngineCore } from "../../src/govern/core.ts";
+import type { OutcomeStatus, StepDoc } from "../../src/govern/runs/run.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import type { CompensationCall, ReadRequest } from "../../src/rollback/ports.ts";
+import { executeRollback, type RollbackOptions } from "../../src/rollback/undo/execute.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import type { FakeEnv } from "../support/env.ts";
 
@@ -36,8 +36,8 @@ export const TOOLS = `
 export const OPERATOR = { id: "key:olga", name: "olga" };
 
 export interface Act {
-  args?: Json;
-  result?: Json;
+  args?: JsonValue;
+  result?: JsonValue;
   depends_on?: number[];
   /** `intended` leaves the outcome open. */
   status?: OutcomeStatus | "intended";
@@ -57,7 +57,7 @@ export function rollbackBench(options: { tools?: string; policy?: string } = {})
     },
   });
   const waits: number[] = [];
-  const core: Core = {
+  const core: EngineCore = {
     ...engine.core,
     env: restless(engine.env, waits),
     redact: (text) => text.replaceAll("hunter2", "[secret]"),
@@ -92,7 +92,7 @@ export function rollbackBench(options: { tools?: string; policy?: string } = {})
       }
       return decision.step;
     },
-    rollback(more: Partial<RollbackOptions> = {}, run_id = "r1", by: Core = core) {
+    rollback(more: Partial<RollbackOptions> = {}, run_id = "r1", by: EngineCore = core) {
       return executeRollback(by, run_id, {
         actor: OPERATOR.name,
         compensator: world.compensator,
@@ -124,7 +124,7 @@ export class World {
   most = 0;
   /** An error for a call, or undefined where it goes well. */
   fails: (call: CompensationCall, nth: number) => string | undefined = () => undefined;
-  shows: (request: ReadRequest, nth: number) => Json | Error = () => ({ deleted: true });
+  shows: (request: ReadRequest, nth: number) => JsonValue | Error = () => ({ deleted: true });
 
   readonly compensator = async (call: CompensationCall): Promise<void> => {
     this.running++;
@@ -137,7 +137,7 @@ export class World {
     this.undone.add(call.idempotency_key);
   };
 
-  readonly reader = async (request: ReadRequest): Promise<Json> => {
+  readonly reader = async (request: ReadRequest): Promise<JsonValue> => {
     this.reads.push(request);
     const shown = this.shows(request, this.reads.length);
     if (shown instanceof Error) throw shown;
@@ -157,7 +157,7 @@ export function restless(env: FakeEnv, waits: number[]): FakeEnv {
       return env.sleepers;
     },
     sleep(ms, signal) {
-      if (ms === LIMITS.lease_heartbeat_ms) return env.sleep(ms, signal);
+      if (ms === SERVICE_LIMITS.lease_heartbeat_ms) return env.sleep(ms, signal);
       if (signal?.aborted) return Promise.reject(signal.reason);
       waits.push(ms);
       env.setNow(env.now() + ms);

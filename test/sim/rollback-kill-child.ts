@@ -2,16 +2,15 @@
  * A process that rolls runs back on a real store, and ends itself with SIGKILL after a chosen action, a
  * write or a call. Started by rollback-kill.test.ts.
  */
-
 import { appendFileSync, readFileSync } from "node:fs";
-import { type Core, silentListeners } from "../../src/engine/core.ts";
-import { watchLeases } from "../../src/engine/lease.ts";
+import { type EngineCore, silentListeners } from "../../src/govern/core.ts";
+import { watchLeases } from "../../src/govern/lease.ts";
+import type { StateStore, UnitOfWork } from "../../src/govern/port/store.ts";
 import { systemEnv } from "../../src/kernel/env.ts";
-import { SilenceWatch } from "../../src/kernel/silence.ts";
-import { readManifests } from "../../src/model/manifest/load.ts";
-import { compilePolicy } from "../../src/model/policy/compile.ts";
-import type { Store, Unit } from "../../src/port/store.ts";
-import { executeRollback } from "../../src/rollback/execute.ts";
+import { SilenceWatch } from "../../src/kernel/silence-watch.ts";
+import { executeRollback } from "../../src/rollback/undo/execute.ts";
+import { readManifests } from "../../src/rules/manifest/load.ts";
+import { compilePolicy } from "../../src/rules/policy/compile.ts";
 import { openStore, type StoreKind } from "../../src/store/open.ts";
 
 export interface ChildOrders {
@@ -42,17 +41,17 @@ async function action<T>(act: () => Promise<T>): Promise<T> {
 const inner = await openStore({ store: orders.store, data: orders.data, database_url: null, warn: () => {} });
 const store = new Proxy(inner, {
   get(target, name) {
-    if (name === "transact") return <T>(unit: Unit<T>) => action(() => target.transact(unit));
+    if (name === "transact") return <T>(unit: UnitOfWork<T>) => action(() => target.transact(unit));
     const member = Reflect.get(target, name) as unknown;
     return typeof member === "function" ? member.bind(target) : member;
   },
-}) as Store;
+}) as StateStore;
 const rules = {
   manifests: readManifests([{ file: "manifests.yaml", text: orders.manifests }]),
   policy: compilePolicy({ version: 1 }),
 };
 let watched_ms = 0;
-const core: Core = {
+const core: EngineCore = {
   store,
   env: {
     ...systemEnv,

@@ -5,15 +5,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { compensationKey } from "../../src/engine/keys.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import { outcomeUnit } from "../../src/engine/outcome.ts";
+import { runCommand } from "../../src/child-process/run-command.ts";
 import { checkTail } from "../../src/evidence/verify-ledger.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import type { Store } from "../../src/port/store.ts";
-import { runCommand } from "../../src/process/run-command.ts";
-import type { RollbackReport } from "../../src/rollback/report.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { outcomeUnit } from "../../src/govern/decide/outcome.ts";
+import { compensationKey } from "../../src/govern/document-keys.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
+import type { RollbackReport } from "../../src/rollback/plan/report.ts";
 import { openStore } from "../../src/store/open.ts";
 import { compiled } from "../support/compiled.ts";
 import { principal, testEngine } from "../support/engine.ts";
@@ -28,7 +28,7 @@ const STEPS = ["db.create", "crm.add", "pay.charge"];
 const BOT = principal("bot");
 
 /** A run of three steps that all can be undone. */
-async function seed(store: Store, run_id: string): Promise<void> {
+async function seed(store: StateStore, run_id: string): Promise<void> {
   const core = { ...testEngine({ manifests: TOOLS }).core, store };
   await store.transact(openRunUnit(newRun(core, BOT, { run_id, permissions: ["p"] })));
   for (const [n, tool] of STEPS.entries()) {
@@ -83,7 +83,7 @@ describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
       ...orders,
       runs: points.map((at) => `r${at}`),
       ahead_ms: -60_000,
-      watched_ms: LIMITS.lease_ms,
+      watched_ms: SERVICE_LIMITS.lease_ms,
     });
     if (last === "killed") throw new Error("nobody gave the order");
     for (const report of last.reports)
@@ -100,7 +100,7 @@ describe.each(["files", "sqlite"] as const)("a rollback on %s", (kind) => {
   });
 });
 
-async function checkAll(store: Store, runs: string[], world: string): Promise<void> {
+async function checkAll(store: StateStore, runs: string[], world: string): Promise<void> {
   const lines = await store.records({ limit: 100_000 });
   expect(checkTail(lines, 0).bad).toBeNull();
   const effects = world.trim().split("\n");

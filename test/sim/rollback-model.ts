@@ -2,7 +2,7 @@
  * What a rollback should do, written down a second time, naively: no ledger, no manifests, no sharing with
  * the code under test. It watches every undo as it happens and says what the report must be.
  */
-import type { RollbackReport } from "../../src/rollback/report.ts";
+import type { RollbackReport } from "../../src/rollback/plan/report.ts";
 
 export interface ToolFacts {
   name: string;

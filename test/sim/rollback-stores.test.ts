@@ -1,12 +1,12 @@
 /** One rollback, with a request, a denial, a failure and a second try, tells the same story on every store. */
 import { describe, expect, it } from "vitest";
-import { decideUnit } from "../../src/engine/approvals/decide-request.ts";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { newRun, openRunUnit } from "../../src/engine/open-run.ts";
-import { outcomeUnit } from "../../src/engine/outcome.ts";
-import { executeRollback } from "../../src/rollback/execute.ts";
+import { decideUnit } from "../../src/govern/approvals/decide-request.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { outcomeUnit } from "../../src/govern/decide/outcome.ts";
+import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import { beginCompensation, completeCompensation } from "../../src/rollback/backend/remote-worker.ts";
 import { getJob, startJob } from "../../src/rollback/job.ts";
-import { beginCompensation, completeCompensation } from "../../src/rollback/remote.ts";
+import { executeRollback } from "../../src/rollback/undo/execute.ts";
 import { openStore, type StoreSettings } from "../../src/store/open.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { freshDatabase } from "../support/postgres.ts";

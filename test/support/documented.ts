@@ -1,6 +1,6 @@
 /** Holds answers to the interface's own document: a status that it names, and a body of the shape that it gives. */
 import { z } from "zod";
-import { openApiDocument } from "../../src/http/openapi.ts";
+import { openApiDocument } from "../../src/http/routes/openapi.ts";
 
 interface Response {
   content?: Record<string, { schema?: object }>;

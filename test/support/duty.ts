@@ -1,7 +1,7 @@
-/** What a thread of src/process/threads.test.ts does: what its job says. */
+/** What a thread of src/child-process/thread-pool.test.ts does: what its job says. */
 import { appendFileSync } from "node:fs";
+import { serveThread } from "../../src/child-process/thread-pool.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
-import { serveThread } from "../../src/process/threads.ts";
 
 export type DutyJob = "stand" | "die" | "refuse" | { echo: string };
 

@@ -1,21 +1,20 @@
 /** An engine on the memory store with frozen time, for tests of decisions. */
-
-import type { Core, Listeners } from "../../src/engine/core.ts";
-import { silentListeners } from "../../src/engine/core.ts";
-import { intentUnit } from "../../src/engine/intent.ts";
-import { newRun, type OpenRunInput, openRunUnit } from "../../src/engine/open-run.ts";
-import { type OutcomeInput, outcomeUnit } from "../../src/engine/outcome.ts";
-import type { Json } from "../../src/kernel/json.ts";
-import { SilenceWatch } from "../../src/kernel/silence.ts";
+import type { EngineCore, EngineListeners } from "../../src/govern/core.ts";
+import { silentListeners } from "../../src/govern/core.ts";
+import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { type OutcomeInput, outcomeUnit } from "../../src/govern/decide/outcome.ts";
+import type { CallerPrincipal, PrincipalRole } from "../../src/govern/roles.ts";
+import { newRun, type OpenRunInput, openRunUnit } from "../../src/govern/runs/open-run.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
+import { SilenceWatch } from "../../src/kernel/silence-watch.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { readManifests } from "../../src/model/manifest/load.ts";
-import { compilePolicy } from "../../src/model/policy/compile.ts";
-import { loadPolicy } from "../../src/model/policy/load.ts";
-import type { Principal, Role } from "../../src/model/roles.ts";
+import { readManifests } from "../../src/rules/manifest/load.ts";
+import { compilePolicy } from "../../src/rules/policy/compile.ts";
+import { loadPolicy } from "../../src/rules/policy/load.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { fakeEnv } from "./env.ts";
 
-export function principal(name: string, ...roles: Role[]): Principal {
+export function principal(name: string, ...roles: PrincipalRole[]): CallerPrincipal {
   return {
     id: `key:${name}`,
     name,
@@ -32,7 +31,7 @@ export interface EngineOptions {
   policy?: string | undefined;
   now?: number | undefined;
   environment?: string | null | undefined;
-  listeners?: Partial<Listeners> | undefined;
+  listeners?: Partial<EngineListeners> | undefined;
 }
 
 export function testEngine(options: EngineOptions) {
@@ -43,7 +42,7 @@ export function testEngine(options: EngineOptions) {
     policy: compilePolicy(loadPolicy(options.policy ?? "version: 1", "policy.yaml")),
   };
   const kill: { reason: string | null } = { reason: null };
-  const core: Core = {
+  const core: EngineCore = {
     store,
     env,
     rules: () => rules,
@@ -62,21 +61,21 @@ export function testEngine(options: EngineOptions) {
     usePolicy(text: string) {
       rules = { ...rules, policy: compilePolicy(loadPolicy(text, "policy.yaml")) };
     },
-    async open(who: Principal, input: Partial<OpenRunInput> & { run_id: string }) {
+    async open(who: CallerPrincipal, input: Partial<OpenRunInput> & { run_id: string }) {
       return store.transact(openRunUnit(newRun(core, who, { permissions: [], ...input })));
     },
     async intent(
-      who: Principal,
+      who: CallerPrincipal,
       run_id: string,
       tool: string,
-      args: Json,
+      args: JsonValue,
       more: { depends_on?: number[]; reason?: string } = {},
     ) {
       const input = { tool, args, reason: more.reason ?? "because", depends_on: more.depends_on ?? [] };
       return (await store.transact(intentUnit(core, who, run_id, input))).decision;
     },
     async outcome(
-      who: Principal,
+      who: CallerPrincipal,
       run_id: string,
       step: number,
       input: OutcomeInput = { status: "succeeded" },

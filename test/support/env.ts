@@ -2,9 +2,9 @@
  * An Env whose time stands still until the test moves it, and whose ids and randomness follow from
  * a seed: the same test gives the same bytes every time.
  */
-import { type Env, uuidv7From } from "../../src/kernel/env.ts";
+import { type RuntimeEnv, uuidv7From } from "../../src/kernel/env.ts";
 
-export interface FakeEnv extends Env {
+export interface FakeEnv extends RuntimeEnv {
   /** Moves time on and wakes, in order, whoever sleeps until then. */
   advance(ms: number): Promise<void>;
   /** Sets the wall clock alone, as somebody with a watch would; sleepers and `elapsed` do not notice. */

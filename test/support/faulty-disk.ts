@@ -1,7 +1,7 @@
 /** A disk that fails when told to: the k-th call of those that can fail on a real one. */
-import { isBusy } from "../../src/store/logged/connection.ts";
-import { type Disk, nodeDisk } from "../../src/store/logged/disk.ts";
-import type { Helper, Jobs } from "../../src/store/logged/side-thread.ts";
+import type { WorkerHandle, WorkerJobs } from "../../src/store/journal/checkpoint/worker-handle.ts";
+import { isBusy } from "../../src/store/journal/connection.ts";
+import { type DiskOps, nodeDisk } from "../../src/store/journal/disk.ts";
 
 export interface Fault {
   /** Which call fails, counted from 1. */
@@ -13,7 +13,7 @@ export interface Fault {
   lasting?: boolean;
 }
 
-export interface FaultyDisk extends Disk {
+export interface FaultyDisk extends DiskOps {
   /** How many calls that may fail were made. */
   readonly calls: number;
   /** What was called, in order. */
@@ -64,8 +64,8 @@ export function faultyDisk(): FaultyDisk {
  * Does a store's background work at once, in this thread: what a test does is then the same every time. A job that
  * finds a lock taken would wait for a batch that cannot go on meanwhile, so it steps back and tries again.
  */
-export function inlineHelper(make: () => Jobs): Helper {
-  let jobs: Jobs | undefined;
+export function inlineHelper(make: () => WorkerJobs): WorkerHandle {
+  let jobs: WorkerJobs | undefined;
   return {
     ask: async <T>(job: string, input: unknown) => {
       jobs ??= make();

@@ -1,7 +1,7 @@
 /** The command `svc` in this process, with a terminal that only remembers; for what needs no child process. */
-import { type Io, paint } from "../../src/cli/io.ts";
-import { main } from "../../src/cli/main.ts";
-import { type Env, systemEnv } from "../../src/kernel/env.ts";
+import { type CommandIo, createPaint } from "../../src/cli/io.ts";
+import { runCommandLine } from "../../src/cli/main.ts";
+import { type RuntimeEnv, systemEnv } from "../../src/kernel/env.ts";
 
 export interface Spoken {
   code: number;
@@ -12,16 +12,24 @@ export interface Spoken {
 export interface SpeakOptions {
   cwd: string;
   env?: Record<string, string>;
-  clock?: Env;
+  clock?: RuntimeEnv;
   /** As on a terminal: with colour. */
   tty?: boolean;
+  /** The answers of the person at the terminal, in order. */
+  answers?: readonly string[];
 }
 
 export async function speak(args: readonly string[], options: SpeakOptions): Promise<Spoken> {
   let out = "";
   let err = "";
   const tty = options.tty ?? false;
-  const io: Io = {
+  const answers = [...(options.answers ?? [])];
+  const ask = async (question: string): Promise<string> => {
+    out += question;
+    if (answers.length === 0) throw new Error(`nobody answers: ${question}`);
+    return answers.shift()!;
+  };
+  const io: CommandIo = {
     out: (text) => {
       out += `${text}\n`;
     },
@@ -31,12 +39,13 @@ export async function speak(args: readonly string[], options: SpeakOptions): Pro
     write: async (chunk) => {
       out += chunk;
     },
-    color: paint(tty),
+    color: createPaint(tty),
     tty,
+    ...(options.answers === undefined ? {} : { ask }),
     env: { PATH: process.env["PATH"], ...options.env },
     cwd: options.cwd,
     clock: options.clock ?? systemEnv,
   };
-  const code = await main(args, io);
+  const code = await runCommandLine(args, io);
   return { code, out, err };
 }

@@ -1,6 +1,6 @@
 /** An OpenID Connect issuer in memory: it signs what it is asked to, and counts what is fetched from it. */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import type { Egress, EgressRequest, EgressResponse } from "../../src/egress/egress.ts";
+import type { EgressClient, EgressRequest, EgressResponse } from "../../src/egress/egress.ts";
 import { SvcError } from "../../src/kernel/errors.ts";
 import { fakeEnv } from "./env.ts";
 
@@ -23,7 +23,7 @@ export async function fakeIssuer(options: { alg?: string } = {}) {
     return publicKey;
   };
   const publicKey = await rotate("k1");
-  const egress: Pick<Egress, "request"> = {
+  const egress: Pick<EgressClient, "request"> = {
     request: async (target: string, _request?: EgressRequest): Promise<EgressResponse> => {
       if (target.endsWith("/jwks")) state.fetches++;
       if (state.down) throw new SvcError("delivery_failed", "cannot reach id.example.com: ECONNREFUSED");

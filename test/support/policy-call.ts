@@ -1,5 +1,5 @@
 /** A call as a policy sees it, of which a test names only what it is about. */
-import type { PolicyCall } from "../../src/model/policy/call.ts";
+import type { PolicyCall } from "../../src/rules/policy/call.ts";
 
 export const policyCall = (fields: Partial<PolicyCall>): PolicyCall => ({
   tool: "t",

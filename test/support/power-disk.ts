@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Disk, errorCode, nodeDisk } from "../../src/store/logged/disk.ts";
+import { type DiskOps, errorCode, nodeDisk } from "../../src/store/journal/disk.ts";
 
 const SECTOR = 512;
 
@@ -19,7 +19,7 @@ interface Tracked {
   gone: boolean;
 }
 
-export class PowerDisk implements Disk {
+export class PowerDisk implements DiskOps {
   /** How many calls that change something were made. */
   calls = 0;
   /** From this call on nothing happens any more, and nobody hears of anything. */

@@ -1,10 +1,10 @@
 /** Another process on the same store: with its own clocks, and without having seen any lease. */
-import type { Core } from "../../src/engine/core.ts";
-import { watchLeases } from "../../src/engine/lease.ts";
-import { LIMITS } from "../../src/kernel/limits.ts";
-import { SilenceWatch } from "../../src/kernel/silence.ts";
+import type { EngineCore } from "../../src/govern/core.ts";
+import { watchLeases } from "../../src/govern/lease.ts";
+import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
+import { SilenceWatch } from "../../src/kernel/silence-watch.ts";
 
-export interface OtherProcess extends Core {
+export interface OtherProcess extends EngineCore {
   /** Sees every lease now; then the given time passes by this process's monotonic clock alone. */
   outwait(ms?: number): Promise<void>;
   /** The time passes without a look at the leases. */
@@ -12,7 +12,7 @@ export interface OtherProcess extends Core {
 }
 
 /** `ahead_ms`: how far its time of day is ahead of the first process's. */
-export function otherProcess(core: Core, ahead_ms = 0): OtherProcess {
+export function otherProcess(core: EngineCore, ahead_ms = 0): OtherProcess {
   let waited = 0;
   const own: OtherProcess = {
     ...core,
@@ -26,7 +26,7 @@ export function otherProcess(core: Core, ahead_ms = 0): OtherProcess {
     pass(ms) {
       waited += ms;
     },
-    async outwait(ms = LIMITS.lease_ms) {
+    async outwait(ms = SERVICE_LIMITS.lease_ms) {
       await watchLeases(own);
       own.pass(ms);
     },

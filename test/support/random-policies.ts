@@ -1,9 +1,9 @@
 /** Random policies and calls to hold the prover to: a seed makes the same ones again. */
-import type { Json } from "../../src/kernel/json.ts";
-import type { PolicyCall } from "../../src/model/policy/call.ts";
-import { compilePolicy, type Policy } from "../../src/model/policy/compile.ts";
-import { NO_CALL } from "../../src/model/policy/prove/domain.ts";
-import type { PolicyDoc } from "../../src/model/policy/schema.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
+import type { PolicyCall } from "../../src/rules/policy/call.ts";
+import { type CompiledPolicy, compilePolicy } from "../../src/rules/policy/compile.ts";
+import { NO_CALL } from "../../src/rules/policy/prove/domain.ts";
+import type { PolicyDoc } from "../../src/rules/policy/schema.ts";
 
 /** A small generator: the same seed makes the same policies. */
 export function random(seed: number) {
@@ -23,7 +23,7 @@ const ACTORS = ["u", "v", "uu"];
 const ENVIRONMENTS = [null, "prod", "dev"];
 const EFFECTS = [null, "read", "irreversible"];
 const LABELS: string[][] = [[], ["s"], ["t"], ["s", "t"]];
-export const VALUES: (Json | undefined)[] = [
+export const VALUES: (JsonValue | undefined)[] = [
   undefined,
   null,
   true,
@@ -164,11 +164,11 @@ const ENTRIES = {
 };
 
 /** Without the way through YAML and its checks, which takes longer than a proof. */
-export function compiled(doc: object): Policy {
+export function compiled(doc: object): CompiledPolicy {
   return compilePolicy(JSON.parse(JSON.stringify(doc)) as PolicyDoc);
 }
 
-export function policyOf(r: Random, claims: boolean): Policy {
+export function policyOf(r: Random, claims: boolean): CompiledPolicy {
   const doc = {
     version: 1,
     rules: many(r, 4, () => ENTRIES.rules(r)).map((rule, i) => ({ ...rule, id: `r${i}` })),
@@ -192,7 +192,7 @@ export function policyOf(r: Random, claims: boolean): Policy {
 }
 
 /** A policy of a few entries, and others in each of which a single entry is another, is new, or is gone. */
-export function family(r: Random, size: number): { policy: Policy; others: Policy[] } {
+export function family(r: Random, size: number): { policy: CompiledPolicy; others: CompiledPolicy[] } {
   // Mostly rules: what counts is tried at several levels, and takes ten times as long.
   const theme = themeOf(r);
   const section = r.next() < 0.92 ? "rules" : r.pick(["windows", "budgets", "limits"] as const);
@@ -209,10 +209,10 @@ export function family(r: Random, size: number): { policy: Policy; others: Polic
 }
 
 /** A value that a policy does not name, near one that it might. */
-function anyValue(r: Random, depth = 0): Json | undefined {
+function anyValue(r: Random, depth = 0): JsonValue | undefined {
   const text = () =>
     many(r, 4, () => r.pick(["a", "b", "c", "A", "B", "k", "5", " ", "\n", "é", "😀"])).join("");
-  return r.pick<() => Json | undefined>([
+  return r.pick<() => JsonValue | undefined>([
     () => r.pick(VALUES),
     text,
     text,
@@ -233,7 +233,7 @@ export function anyCall(r: Random): { call: PolicyCall; at_ms: number } {
     tool: r.maybe(0.5, () => r.pick(TOOLS)) ?? `${text("ab.x")}b`,
     actor: r.maybe(0.5, () => r.pick(ACTORS)) ?? `u${text("uvw")}`,
     environment: r.maybe(0.5, () => r.pick(ENVIRONMENTS)) ?? `d${text("dev")}`,
-    args: args as Json,
+    args: args as JsonValue,
     effect: r.pick(EFFECTS),
     source: r.pick(LABELS),
   };
@@ -258,7 +258,7 @@ export function smallCall(
     environment: r.pick(ENVIRONMENTS),
   },
 ): { call: PolicyCall; at_ms: number } {
-  const args: { [name: string]: Json } = {};
+  const args: { [name: string]: JsonValue } = {};
   if (n !== undefined) args["n"] = n;
   const m = r.pick(VALUES);
   if (m !== undefined) args["m"] = m;

@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll } from "vitest";
-import { openService, type Service } from "../../src/app/wiring/service.ts";
 import { loadSettings } from "../../src/config/load.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
-import type { Store } from "../../src/port/store.ts";
+import { openService, type RunningService } from "../../src/service/service.ts";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { lineSink } from "../../src/telemetry/sink.ts";
@@ -22,7 +22,7 @@ export interface TestServerOptions {
   config?: string;
   environment?: string;
   /** Instead of the memory store. */
-  store?: Store;
+  store?: StateStore;
   router_only?: boolean;
   /** Further entries of the key file; each key's value is its name. */
   keys?: ({ name: string } & Record<string, unknown>)[];
@@ -37,7 +37,7 @@ export interface Answer {
 }
 
 export interface TestServer {
-  app: Service;
+  app: RunningService;
   env: FakeEnv;
   http: FastifyInstance;
   folder: string;

@@ -3,17 +3,17 @@
  * say so, together. Whatever is left after a fault can then be checked without knowing what happened.
  */
 import { expect } from "vitest";
+import type { StateStore } from "../../src/govern/port/store.ts";
+import type { RunToolDoc } from "../../src/govern/runs/run.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { GENESIS } from "../../src/ledger/record.ts";
-import type { RunToolDoc } from "../../src/model/run.ts";
-import type { Store } from "../../src/port/store.ts";
-import { verifyLine } from "../../src/store/logged/line.ts";
+import { GENESIS_HASH } from "../../src/ledger/record.ts";
+import { verifyLine } from "../../src/store/journal/lines/verify-line.ts";
 
 /** A count of all records that journals tell by what changed of it. */
 export const counted = (calls: number): RunToolDoc => ({ run_id: "all", tool: "any", calls, standing: 0 });
 
 /** One unit: `count` records, a document that lists them, one of its own, and a counter that all share, told in two ways. */
-export function work(store: Store, name: string, count = 1): Promise<number[]> {
+export function work(store: StateStore, name: string, count = 1): Promise<number[]> {
   return store.transact({
     run: (tx) => {
       const seqs = Array.from({ length: count }, (_, i) => {
@@ -35,9 +35,9 @@ export function work(store: Store, name: string, count = 1): Promise<number[]> {
   });
 }
 
-export async function allRecords(store: Store): Promise<LedgerRecord[]> {
+export async function allRecords(store: StateStore): Promise<LedgerRecord[]> {
   const lines = await store.records({ limit: Number.MAX_SAFE_INTEGER });
-  let prev = GENESIS;
+  let prev = GENESIS_HASH;
   return lines.map((line, seq) => {
     expect(verifyLine(line, prev, seq), `record ${seq}`).toBeDefined();
     const record = JSON.parse(line) as LedgerRecord;
@@ -47,11 +47,11 @@ export async function allRecords(store: Store): Promise<LedgerRecord[]> {
 }
 
 /** The chain is whole, and every document says what the ledger says: each unit is there whole or not at all. */
-export async function expectConsistent(store: Store): Promise<Map<string, number[]>> {
+export async function expectConsistent(store: StateStore): Promise<Map<string, number[]>> {
   const records = await allRecords(store);
   const head = await store.head();
   expect(head.records).toBe(records.length);
-  expect(head.hash).toBe(records.at(-1)?.hash ?? GENESIS);
+  expect(head.hash).toBe(records.at(-1)?.hash ?? GENESIS_HASH);
   expect(head.events.intended ?? 0).toBe(records.length);
   const units = new Map<string, number[]>();
   for (const { run_id, seq } of records) units.set(run_id!, [...(units.get(run_id!) ?? []), seq]);

@@ -1,10 +1,10 @@
 /** A comparison of two policies held to brute force: every difference that calls show must be one that it tells. */
-import { needsMet } from "../../src/model/policy/approvals.ts";
-import type { PolicyCall } from "../../src/model/policy/call.ts";
-import type { Policy } from "../../src/model/policy/compile.ts";
-import type { CounterDoc } from "../../src/model/policy/counters.ts";
-import { type Evaluation, evaluatePolicy } from "../../src/model/policy/evaluate.ts";
-import { diffPolicies } from "../../src/model/policy/prove/diff.ts";
+import type { PolicyCall } from "../../src/rules/policy/call.ts";
+import { needsMet } from "../../src/rules/policy/checks/approvals.ts";
+import type { CounterDoc } from "../../src/rules/policy/checks/counters.ts";
+import type { CompiledPolicy } from "../../src/rules/policy/compile.ts";
+import { evaluatePolicy, type PolicyEvaluation } from "../../src/rules/policy/evaluate.ts";
+import { diffPolicies } from "../../src/rules/policy/prove/diff.ts";
 import { AT, anyCall, family, random, smallCall } from "./random-policies.ts";
 
 const RANK = { allow: 0, require_approval: 1, deny: 2 };
@@ -43,7 +43,7 @@ interface Held {
 }
 
 /** Whether a comparison that says it is complete tells every difference that the calls show. */
-export function heldTo(a: Policy, b: Policy, tried: Iterable<Tried>, cells: number): Held {
+export function heldTo(a: CompiledPolicy, b: CompiledPolicy, tried: Iterable<Tried>, cells: number): Held {
   const late = performance.now() + 2_000;
   const diff = diffPolicies(a, b, {
     labels: new Map(),
@@ -75,7 +75,7 @@ export function heldTo(a: Policy, b: Policy, tried: Iterable<Tried>, cells: numb
 }
 
 /** By what is decided, and where both ask for approval by the teams of approvers that do for one and not for the other. */
-function directionOf(was: Evaluation, is: Evaluation): "looser" | "stricter" | null {
+function directionOf(was: PolicyEvaluation, is: PolicyEvaluation): "looser" | "stricter" | null {
   if (was.action !== is.action) return RANK[is.action] < RANK[was.action] ? "looser" : "stricter";
   if (was.approval === null || is.approval === null) return null;
   if (JSON.stringify(was.approval.needs) === JSON.stringify(is.approval.needs)) return null;
@@ -97,8 +97,8 @@ const COUNTS = [0, 1, 2, 4, 5, 6];
 const AGES = [0, 1_800_000, 7_200_000];
 
 /** What the entry that was changed has counted: the same in both policies where it counts the same calls. */
-function countersFor(a: Policy, b: Policy, call: PolicyCall, at_ms: number, turn: number) {
-  const one = (policy: Policy, other: Policy, shift: number) => {
+function countersFor(a: CompiledPolicy, b: CompiledPolicy, call: PolicyCall, at_ms: number, turn: number) {
+  const one = (policy: CompiledPolicy, other: CompiledPolicy, shift: number) => {
     const counters = new Map<string, CounterDoc>();
     for (const section of ["limits", "budgets"] as const) {
       const changed = policy.doc[section]?.[0];

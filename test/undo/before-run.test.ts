@@ -99,13 +99,13 @@ describe("what was there before the run", () => {
       event: "compensating",
       actor: "operator",
       detail:
-        "by doc.put, restoring what was there before this run (with it step 1, 2), overwriting what was written since: agreed with its author",
+        "by doc.put, restoring the state from before this run (together with step 1, 2), overwriting later changes: agreed with its author",
     });
     for (const step of [1, 2])
       expect(records.filter((record) => record.step === step)).toMatchObject([
         {
           event: "compensating",
-          detail: "undone with step 0, which restored what was there before this run",
+          detail: "undone with step 0, which restored the state from before this run",
         },
         { event: "compensated", actor: "operator" },
       ]);
@@ -174,7 +174,9 @@ describe("what was there before the run", () => {
       compensated: [2, 1, 0],
       complete: true,
     });
-    expect((await trail(run))[0].detail).toBe("nothing to do: all is already as before the call");
+    expect((await trail(run))[0].detail).toBe(
+      "nothing to do: the state already equals the one before the call",
+    );
   });
 });
 
@@ -217,9 +219,9 @@ describe("the surfaces restore it", () => {
     shelf.write("h", "foreign");
     const operator = await loggedIn(s.url, "operator");
     const page = (await operator.get(`/console/runs/${run}`)).text;
-    expect(page).toContain("This run changed it in steps 2, 1, 0.");
-    expect(page).toContain("was before this run");
-    expect(page.match(/Restore what was there before this run/g)).toHaveLength(1);
+    expect(page).toContain("This run changed the resource in steps 2, 1, 0.");
+    expect(page).toContain("before this run");
+    expect(page.match(/Restore the state before this run/g)).toHaveLength(1);
     const fields =
       /name="overwrite" value="(\d+)">[^<]*<input type="hidden" name="current_hash" value="([^"]+)">[^<]*<input type="hidden" name="to" value="before_run">/;
     const [, overwrite, current_hash] = fields.exec(page)!;

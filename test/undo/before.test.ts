@@ -207,7 +207,7 @@ describe("a foreign write", () => {
       headers: { authorization: "Bearer auditor" },
     });
     expect(await paper.text()).toMatch(
-      /Not fully reversible: 1 step was changed since\.[\s\S]*left alone when it was last tried/,
+      /Not fully reversible: 1 step was changed since\.[\s\S]*not undone at the last attempt/,
     );
 
     const { actions, fully_reversible } = await plan(run);
@@ -221,7 +221,10 @@ describe("a foreign write", () => {
     expect((await over({ reason: "agreed", current_hash: "sha256:1" })).status).toBe(400);
     shelf.write("c", "foreign again");
     const stale = await over({ reason: "agreed", current_hash });
-    expect(stale).toMatchObject({ status: 409, body: { error: expect.stringMatching(/no longer/) } });
+    expect(stale).toMatchObject({
+      status: 409,
+      body: { error: expect.stringMatching(/has changed since the plan/) },
+    });
     expect(shelf.text("c")).toBe("foreign again");
     expect((await s.api("approver", "POST", `/v1/runs/${run}/rollback`, { confirm: true })).status).toBe(403);
 
@@ -250,7 +253,7 @@ describe("a foreign write", () => {
     const trail = await events(run, step);
     expect(trail.slice(2)).toMatchObject([
       { event: "compensating" },
-      { event: "compensated", detail: expect.stringContaining("already as before") },
+      { event: "compensated", detail: expect.stringContaining("already equals") },
     ]);
   });
 
@@ -293,7 +296,7 @@ describe("a foreign write", () => {
     await crossed(round, "o", ["one", "two"]);
     const unproven = {
       conflict: true,
-      error: expect.stringMatching(/^conflict: another call of this run on the same thing stands/),
+      error: expect.stringMatching(/^conflict: another step of this run changed the same resource/),
     };
     expect(await plan(round)).toMatchObject({
       fully_reversible: false,
@@ -337,7 +340,7 @@ describe("a foreign write", () => {
     expect(plain).toMatchObject({
       kind: "compensation",
       sentence: `Undo step ${step}: Put q`,
-      causes: ["the manifest says that this undo needs a person"],
+      causes: ["the manifest requires approval for this undo"],
       changes: [{ label: "what is there", before: "left-text", after: "was-text" }],
       way_back: {
         residue: ["readers saw it"],
@@ -354,9 +357,10 @@ describe("a foreign write", () => {
     const over = await asked(word);
     expect(await ok("approver", "GET", `/v1/approvals/${plain.approval_id}`)).toMatchObject({
       status: "expired",
-      note: expect.stringMatching(/no longer as its card showed/),
+      note: expect.stringMatching(/changed since the card was shown/),
     });
-    const said = "it overwrites what was written since the call; operator says why: agreed with its author";
+    const said =
+      "it overwrites changes made since the call; operator gives this reason: agreed with its author";
     expect(over).toMatchObject({
       causes: [said, plain.causes[0]],
       changes: [{ before: "foreign-text", after: "was-text" }],
@@ -433,10 +437,10 @@ describe("a foreign write", () => {
     shelf.write("k", "is-text");
     const operator = await loggedIn(s.url, "operator");
     const page = (await operator.get(`/console/runs/${run}`)).text;
-    for (const shown of ["was-text", "is-text", "would be", "1 step was changed since"])
+    for (const shown of ["was-text", "is-text", "after the undo", "1 step was changed since"])
       expect(page).toContain(shown);
     // What a press of the button does not undo is not counted by what asks for it.
-    expect(page).toContain("Look at this run once more, and undo what is then as its calls left it.");
+    expect(page).toContain("Check this run again, and undo the steps whose state has not changed since.");
     await put(run, "l", "new");
     const with_more = (await operator.get(`/console/runs/${run}`)).text;
     expect(with_more).toContain("Undo 1 step of this run now, newest first.");
@@ -482,7 +486,7 @@ describe("an undo that closes", () => {
     expect(await closing()).toEqual([]);
     const headers = { authorization: "Bearer auditor" };
     expect(await (await fetch(`${s.url}/metrics`, { headers })).text()).toContain("svc_undo_closing 2");
-    expect((await (await loggedIn(s.url, "auditor")).get("/console")).text).toContain("Next undo to close");
+    expect((await (await loggedIn(s.url, "auditor")).get("/console")).text).toContain("Next undo to expire");
 
     env.forward(3_300_000);
     expect(await closing()).toMatchObject([{ run_id: run, step: 0 }]);
@@ -541,7 +545,7 @@ describe("a remote worker", () => {
     expect((await plan(run)).actions[0]).toMatchObject({ step, before: read });
     expect(await begin({})).toEqual({
       status: 409,
-      body: { error: expect.stringContaining("read doc.get first, with the arguments that the plan names") },
+      body: { error: expect.stringContaining("read doc.get first, with the arguments from the plan") },
     });
     const foreign = await begin({ current: { exists: true, text: "foreign" } });
     expect(foreign).toEqual({ status: 409, body: { error: expect.stringMatching(/^conflict: /) } });

@@ -49,7 +49,7 @@ it("leaves what somebody else wrote since, and says so beforehand", async () => 
       undone: 1,
       left: 1,
       complete: false,
-      runs: [{ undone: [{ step: 0 }], cannot: [{ step: 1, why: expect.stringMatching(/^conflict: what/) }] }],
+      runs: [{ undone: [{ step: 0 }], cannot: [{ step: 1, why: expect.stringMatching(/^conflict: the /) }] }],
     });
   expect([shelf.text("mine"), shelf.text("shared")]).toEqual([undefined, "by another"]);
 });
@@ -133,7 +133,7 @@ describe("runs that write the same document", () => {
         expect(report).toMatchObject({ left, complete: left === 0 });
         for (const { cannot } of report.runs)
           for (const { step, why } of cannot)
-            expect([step, why]).toEqual([0, expect.stringMatching(/^conflict: what/)]);
+            expect([step, why]).toEqual([0, expect.stringMatching(/^conflict: the /)]);
       }
       expect([name, shelf.text(name)]).toEqual([name, text]);
     }
@@ -205,6 +205,28 @@ describe("a run after its containment", () => {
     expect(await runOf(s)).toMatchObject([{ run_id: "r", state: "settled" }]);
   });
 
+  it("has an incident while its rollback is in conflict, which ends when that is settled", async () => {
+    verifies("beyond.incidents.conflict", "beyond.incidents.tasks", "beyond.incidents.ends");
+    const { s, shelf } = await withTwoWrites(
+      ({ compensator, reader }) => `compensator_cmd: "${compensator}", reader_cmd: "${reader}"`,
+    );
+    const incidents = async () => (await s.call("auditor", "GET", "/v1/incidents")).body.incidents;
+    shelf.write("shared", "by another");
+    await s.call("operator", "POST", "/v1/runs/r/rollback", { confirm: true });
+    await until(async () => (await incidents()).length > 0, "the incident");
+    const [{ id, causes }] = await incidents();
+    expect(causes).toMatchObject([
+      { kind: "rollback", run_id: "r", text: expect.stringContaining("conflict") },
+    ]);
+    const { tasks } = (await s.call("auditor", "GET", `/v1/incidents/${id}`)).body;
+    expect(tasks[0]).toMatchObject({ kind: "conflict", command: expect.stringContaining("--overwrite") });
+    shelf.write("shared", "new");
+    const job = async () => (await s.call("auditor", "GET", "/v1/runs/r/rollback")).body.job;
+    await until(async () => (await job()).state === "done", "the first rollback to end");
+    expect((await s.call("operator", "POST", "/v1/runs/r/rollback", { confirm: true })).status).toBe(202);
+    await until(async () => (await incidents())[0].status === "closed", "the incident to end");
+  });
+
   it("is named by the period report with its halt; its own report calls the conflict by its name", async () => {
     verifies("beyond.contain.period", "beyond.run-state.paper");
     const { s, shelf } = await withTwoWrites(
@@ -226,7 +248,7 @@ describe("a run after its containment", () => {
     const text = (await s.call("auditor", "GET", "/v1/report?since=1d&format=md")).text;
     expect(text).toContain("Halts and containments");
     const page = (await s.call("auditor", "GET", "/v1/runs/r/report")).text;
-    expect(page).toContain("in conflict: left alone when it was last tried");
+    expect(page).toContain("in conflict: not undone at the last attempt");
     expect(page).not.toContain("can be undone by");
   });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { open } from "../../src/index.ts";
-import { manifestProblems } from "../../src/model/manifest/load.ts";
+import { manifestProblems } from "../../src/rules/manifest/load.ts";
 import { call, type GatewayTest, testGateway } from "../gateway/support/gateway.ts";
 import { svc } from "../support/cli.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -25,18 +25,21 @@ describe("a manifest", () => {
     ["{tool: set}", "m.yaml:6: tool put: before.tool: set is declared idempotent"],
     ["{tool: get, args: {id: $result.id}}", "m.yaml:6: tool put: before.args.id: is a path into $result"],
     ["{tool: get, absent: {}}", "m.yaml:6: tool put: before.absent: matches every answer"],
-    ["{tool: get, ignore: [$before]}", "m.yaml:6: tool put: before.ignore[0]: would ignore all that is read"],
+    [
+      "{tool: get, ignore: [$before]}",
+      "m.yaml:6: tool put: before.ignore[0]: would ignore the entire answer",
+    ],
     ["{tool: get, ignore: [$args.x]}", "m.yaml:6: tool put: before.ignore[0]: is not a path into $before"],
     ["{tool: get, max_bytes: 0}", "m.yaml:6: tool put: before.max_bytes:"],
     ["{args: {}}", "m.yaml:6: tool put: before.tool: is missing"],
-    ["null", "m.yaml:7: tool put: compensation.args.text: is a path into $before, and no before is declared"],
+    ["null", "m.yaml:7: tool put: compensation.args.text: is a path into $before, but no before is declared"],
   ])(`refuses before: %s ${verifies("beyond.before.validated")}`, (before, problem) => {
     expect(problems(before).join("\n")).toContain(problem);
   });
 
   it.each([
     ["soon", "compensation.until: is neither a duration"],
-    ["0h", "compensation.until: must be longer than nothing"],
+    ["0h", "compensation.until: must be greater than zero"],
     ["$before.at", "compensation.until: is not a path to a time"],
   ])(`refuses until: %s ${verifies("beyond.horizon.validated")}`, (until, problem) => {
     const text = `- {tool: put, effect: reversible, permission: p, compensation: {tool: put, until: ${until}}}`;
@@ -269,7 +272,7 @@ describe("the library and the command line", () => {
     shelf.write("l", "again");
     expect(await rollback(...over, "--reason", "agreed")).toMatchObject({
       code: 1,
-      err: expect.stringContaining("no longer"),
+      err: expect.stringContaining("has changed since the plan"),
     });
     expect(shelf.text("l")).toBe("again");
     shelf.write("l", "foreign");
@@ -305,7 +308,7 @@ describe("the library and the command line", () => {
     const here = ["-d", data, "-m", manifests];
     const unread = await svc(["plan", "seen", ...here]);
     expect(unread.out).toContain("run seen: reversible only if 1 step that was not read is unchanged");
-    expect(unread.out).toContain("; what is there now was not read");
+    expect(unread.out).toContain("; current state not read");
     expect(unread.out).not.toContain("fully reversible");
     const read = await svc(["plan", "seen", "--reader-cmd", shelf.reader, ...here]);
     expect(read.out).toContain("run seen: fully reversible");
@@ -337,7 +340,7 @@ describe("the library and the command line", () => {
     const plan = await svc(["plan", "u"], { cwd: place });
     expect([plan.code, plan.out]).toEqual([
       2,
-      expect.stringContaining('is        {"exists":true,"text":"foreign'),
+      expect.stringContaining('now       {"exists":true,"text":"foreign'),
     ]);
     const left = await rollback();
     expect(left.code).toBe(2);

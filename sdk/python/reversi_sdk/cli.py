@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="<key>",
-        help="a witness you demand: its verifier key, or a file with its key; repeatable",
+        help="a required witness: its verifier key, or a file with its key; repeatable",
     )
     bundle.add_argument("--quorum", type=int, metavar="<n>", help="how many witnesses must have cosigned (default: all)")
     bundle.set_defaults(run=_verify_bundle)
@@ -129,7 +129,7 @@ def _describe(report: Report) -> List[str]:
     if report.witnesses:
         found.append(f"  checked: every record was seen by enough witnesses, of the first {report.covered}")
     elif report.checkpoints:
-        found.append("  not checked: the witnesses' cosignatures it carries, for want of their keys (--witness <key>)")
+        found.append("  not checked: the witnesses' cosignatures, because their keys were not given (--witness <key>)")
     if report.count == 0:
         found.append("  note: it holds no records")
     if not report.trusted:
@@ -155,9 +155,9 @@ def _verify_anchors(options: argparse.Namespace) -> bool:
     print(f"ok: {hold} for the ledger of {_count(summary.records, 'record')}, head {summary.head}")
     kinds = {finding.signature for finding in findings}
     if "none" in kinds:
-        print("  note: an anchor without a signature shows nothing about who made it")
+        print("  note: an anchor without a signature does not show who made it")
     if "unchecked" in kinds:
-        print("  not checked: the signatures, for want of a trusted key (--pub <file>)")
+        print("  not checked: the signatures, because no trusted key was given (--pub <file>)")
     if "self-consistent" in kinds:
         print(f"  not checked: {UNTRUSTED}")
     return True

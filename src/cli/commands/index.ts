@@ -1,153 +1,203 @@
 /**
- * Every command, in the order of the help. A command's code is loaded when it is called: starting `svc` must
- * not cost what a server, a PDF or a gateway costs.
+ * All commands, in the order of the help. Each command's code is loaded when it is called, so that starting `svc` does
+ * not load the server, PDF or gateway libraries.
  */
-import type { Register } from "../context.ts";
+import type { RegisterCommand } from "../context.ts";
 
 interface CommandRow {
   name: string;
   summary: string;
-  load(): Promise<Register>;
+  load(): Promise<RegisterCommand>;
 }
 
-const row = (name: string, summary: string, load: () => Promise<Register>): CommandRow => ({
+const row = (name: string, summary: string, load: () => Promise<RegisterCommand>): CommandRow => ({
   name,
   summary,
   load,
 });
 
-export const COMMANDS: readonly CommandRow[] = [
+export const COMMAND_TABLE: readonly CommandRow[] = [
   row(
     "server",
-    "start the HTTP API and the console",
-    async () => (await import("./server.ts")).registerServer,
+    "Start the HTTP API and the console",
+    async () => (await import("./server/server.ts")).registerServer,
   ),
   row(
     "gateway",
-    "stand between MCP clients and their tool servers",
-    async () => (await import("./gateway.ts")).registerGateway,
+    "Govern the calls between MCP clients and tool servers",
+    async () => (await import("./server/gateway.ts")).registerGateway,
   ),
   row(
     "init",
-    "draft manifests, a policy and a gateway config from a tool server",
-    async () => (await import("./init.ts")).registerInit,
+    "Draft the gateway files for a tool server",
+    async () => (await import("./agents/init.ts")).registerInit,
   ),
   row(
     "connect",
-    "point an MCP client at the gateway, or a coding agent's hooks at the service",
-    async () => (await import("./connect.ts")).registerConnect,
+    "Connect an MCP client or a coding agent",
+    async () => (await import("./agents/connect.ts")).registerConnect,
   ),
-  row("hook", "answer a coding agent's hook", async () => (await import("./hook.ts")).registerHook),
+  row("hook", "Answer a coding agent's hook", async () => (await import("./agents/hook.ts")).registerHook),
   row(
     "console",
-    "open the console on this machine",
-    async () => (await import("./console.ts")).registerConsole,
+    "Open the console on this machine",
+    async () => (await import("./server/console.ts")).registerConsole,
   ),
-  row("validate", "check tool manifests", async () => (await import("./validate.ts")).registerValidate),
-  row("policy", "check a policy and run its tests", async () => (await import("./policy.ts")).registerPolicy),
+  row(
+    "validate",
+    "Check tool manifests",
+    async () => (await import("./policy/validate.ts")).registerValidate,
+  ),
+  row(
+    "policy",
+    "Check, test and compare policies",
+    async () => (await import("./policy/policy.ts")).registerPolicy,
+  ),
   row(
     "registry",
-    "publish, approve and activate manifests and policies",
-    async () => (await import("./registry.ts")).registerRegistry,
+    "Publish and activate manifests and policies",
+    async () => (await import("./policy/registry.ts")).registerRegistry,
   ),
-  row("login", "keep the key for a server", async () => (await import("./login.ts")).registerLogin),
-  row("keys", "make and list API keys", async () => (await import("./keys.ts")).registerKeys),
-  row("runs", "list runs", async () => (await import("./runs.ts")).registerRuns),
-  row("show", "tell what a run did", async () => (await import("./show.ts")).registerShow),
+  row("login", "Store the key for a server", async () => (await import("./keys/login.ts")).registerLogin),
+  row("keys", "Create and list API keys", async () => (await import("./keys/keys.ts")).registerKeys),
+  row("runs", "List runs", async () => (await import("./runs/runs.ts")).registerRuns),
+  row("show", "Show what a run did", async () => (await import("./runs/show.ts")).registerShow),
   row(
     "export",
-    "print ledger records as JSON lines",
-    async () => (await import("./export.ts")).registerExport,
+    "Print ledger records as JSON lines",
+    async () => (await import("./runs/export.ts")).registerExport,
   ),
   row(
     "backup",
-    "copy the data while the service runs",
-    async () => (await import("./backup.ts")).registerBackup,
+    "Back up the data while the service runs",
+    async () => (await import("./server/backup.ts")).registerBackup,
   ),
-  row("verify", "check the ledger's chain", async () => (await import("./verify.ts")).registerVerify),
-  row("keygen", "make a signing key", async () => (await import("./keygen.ts")).registerKeygen),
-  row("bundle", "write a signed bundle", async () => (await import("./bundle.ts")).registerBundle),
+  row("verify", "Verify the ledger", async () => (await import("./evidence/verify.ts")).registerVerify),
+  row("keygen", "Create a signing key pair", async () => (await import("./keys/keygen.ts")).registerKeygen),
+  row("bundle", "Write a signed bundle", async () => (await import("./evidence/bundle.ts")).registerBundle),
   row(
     "verify-bundle",
-    "check a signed bundle",
-    async () => (await import("./verify-bundle.ts")).registerVerifyBundle,
+    "Verify a signed bundle",
+    async () => (await import("./evidence/verify-bundle.ts")).registerVerifyBundle,
   ),
-  row("anchor", "publish and verify anchors", async () => (await import("./anchor.ts")).registerAnchor),
+  row(
+    "anchor",
+    "Publish and verify anchors",
+    async () => (await import("./evidence/anchor.ts")).registerAnchor,
+  ),
   row(
     "witness",
-    "cosign other people's checkpoints",
-    async () => (await import("./witness.ts")).registerWitness,
+    "Cosign checkpoints of other ledgers",
+    async () => (await import("./evidence/witness.ts")).registerWitness,
   ),
-  row("report", "report on a run or a period", async () => (await import("./report.ts")).registerReport),
-  row("horizon", "list undos that close", async () => (await import("./horizon.ts")).registerHorizon),
+  row(
+    "report",
+    "Report on a run or a period",
+    async () => (await import("./evidence/report.ts")).registerReport,
+  ),
+  row("horizon", "List undos that expire", async () => (await import("./runs/horizon.ts")).registerHorizon),
   row(
     "oversight",
-    "report how people decide what they are asked",
-    async () => (await import("./oversight.ts")).registerOversight,
+    "Report how approvers decide requests",
+    async () => (await import("./approvals/oversight.ts")).registerOversight,
   ),
-  row("plan", "show what a rollback would do", async () => (await import("./plan.ts")).registerPlan),
+  row("plan", "Preview a rollback", async () => (await import("./runs/plan.ts")).registerPlan),
   row(
     "rollback",
-    "undo the standing steps of a run",
-    async () => (await import("./rollback.ts")).registerRollback,
+    "Undo the steps of a run",
+    async () => (await import("./runs/rollback.ts")).registerRollback,
   ),
-  row("resolve", "say what became of a step", async () => (await import("./resolve.ts")).registerResolve),
+  row(
+    "resolve",
+    "Record the outcome of a step",
+    async () => (await import("./runs/resolve.ts")).registerResolve,
+  ),
   row(
     "approvals",
-    "list and decide approval requests",
-    async () => (await import("./approvals.ts")).registerApprovals,
+    "List and decide approval requests",
+    async () => (await import("./approvals/approvals.ts")).registerApprovals,
   ),
-  row("plans", "list and decide what agents propose", async () => (await import("./plans.ts")).registerPlans),
+  row(
+    "plans",
+    "List and decide plans that agents propose",
+    async () => (await import("./approvals/plans.ts")).registerPlans,
+  ),
   row(
     "grants",
-    "approve calls like these ahead, for a while",
-    async () => (await import("./grants.ts")).registerGrants,
+    "Manage standing approvals",
+    async () => (await import("./approvals/grants.ts")).registerGrants,
   ),
-  row("halt", "halt new calls, and lift halts", async () => (await import("./halt.ts")).registerHalt),
+  row("halt", "Halt new calls and lift halts", async () => (await import("./stop/halt.ts")).registerHalt),
   row(
     "contain",
-    "halt an agent and undo what it did",
-    async () => (await import("./contain.ts")).registerContain,
+    "Stop an agent and undo its work",
+    async () => (await import("./stop/contain.ts")).registerContain,
   ),
-  row("drill", "prove that undos work", async () => (await import("./drill.ts")).registerDrill),
+  row(
+    "incidents",
+    "List incidents, take notes, assign and close",
+    async () => (await import("./stop/incidents.ts")).registerIncidents,
+  ),
+  row(
+    "actor",
+    "Show what an agent can do and did",
+    async () => (await import("./stop/actor.ts")).registerActor,
+  ),
+  row("drill", "Test that undos work", async () => (await import("./agents/drill.ts")).registerDrill),
   row(
     "capture",
-    "list and delete captured calls",
-    async () => (await import("./capture.ts")).registerCapture,
+    "List and delete captured calls",
+    async () => (await import("./retention/capture.ts")).registerCapture,
   ),
   row(
     "simulate",
-    "judge captured calls under another policy",
-    async () => (await import("./simulate.ts")).registerSimulate,
+    "Test a policy on captured calls",
+    async () => (await import("./policy/simulate.ts")).registerSimulate,
   ),
   row(
     "replay",
-    "replay a captured run with changes",
-    async () => (await import("./replay.ts")).registerReplay,
+    "Replay a captured run with changes",
+    async () => (await import("./policy/replay.ts")).registerReplay,
   ),
-  row("impact", "preview what a call would do", async () => (await import("./impact.ts")).registerImpact),
-  row("speculate", "try plans and rank them", async () => (await import("./speculate.ts")).registerSpeculate),
+  row(
+    "impact",
+    "Preview the decision, risk and undo of a call",
+    async () => (await import("./policy/impact.ts")).registerImpact,
+  ),
+  row(
+    "speculate",
+    "Try plans in a sandbox and rank them",
+    async () => (await import("./policy/speculate.ts")).registerSpeculate,
+  ),
   row(
     "retention",
-    "delete the working data of old runs",
-    async () => (await import("./retention.ts")).registerRetention,
+    "Delete the working data of old runs",
+    async () => (await import("./retention/retention.ts")).registerRetention,
   ),
-  row("hold", "legal holds", async () => (await import("./hold.ts")).registerHold),
+  row("hold", "Manage legal holds", async () => (await import("./retention/hold.ts")).registerHold),
   row(
     "kill-switch",
-    "make or remove the kill-switch file",
-    async () => (await import("./kill-switch.ts")).registerKillSwitch,
+    "Create or remove the kill-switch file",
+    async () => (await import("./stop/kill-switch.ts")).registerKillSwitch,
   ),
-  row("probe", "try whether the guarantees hold", async () => (await import("./probe.ts")).registerProbe),
+  row(
+    "probe",
+    "Test that the guarantees hold",
+    async () => (await import("./agents/probe.ts")).registerProbe,
+  ),
   row(
     "doctor",
-    "check what the service depends on",
-    async () => (await import("./doctor.ts")).registerDoctor,
+    "Check what the service depends on",
+    async () => (await import("./server/doctor.ts")).registerDoctor,
   ),
-  row("config", "show and check the settings", async () => (await import("./config.ts")).registerConfig),
+  row(
+    "config",
+    "Show and check the settings",
+    async () => (await import("./server/config.ts")).registerConfig,
+  ),
   row(
     "completion",
-    "print a completion script for a shell",
+    "Print a shell completion script",
     async () => (await import("./completion.ts")).registerCompletion,
   ),
 ];

@@ -1,5 +1,5 @@
-/** The script for bash: finds out which command the line is about, then offers what that command takes. */
-import { shellQuoted } from "../../kernel/shell.ts";
+/** Completion script for bash: finds the command in the line, then offers its options and arguments. */
+import { quoteForShell } from "../../kernel/shell-quote.ts";
 import { allNodes, type CommandNode } from "./tree.ts";
 
 export function bashScript(root: CommandNode): string {
@@ -19,7 +19,7 @@ _svc() {
     case "$place/$word" in
       ${nodes
         .slice(1)
-        .map(({ place }) => shellQuoted(place))
+        .map(({ place }) => quoteForShell(place))
         .join("|")}) place="$place/$word" ;;
     esac
   done
@@ -38,14 +38,14 @@ complete -o bashdefault -o default -F _svc svc
 `;
 }
 
-/** Behind an option: its words, or nothing, which makes bash offer files. */
+/** Cases for the value of an option: its words, or nothing, so that bash offers files. */
 function valueCases(nodes: readonly CommandNode[]): string {
   return nodes
     .flatMap(({ place, options }) =>
       options.flatMap(({ names, value }) => {
         if (value === null) return [];
-        const pattern = names.map((name) => shellQuoted(`${place} ${name}`)).join("|");
-        const then = typeof value === "string" ? "return" : `words=${shellQuoted(value.join(" "))}`;
+        const pattern = names.map((name) => quoteForShell(`${place} ${name}`)).join("|");
+        const then = typeof value === "string" ? "return" : `words=${quoteForShell(value.join(" "))}`;
         return [`    ${pattern}) ${then} ;;`];
       }),
     )
@@ -60,9 +60,9 @@ function wordCases(nodes: readonly CommandNode[]): string {
         ...children.map(({ name }) => name),
         ...args.flatMap((arg) => (typeof arg === "string" ? [] : arg)),
       ];
-      // An argument that is a path comes first; who wants an option begins it with a dash.
+      // Offer paths for a path argument. Options are offered once the word begins with a dash.
       const otherwise = plain.length > 0 ? plain.join(" ") : args.includes("path") ? "" : names;
-      return `      ${shellQuoted(place)}) if [[ $cur == -* ]]; then words=${shellQuoted(names)}; else words=${shellQuoted(otherwise)}; fi ;;`;
+      return `      ${quoteForShell(place)}) if [[ $cur == -* ]]; then words=${quoteForShell(names)}; else words=${quoteForShell(otherwise)}; fi ;;`;
     })
     .join("\n");
 }

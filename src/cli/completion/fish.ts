@@ -1,5 +1,5 @@
-/** The script for fish: one line for each command, option and argument, each bound to its place. */
-import { allNodes, type CommandNode, type OptionNode, type Value } from "./tree.ts";
+/** Completion script for fish: one line per command, option and argument. */
+import { allNodes, type CommandNode, type CompletionValue, type OptionNode } from "./tree.ts";
 
 export function fishScript(root: CommandNode): string {
   const nodes = allNodes(root);
@@ -39,12 +39,12 @@ function optionWords({ names, about, value }: OptionNode): string {
   return [...spelt, ...(value === null ? [] : [valueWords(value)]), `-d ${inFish(about)}`].join(" ");
 }
 
-function valueWords(value: Value): string {
+function valueWords(value: CompletionValue): string {
   if (value === "path") return "-r -F";
   return value === "text" ? "-x" : `-x -a ${inFish(value.join(" "))}`;
 }
 
-/** Inside single quotes fish reads a backslash before a quote or a backslash, and nothing else. */
+/** Inside single quotes, fish treats a backslash specially only before a quote or a backslash. */
 function inFish(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }

@@ -1,30 +1,30 @@
-/** The command tree as a completion script needs it, read from the commands themselves. */
+/** Command tree for the completion scripts, read from the registered commands. */
 import type { Command, Option } from "commander";
 import { STORE_KINDS } from "../../store/open.ts";
 
-/** What may stand behind an option or as an argument: one of a few words, a path, or any text. */
-export type Value = readonly string[] | "path" | "text";
+/** Value of an option or argument: one of a few words, a path, or any text. */
+export type CompletionValue = readonly string[] | "path" | "text";
 
 export interface OptionNode {
-  /** `--store`, `-d`; each way to write it. */
+  /** All spellings, such as `--store` or `-d`. */
   names: readonly string[];
   about: string;
   /** Null for a switch. */
-  value: Value | null;
+  value: CompletionValue | null;
 }
 
 export interface CommandNode {
-  /** `svc`, `svc/halt`, `svc/halt/add`. */
+  /** Path of the command: `svc`, `svc/halt`, `svc/halt/add`. */
   place: string;
   name: string;
   about: string;
   options: readonly OptionNode[];
-  args: readonly Value[];
+  args: readonly CompletionValue[];
   children: readonly CommandNode[];
 }
 
 const PATH_NAMES = /^(?:file|files|path|dir|folder|prefix|anchors|plans)\b/;
-/** Options whose words are told in their description, so that an error can say more. */
+/** Values of options that declare no choices, because the command gives a better error than the parser would. */
 const KNOWN_VALUES: Readonly<Record<string, readonly string[]>> = {
   "--store": STORE_KINDS,
   "--status": ["succeeded", "failed"],
@@ -55,7 +55,7 @@ export function allNodes(root: CommandNode): CommandNode[] {
   return [root, ...root.children.flatMap(allNodes)];
 }
 
-function valueBehind(option: Option): Value | null {
+function valueBehind(option: Option): CompletionValue | null {
   if (!option.required && !option.optional) return null;
   const known = option.argChoices ?? KNOWN_VALUES[option.long ?? ""];
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
-/** The script for zsh: the same walk as in bash, with each word's description beside it. */
-import { shellQuoted } from "../../kernel/shell.ts";
-import { allNodes, type CommandNode, type Value } from "./tree.ts";
+/** Completion script for zsh: like the bash script, with a description for each word. */
+import { quoteForShell } from "../../kernel/shell-quote.ts";
+import { allNodes, type CommandNode, type CompletionValue } from "./tree.ts";
 
 export function zshScript(root: CommandNode): string {
   const nodes = allNodes(root);
@@ -15,7 +15,7 @@ _svc() {
     case "$place/$word" in
       (${nodes
         .slice(1)
-        .map(({ place }) => shellQuoted(place))
+        .map(({ place }) => quoteForShell(place))
         .join("|")}) place="$place/$word" ;;
     esac
   done
@@ -41,17 +41,17 @@ function valueCases(nodes: readonly CommandNode[]): string {
     .flatMap(({ place, options }) =>
       options.flatMap(({ names, value }) => {
         if (value === null) return [];
-        const pattern = names.map((name) => shellQuoted(`${place} ${name}`)).join("|");
+        const pattern = names.map((name) => quoteForShell(`${place} ${name}`)).join("|");
         return [`    (${pattern}) ${offer(value)}; return ;;`];
       }),
     )
     .join("\n");
 }
 
-function offer(value: Value): string {
+function offer(value: CompletionValue): string {
   if (value === "path") return "_files";
   if (value === "text") return "_message 'a value'";
-  return `compadd -- ${value.map(shellQuoted).join(" ")}`;
+  return `compadd -- ${value.map(quoteForShell).join(" ")}`;
 }
 
 function placeCase({ place, children, options, args }: CommandNode): string {
@@ -66,12 +66,12 @@ function placeCase({ place, children, options, args }: CommandNode): string {
         : args.includes("path") && typeof first === "string"
           ? "_files"
           : offer(first);
-  return `    (${shellQuoted(place)})
+  return `    (${quoteForShell(place)})
       if [[ "$cur" == -* ]]; then offered=(${flags.join(" ")}); _describe 'option' offered
       else ${plain}; fi ;;`;
 }
 
-/** `name:description`, as _describe takes them; a colon inside a name would end it. */
+/** Formats `name:description` for `_describe`. Escapes colons in the name, which would end it. */
 function described(name: string, about: string): string {
-  return shellQuoted(`${name.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
+  return quoteForShell(`${name.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
 }

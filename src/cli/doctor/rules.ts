@@ -1,22 +1,28 @@
-/** Manifests and policy as the server would load them, and the policy's own tests. */
-
-import { type LoadedRules, openRules, type RegistryRules } from "../../app/wiring/rules-source.ts";
-import { isRemote } from "../../config/row.ts";
+/** Checks manifests and policy as the server would load them, and runs the policy's tests. */
+import { isRemote } from "../../config/setting-row.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/words.ts";
-import { toolLabels } from "../../model/manifest/labels.ts";
-import type { LoadedManifests } from "../../model/manifest/load.ts";
-import { runPolicyTests } from "../../model/policy/tests.ts";
-import { registryRules } from "../../registry/rules.ts";
-import { type Logger, silentLogger } from "../../telemetry/log.ts";
-import { type DoctorFinding, failures, firstNames, ok, type World, warn } from "./finding.ts";
+import { formatCountOf } from "../../kernel/text/phrases.ts";
+import { type LoadedRules, openRules, type RegistryRules } from "../../operations/background/rules-source.ts";
+import { registryRules } from "../../registry/active-rules.ts";
+import { toolLabels } from "../../rules/manifest/labels.ts";
+import type { LoadedManifests } from "../../rules/manifest/load.ts";
+import { runPolicyTests } from "../../rules/policy/tests/tests.ts";
+import { type ServiceLogger, silentLogger } from "../../telemetry/log.ts";
+import {
+  type CheckContext,
+  type DoctorFinding,
+  failFindings,
+  firstNames,
+  okFinding,
+  warnFinding,
+} from "./finding.ts";
 
 const MANIFESTS = "manifests";
 const POLICY = "policy";
-const FIX_MANIFESTS = "correct the file; svc validate <path> checks it alone";
-const FIX_POLICY = "correct the file; svc policy check <file> checks it alone";
+const FIX_MANIFESTS = "fix the file; check it with svc validate <path>";
+const FIX_POLICY = "fix the file; check it with svc policy check <file>";
 
-export async function checkRuleFiles(world: World): Promise<DoctorFinding[]> {
+export async function checkRuleFiles(world: CheckContext): Promise<DoctorFinding[]> {
   const registry = registryRules(world.settings.registry);
   const manifests = await loadManifestsOf(world, registry);
   const policy = await loadPolicyOf(world, registry, manifests.set);
@@ -28,17 +34,17 @@ interface LoadedSet {
   findings: DoctorFinding[];
 }
 
-async function loadManifestsOf(world: World, registry: RegistryRules): Promise<LoadedSet> {
+async function loadManifestsOf(world: CheckContext, registry: RegistryRules): Promise<LoadedSet> {
   const { manifests: path } = world.settings;
   if (path === null && registry.manifestsPath === null) {
     const fix = "set SVC_MANIFESTS or manifests:";
     return {
       set: null,
-      findings: [warn(MANIFESTS, "none are configured, so enforce mode blocks every call", fix)],
+      findings: [warnFinding(MANIFESTS, "none are configured, so enforce mode blocks every call", fix)],
     };
   }
   const warnings: string[] = [];
-  const log: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
+  const log: ServiceLogger = { ...silentLogger, warn: (message) => void warnings.push(message) };
   const onlyManifests = { ...registry, activeFile: null, activePolicy: async () => null };
   const load = (data: string | null) =>
     openRules({
@@ -53,21 +59,24 @@ async function loadManifestsOf(world: World, registry: RegistryRules): Promise<L
       await load(null).catch((error: unknown) => fromKeptCopy(error, path, () => load(world.settings.data)))
     ).current();
   } catch (error) {
-    return { set: null, findings: failures(MANIFESTS, error, FIX_MANIFESTS) };
+    return { set: null, findings: failFindings(MANIFESTS, error, FIX_MANIFESTS) };
   }
   const { manifests } = rules;
   const places = [path, registry.manifestsPath].filter((place) => place !== null).map(shownPlace);
   return {
     set: manifests,
     findings: [
-      ok(MANIFESTS, `${plural(manifests.all.length, "manifest")} in ${[...new Set(places)].join(" and ")}`),
-      ...warnings.map((text) => warn(MANIFESTS, text, "see the guide to manifests, or correct the entry")),
+      okFinding(
+        MANIFESTS,
+        `${formatCountOf(manifests.all.length, "manifest")} in ${[...new Set(places)].join(" and ")}`,
+      ),
+      ...warnings.map((text) => warnFinding(MANIFESTS, text, "fix the entry, or see the guide to manifests")),
       ...drafts(manifests),
     ],
   };
 }
 
-/** A remote set that is out of reach is in force as its last good copy, if there is one. */
+/** If a remote manifest source is unreachable, loads its last good copy, as the server does. */
 function fromKeptCopy<T>(error: unknown, path: string | null, load: () => Promise<T>): Promise<T> {
   const outOfReach = error instanceof SvcError && error.code === "delivery_failed";
   if (path === null || !isRemote(path) || !outOfReach) throw error;
@@ -78,18 +87,18 @@ function shownPlace(place: string): string {
   return isRemote(place) ? new URL(place).host : place;
 }
 
-/** A tool for which nothing but a draft speaks. */
+/** Warns about tools that have only draft manifests. */
 function drafts(set: LoadedManifests): DoctorFinding[] {
   const tools = [...new Set(set.all.map(({ tool }) => tool))].filter(
     (tool) => set.active(tool)?.lifecycle === "draft",
   );
   if (tools.length === 0) return [];
-  const text = `${plural(tools.length, "tool has", "tools have")} only a draft, which enforce mode does not count: ${firstNames(tools)}`;
-  return [warn(MANIFESTS, text, "approve them, or set lifecycle: approved")];
+  const text = `${formatCountOf(tools.length, "tool has", "tools have")} only a draft, which enforce mode ignores: ${firstNames(tools)}`;
+  return [warnFinding(MANIFESTS, text, "approve them, or set lifecycle: approved")];
 }
 
 async function loadPolicyOf(
-  { settings, egress, env }: World,
+  { settings, egress, env }: CheckContext,
   registry: RegistryRules,
   manifests: LoadedManifests | null,
 ): Promise<DoctorFinding[]> {
@@ -102,10 +111,11 @@ async function loadPolicyOf(
     const given = { manifests: null, policy: settings.policy, data: null };
     rules = (await openRules({ settings: given, egress, log, registry: onlyPolicy })).current();
   } catch (error) {
-    return failures(POLICY, error, FIX_POLICY);
+    return failFindings(POLICY, error, FIX_POLICY);
   }
   const file = active?.file ?? settings.policy;
-  if (file === null) return [ok(POLICY, "none is configured: manifests, scopes and halts alone decide")];
+  if (file === null)
+    return [okFinding(POLICY, "none is configured: manifests, scopes and halts decide alone")];
   const { policy } = rules;
   const results = runPolicyTests(policy, {
     manifestFor(tool) {
@@ -120,10 +130,12 @@ async function loadPolicyOf(
       check: POLICY,
       status: "fail",
       message: `${file}: test ${JSON.stringify(name)} expected ${expected}, got ${got}`,
-      fix: "correct the rule or the test; svc policy test <file> runs them",
+      fix: "fix the rule or the test; run them with svc policy test <file>",
     }));
   }
   const tests =
-    results.length === 0 ? "it has no tests" : `its ${plural(results.length, "test passes", "tests pass")}`;
-  return [ok(POLICY, `${plural(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`)];
+    results.length === 0
+      ? "it has no tests"
+      : `its ${formatCountOf(results.length, "test passes", "tests pass")}`;
+  return [okFinding(POLICY, `${formatCountOf(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`)];
 }

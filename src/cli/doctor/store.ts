@@ -1,32 +1,31 @@
 /**
- * The store, tried out: opened with its migrations, written to and synced under its lock, without a record
- * on the ledger. Then what it holds: the ledger's tail, the clock against it, and the halts in force.
+ * Checks the store: opens it, migrates it, and writes and syncs under its lock without adding a ledger record. Then
+ * checks its contents: the end of the ledger, the clock, and active halts.
  */
-
 import { access, constants, stat } from "node:fs/promises";
 import { maskConnection } from "../../config/mask.ts";
-import { HALTS_KEY } from "../../engine/keys.ts";
 import { checkTail } from "../../evidence/verify-ledger.ts";
+import { HALTS_KEY } from "../../govern/document-keys.ts";
+import type { StateStore } from "../../govern/port/store.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
-import { plural } from "../../kernel/words.ts";
-import type { Store } from "../../port/store.ts";
+import { formatCountOf } from "../../kernel/text/phrases.ts";
 import { openStore } from "../../store/open.ts";
 import { clockFindings } from "./clock.ts";
-import { type DoctorFinding, fail, ok, type World, warn } from "./finding.ts";
-import { nearestExisting } from "./place.ts";
+import { type CheckContext, type DoctorFinding, failFinding, okFinding, warnFinding } from "./finding.ts";
+import { nearestExisting } from "./paths.ts";
 
 const STORE = "store";
 const LEDGER = "ledger";
 const TAIL = 1_000;
-/** A small fact of the store that the service never reads, gone again when doctor is done. */
+/** Temporary entry that the service never reads. Doctor removes it again. */
 const PROBE_KEY = "doctor";
 
-export async function checkStore(world: World): Promise<DoctorFinding[]> {
+export async function checkStore(world: CheckContext): Promise<DoctorFinding[]> {
   const { settings, env } = world;
   const early = settings.store === "postgres" ? [] : await beforeOpening(settings.data);
   if (early.length > 0) return [...early, ...clockFindings(env.now(), null)];
   const warnings: string[] = [];
-  let store: Store;
+  let store: StateStore;
   try {
     const { data, database_url } = settings;
     store = await openStore({
@@ -43,15 +42,18 @@ export async function checkStore(world: World): Promise<DoctorFinding[]> {
     const hint =
       settings.store === "postgres"
         ? "correct the database's own settings"
-        : "look at the log of the last stop";
-    const told = warnings.map((text) => warn(STORE, text, hint));
+        : "check the log of the last shutdown";
+    const told = warnings.map((text) => warnFinding(STORE, text, hint));
     return [tried, ...told, ...(tried.status === "ok" ? await contents(store, world) : [])];
   } finally {
     await store.close();
   }
 }
 
-/** A folder that doctor made, or files written under another account, would keep the service out. */
+/**
+ * Checks the data directory before opening it. A directory or file that belongs to doctor's account would lock out the
+ * service.
+ */
 async function beforeOpening(data: string): Promise<DoctorFinding[]> {
   const found = await stat(data).catch(() => undefined);
   if (found === undefined) {
@@ -60,33 +62,33 @@ async function beforeOpening(data: string): Promise<DoctorFinding[]> {
       () => true,
       () => false,
     );
-    if (writable) return [ok(STORE, `${data} does not exist yet; the first start makes it`)];
+    if (writable) return [okFinding(STORE, `${data} does not exist yet; the first start creates it`)];
     return [
-      fail(
+      failFinding(
         STORE,
-        `${data} does not exist and cannot be made in ${parent}`,
-        "make it for the service's account",
+        `${data} does not exist and cannot be created in ${parent}`,
+        "create it for the service's account",
       ),
     ];
   }
   if (!found.isDirectory())
-    return [fail(STORE, `${data} is not a folder`, "give the data folder with -d or SVC_DATA")];
+    return [failFinding(STORE, `${data} is not a directory`, "set the data directory with -d or SVC_DATA")];
   const own = process.getuid?.();
   if (own === undefined || own === found.uid) return [];
-  const text = `${data} belongs to user ${found.uid} and was not opened by user ${own}, whose files would be in the way`;
-  return [warn(STORE, text, "run doctor as the account of the service")];
+  const text = `${data} belongs to user ${found.uid}; files of user ${own} would lock the service out, so it was not opened`;
+  return [warnFinding(STORE, text, "run doctor as the account of the service")];
 }
 
-async function tryOut(store: Store, { settings, env }: World): Promise<DoctorFinding> {
+async function tryOut(store: StateStore, { settings, env }: CheckContext): Promise<DoctorFinding> {
   try {
     await store.ready();
     await store.transact({ run: (tx) => tx.put("meta", PROBE_KEY, { at_ms: env.now() }) });
     await store.transact({ run: (tx) => tx.delete("meta", PROBE_KEY) });
     const { records } = await store.head();
     const place = settings.store === "postgres" ? maskConnection(settings.database_url ?? "") : settings.data;
-    return ok(
+    return okFinding(
       STORE,
-      `${store.kind} store at ${place} takes writes; ${plural(records, "record")} on the ledger`,
+      `${store.kind} store at ${place} accepts writes; ${formatCountOf(records, "record")} in the ledger`,
     );
   } catch (error) {
     return storeFailure(error);
@@ -98,33 +100,35 @@ function storeFailure(error: unknown): DoctorFinding {
   const fix = corrupt
     ? "svc verify names the first bad record; restore a backup of the data"
     : "check the disk or the database, its space and its permissions; until then requests get 503";
-  return fail(STORE, messageOf(error), fix);
+  return failFinding(STORE, messageOf(error), fix);
 }
 
-async function contents(store: Store, { env, settings }: World): Promise<DoctorFinding[]> {
+async function contents(store: StateStore, { env, settings }: CheckContext): Promise<DoctorFinding[]> {
   const { finding, last_ms } = await ledgerTail(store);
   const findings = [finding, ...clockFindings(env.now(), last_ms)];
   const halts = (await store.get("halts", HALTS_KEY))?.active ?? [];
   if (halts.length > 0) {
-    const text = `${plural(halts.length, "halt is", "halts are")} in force`;
-    findings.push(warn("halts", text, "svc halt list shows them, svc halt lift lifts them"));
+    const text = `${formatCountOf(halts.length, "halt is", "halts are")} active`;
+    findings.push(warnFinding("halts", text, "list them with svc halt list, lift them with svc halt lift"));
   }
   const { kill_file } = settings;
   if (kill_file !== null && (await stat(kill_file).catch(() => undefined)) !== undefined) {
     const text = `the kill-switch file ${kill_file} exists, so every new call is blocked`;
-    findings.push(warn("halts", text, `svc kill-switch off ${kill_file}`));
+    findings.push(warnFinding("halts", text, `svc kill-switch off ${kill_file}`));
   }
   return findings;
 }
 
 const unsound = (problem: string) => ({
-  finding: fail(LEDGER, problem, "run svc verify; do not append until it is understood"),
+  finding: failFinding(LEDGER, problem, "run svc verify; stop the service until the cause is known"),
   last_ms: null,
 });
 
-export async function ledgerTail(store: Store): Promise<{ finding: DoctorFinding; last_ms: number | null }> {
+export async function ledgerTail(
+  store: StateStore,
+): Promise<{ finding: DoctorFinding; last_ms: number | null }> {
   const { records, hash } = await store.head();
-  if (records === 0) return { finding: ok(LEDGER, "no records yet"), last_ms: null };
+  if (records === 0) return { finding: okFinding(LEDGER, "no records yet"), last_ms: null };
   const from = Math.max(0, records - TAIL);
   const lines = await store
     .records({ from, to: records - 1, limit: TAIL })
@@ -135,12 +139,12 @@ export async function ledgerTail(store: Store): Promise<{ finding: DoctorFinding
     bad !== null
       ? `record ${bad.seq}: ${bad.problem}`
       : lines.length !== records - from
-        ? `${plural(records - from - lines.length, "record")} of the last ${records - from} cannot be read`
+        ? `${formatCountOf(records - from - lines.length, "record")} of the last ${records - from} cannot be read`
         : last !== hash
-          ? "the last record is not the head that the store keeps"
+          ? "the last record does not match the stored head"
           : null;
   if (problem !== null) return unsound(problem);
   const { ts_ms } = JSON.parse(lines.at(-1)!) as { ts_ms: number };
-  const which = from === 0 ? plural(records, "record") : `the last ${TAIL} of ${records} records`;
-  return { finding: ok(LEDGER, `${which} verified, head ${hash.slice(0, 16)}`), last_ms: ts_ms };
+  const which = from === 0 ? formatCountOf(records, "record") : `the last ${TAIL} of ${records} records`;
+  return { finding: okFinding(LEDGER, `${which} verified, head ${hash.slice(0, 16)}`), last_ms: ts_ms };
 }

@@ -1,7 +1,7 @@
-/** The rows of the gateway: whom it speaks for and which tool servers stand behind it. */
+/** Gateway settings: the identity it acts under and its tool servers. */
 import * as z from "zod";
-import { LIMITS } from "../../kernel/limits.ts";
-import { RESERVED_NAMES } from "../../model/roles.ts";
+import { RESERVED_NAMES } from "../../govern/roles.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { maskNamed, maskValues } from "../mask.ts";
 import {
   choiceRow,
@@ -10,16 +10,16 @@ import {
   locatePath,
   pathSchema,
   readList,
-  row,
-  section,
+  settingRow,
+  settingSection,
   switchRow,
   textRow,
   textSchema,
   urlSchema,
-} from "../row.ts";
+} from "../setting-row.ts";
 
-/** Methods beside tools that an upstream may be allowed, though nothing governs them. */
-export const PASSTHROUGH = [
+/** MCP features besides tools that an upstream can be allowed to use. They are not governed. */
+export const PASSTHROUGH_FEATURES = [
   "resources",
   "prompts",
   "completions",
@@ -28,19 +28,19 @@ export const PASSTHROUGH = [
   "roots",
 ] as const;
 
-/** Who shares a connection to an upstream, and with it whatever the upstream keeps for the connection. */
+/** Who shares a connection to an upstream, and with it any state that the upstream keeps per connection. */
 const ISOLATION = ["principal", "session", "shared"] as const;
 
 interface UpstreamBase {
   name: string;
   isolation: (typeof ISOLATION)[number];
   max_connections: number;
-  /** After how long without a request a holder's own connection is ended. */
+  /** Idle time after which a dedicated connection is closed. */
   idle_ms: number;
-  /** Tools are shown as `<name>.<tool>`. */
+  /** Tools are listed as `<name>.<tool>`. */
   namespace: boolean;
   timeout_ms: number;
-  passthrough: readonly (typeof PASSTHROUGH)[number][];
+  passthrough: readonly (typeof PASSTHROUGH_FEATURES)[number][];
 }
 export interface CommandUpstream extends UpstreamBase {
   command: string;
@@ -86,11 +86,11 @@ const upstreamSchema = z
     url: urlSchema.optional(),
     headers: headers.optional(),
     namespace: z.boolean().default(false),
-    timeout: durationSchema(1).prefault(`${LIMITS.upstream_timeout_ms / 1_000}s`),
-    passthrough: z.array(z.enum(PASSTHROUGH)).default([]),
+    timeout: durationSchema(1).prefault(`${SERVICE_LIMITS.upstream_timeout_ms / 1_000}s`),
+    passthrough: z.array(z.enum(PASSTHROUGH_FEATURES)).default([]),
     isolation: z.enum(ISOLATION).default("principal"),
-    max_connections: z.int().min(1).max(10_000).default(LIMITS.upstream_connections),
-    idle: durationSchema(1).prefault(`${LIMITS.upstream_idle_ms / 60_000}m`),
+    max_connections: z.int().min(1).max(10_000).default(SERVICE_LIMITS.upstream_connections),
+    idle: durationSchema(1).prefault(`${SERVICE_LIMITS.upstream_idle_ms / 60_000}m`),
   })
   .superRefine((upstream, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
@@ -98,11 +98,11 @@ const upstreamSchema = z
     if (upstream.command === undefined && upstream.url === undefined)
       refuse([], "needs a command to start or a url to reach");
     if (upstream.command !== undefined && upstream.url !== undefined)
-      refuse(["url"], "cannot stand beside command; keep one of the two");
+      refuse(["url"], "cannot be combined with command; keep one of the two");
     else if (upstream.url !== undefined)
-      for (const key of given) refuse([key], "belongs to an upstream with a command");
+      for (const key of given) refuse([key], "requires an upstream with a command");
     if (upstream.command !== undefined && upstream.headers !== undefined)
-      refuse(["headers"], "belongs to an upstream with a url");
+      refuse(["headers"], "requires an upstream with a url");
   });
 
 const upstreamsSchema = z
@@ -140,68 +140,68 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): UpstreamSpec {
 
 export const GATEWAY_ROWS = {
   mode: choiceRow(["enforce", "observe"], "enforce", {
-    about: "The mode of the runs that the gateway opens.",
+    about: "Mode of the runs that the gateway opens.",
   }),
-  actor: row<string>({
+  actor: settingRow<string>({
     type: "text",
     schema: textSchema
       .max(256)
-      .refine((name) => !RESERVED_NAMES.has(name), "is a name of the service itself; choose another"),
+      .refine((name) => !RESERVED_NAMES.has(name), "is reserved for the service; choose another"),
     default: "gateway-agent",
-    about: "The actor of a stdio session, which has no key.",
+    about: "Actor of a stdio session, which has no key.",
   }),
-  tenant: textRow({ about: "The tenant of a stdio session." }),
+  tenant: textRow({ about: "Tenant of a stdio session." }),
   blocked_results: choiceRow(["structured", "text"], "text", {
     about:
-      "How a blocked call of a tool that declares an output schema is answered: with text and `_meta` alone, because strict clients drop what does not match that schema, or with structured content as well.",
+      "How to answer a blocked call of a tool with an output schema. `text` sends only text and `_meta`, because strict clients drop results that do not match the schema. `structured` adds structured content.",
   }),
   tool_names: choiceRow(["dots", "underscores"], "dots", {
     flag: "tool-names",
     about:
-      "How tools are named in lists: as manifests name them (`files.write_file`), or in letters, digits, `_` and `-` alone (`files__write_file`), which is all that model providers take. Calls may use either.",
+      "How tools are named in lists. `dots` uses the names of the manifests (`files.write_file`). `underscores` uses only letters, digits, `_` and `-` (`files__write_file`), as model providers require. Calls can use either.",
   }),
-  own_tools: row<"all" | "none" | string[]>({
+  own_tools: settingRow<"all" | "none" | string[]>({
     type: "all, none or list of tools",
     schema: z.union([z.enum(["all", "none"]), z.array(z.string().regex(/^svc[._][a-z_]+$/)).max(100)]),
     default: "all",
     fromText: (text) => (text === "all" || text === "none" ? text : readList(text)),
-    about: "Which of the service's own tools agents are shown on `/mcp`, such as `[svc.await_approval]`.",
+    about: "Which of the service's own tools agents see on `/mcp`, such as `[svc.await_approval]`.",
   }),
   ask_reason: switchRow({
     flag: "ask-reason",
     about:
-      "Adds an optional argument `svc_reason` to each tool, in which an agent says why it makes the call; it is taken out before the call is judged and forwarded.",
+      "Adds an optional argument `svc_reason` to each tool, for the agent's reason. The gateway removes it before it evaluates and forwards the call.",
   }),
-  approvals: section("How a call waits for approval.", {
+  approvals: settingSection("Waiting for approvals.", {
     wait: durationRow(0, 1_000, {
       shown_default: "not at all",
       about:
-        "How long the gateway holds a call that needs approval, for clients that can show a person the card's address (console_url, with a console that asks for a login); others are told to wait and call again.",
+        "How long the gateway holds a call that needs approval, for clients that can show the card's URL to a user. This needs console_url and `console: login`. Other clients are asked to wait and call again.",
     }),
   }),
-  runs: section("Which run a call belongs to that names none.", {
+  runs: settingSection("The run of calls that do not name one.", {
     by: choiceRow(["session", "principal", "call"], "session", {
       about:
-        "session: each session has a run, and a client without sessions one for its principal; principal: one run for all that a principal does; call: one for each call.",
+        "`session`: one run per session, or per principal for clients without sessions. `principal`: one run per principal. `call`: one run per call.",
     }),
     idle: durationRow(30 * 60_000, 1_000, {
-      about: "After how long without a call a principal's next call begins a new run.",
+      about: "Idle time after which a principal's next call starts a new run.",
     }),
   }),
-  permissions: row<string[] | null>({
+  permissions: settingRow<string[] | null>({
     type: "list of permissions",
-    schema: z.array(textSchema.max(LIMITS.permission_chars)).max(LIMITS.permissions),
+    schema: z.array(textSchema.max(SERVICE_LIMITS.permission_chars)).max(SERVICE_LIMITS.permissions),
     default: null,
     shown_default: "every permission that the manifests declare and the key allows",
     fromText: readList,
-    about: "The scope of the runs that the gateway opens.",
+    about: "Scope of the runs that the gateway opens.",
   }),
-  upstreams: row<UpstreamSpec[]>({
+  upstreams: settingRow<UpstreamSpec[]>({
     type: "list of upstreams",
     schema: upstreamsSchema,
     default: [],
     about:
-      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`, and `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots), `isolation` (principal, session or shared: who has a connection of its own), `max_connections` (64) and `idle` (30m), after which a connection that is not used ends.",
+      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`. Also `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots), `isolation` (principal, session or shared: who gets a separate connection), `max_connections` (64) and `idle` (30m, after which an unused connection is closed).",
     locate: (list, base) =>
       list.map((upstream) =>
         "command" in upstream && upstream.cwd !== null

@@ -1,9 +1,9 @@
-/** The rows of what runs beside the decisions: rollback, capture, anchors, egress, notifications, telemetry. */
+/** Settings of supporting services: rollback, capture, anchors, egress, notifications, telemetry. */
 import * as z from "zod";
 import { tryDuration } from "../../kernel/duration.ts";
-import { invalid } from "../../kernel/errors.ts";
-import type { Json } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
+import { invalidError } from "../../kernel/errors.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log-levels.ts";
 import { maskNamed, maskUrl, maskValues } from "../mask.ts";
 import {
@@ -12,13 +12,13 @@ import {
   locatePath,
   numberRow,
   pathSchema,
-  row,
-  section,
+  settingRow,
+  settingSection,
   switchRow,
   textRow,
   textSchema,
   urlSchema,
-} from "../row.ts";
+} from "../setting-row.ts";
 
 const anchorSink = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("file"), path: pathSchema }),
@@ -48,12 +48,12 @@ const exportSink = z.discriminatedUnion("type", [
 ]);
 export type ExportSink = z.infer<typeof exportSink>;
 
-/** `<name>+<key id>+<key>`, as C2SP writes the keys of those who sign notes. */
+/** Whether the text is a C2SP note verifier key: `<name>+<key id>+<key>`. */
 export function isVerifierKey(text: string): boolean {
   return /^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*\s*$/.test(text);
 }
 
-/** A witness's key may be written out; everything else that has no place yet is a path. */
+/** Makes the sink's paths absolute. A witness's key may be a verifier key instead of a path. */
 function locateSink(sink: AnchorSink, base: string): AnchorSink {
   if (sink.type === "file") return { ...sink, path: locatePath(sink.path, base) };
   if (sink.type === "webhook" || isVerifierKey(sink.key)) return sink;
@@ -62,14 +62,14 @@ function locateSink(sink: AnchorSink, base: string): AnchorSink {
 
 const hostPattern = textSchema.refine(
   (text) => /^[^\s/:@]+$|^\[?[0-9a-fA-F:.]+\]?$/.test(text),
-  "is not a host pattern; write only the host, such as hooks.example.com or *.example.com",
+  "is not a host pattern; use only the host, such as hooks.example.com or *.example.com",
 );
 
-/** What every channel has; the rest is the business of its kind, whose schema the caller may pass in. */
+/** Fields that all channels share. Each type has its own schema for the others, which the caller can pass in. */
 export interface ChannelSettings {
   name: string;
   type: string;
-  [field: string]: Json;
+  [field: string]: JsonValue;
 }
 const channels = z
   .array(z.looseObject({ name: textSchema.max(64), type: textSchema.max(64) }))
@@ -83,71 +83,72 @@ const channels = z
     }
   });
 
-/** The environment variable counts days; a `${NAME}` in the file still means a duration. */
+/** Reads the environment variable, which counts days. A `${NAME}` in the file still means a duration. */
 function wholeDays(text: string): string {
   if (!/^\d{1,6}$/.test(text)) {
     if (tryDuration(text) !== undefined) return text;
-    throw invalid("must be a whole number of days, such as 7");
+    throw invalidError("must be a whole number of days, such as 7");
   }
   return `${text}d`;
 }
 
 function requestLog(text: string): boolean {
-  if (text !== "json" && text !== "off") throw invalid("must be json or off");
+  if (text !== "json" && text !== "off") throw invalidError("must be json or off");
   return text === "json";
 }
 
 export const OPERATIONS_ROWS = {
-  rollback: section("The commands of rollback jobs; they are run without a shell.", {
+  rollback: settingSection("Commands of rollback jobs. They run without a shell.", {
     compensator_cmd: textRow({
       env: "SVC_COMPENSATOR_CMD",
       flag: "compensator-cmd",
-      about: "Runs a compensation: gets the call as JSON on its standard input.",
+      about: "Command that runs each undo. Receives the call as JSON on stdin.",
     }),
     reader_cmd: textRow({
       env: "SVC_READER_CMD",
       flag: "reader-cmd",
-      about: "Runs a read-back: gets {tool, arguments}, prints the tool's JSON result.",
+      about:
+        "Command that reads state for verification. Receives `{tool, arguments}` on stdin and prints the JSON result.",
     }),
-    timeout: durationRow(LIMITS.compensation_timeout_ms, 1, {
-      about: "How long one of these commands may take.",
+    timeout: durationRow(SERVICE_LIMITS.compensation_timeout_ms, 1, {
+      about: "Time limit of each command.",
     }),
   }),
-  drills: section("Where calls may be made, and undone, only to prove that they can be.", {
-    environments: row<string[]>({
+  drills: settingSection("Environments in which drills can make and undo test calls.", {
+    environments: settingRow<string[]>({
       type: "list of environments",
       schema: z.array(z.string().min(1).max(256)).max(100),
       default: [],
-      about: "Drills run only where `environment` is one of these; nowhere by default.",
+      about: "Drills run only if `environment` is in this list. Empty by default.",
     }),
   }),
-  capture: section("Keeps redacted arguments and results for simulation and replay.", {
-    enabled: switchRow({ env: "SVC_CAPTURE", about: "Captures calls." }),
-    ttl: durationRow(LIMITS.capture_ttl_ms, 1_000, {
+  capture: settingSection("Stores redacted arguments and results for simulation and replay.", {
+    enabled: switchRow({ env: "SVC_CAPTURE", about: "Enables capture." }),
+    ttl: durationRow(SERVICE_LIMITS.capture_ttl_ms, 1_000, {
       env: "SVC_CAPTURE_TTL_DAYS",
       fromText: (text) => wholeDays(text),
-      about: "How long a captured call is kept; the environment variable counts days.",
+      about: "How long captured calls are stored. The environment variable is a number of days.",
     }),
-    redact_pii: switchRow({ about: "Replaces personal data before anything is written." }, true),
+    redact_pii: switchRow({ about: "Replaces personal data before calls are written." }, true),
   }),
-  anchor: section("Publishes the ledger's head where this machine cannot change it.", {
-    sinks: row<AnchorSink[]>({
+  anchor: settingSection("Publishes the ledger's head where this machine cannot change it.", {
+    sinks: settingRow<AnchorSink[]>({
       type: "list of sinks",
       schema: z.array(anchorSink).max(32),
       default: [],
       about:
-        "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: witness, url, key}`; a witness's `key` is its verifier key, or a file with it or with its public key.",
+        "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: witness, url, key}`; a witness's `key` is its verifier key, or a file with that or its public key.",
       locate: (sinks, base) => sinks.map((sink) => locateSink(sink, base)),
       mask: maskNamed,
     }),
-    interval: durationRow(LIMITS.anchor_interval_ms, 1_000, {
-      about: "How often; once at the start as well.",
+    interval: durationRow(SERVICE_LIMITS.anchor_interval_ms, 1_000, {
+      about: "How often to publish. Also publishes at start.",
     }),
   }),
-  export: section("Streams the ledger to where an organisation keeps its logs.", {
-    sinks: row<ExportSink[]>({
+  export: settingSection("Streams the ledger to log systems.", {
+    sinks: settingRow<ExportSink[]>({
       type: "list of sinks",
-      schema: z.array(exportSink).max(32) as unknown as z.ZodType<ExportSink[]>,
+      schema: z.array(exportSink).max(32) as z.ZodType<ExportSink[]>,
       default: [],
       about:
         "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: syslog, host, port, protocol: tcp or udp}`, each with `format`: ocsf, cef or jsonl (the default).",
@@ -156,81 +157,83 @@ export const OPERATIONS_ROWS = {
       mask: maskNamed,
     }),
   }),
-  egress: section("What may be reached from here; cloud metadata addresses never.", {
-    allow: row<string[] | undefined>({
+  egress: settingSection("Hosts that this server can reach. Cloud metadata addresses are always blocked.", {
+    allow: settingRow<string[] | undefined>({
       type: "list of host patterns",
       schema: z.array(hostPattern).max(1_000),
       default: undefined,
       shown_default: "any host",
-      about: "The hosts that may be reached; an empty list lets nothing out.",
+      about: "Allowed hosts. An empty list blocks all.",
     }),
-    block_private: switchRow({ about: "Refuses loopback, private and link-local addresses." }),
-    region: row<string | null>({
+    block_private: switchRow({ about: "Blocks loopback, private and link-local addresses." }),
+    region: settingRow<string | null>({
       type: "text",
       schema: textSchema.max(64),
       default: null,
-      about: "A label for refusals, anchors and reports.",
+      about: "Label for rejected connections, anchors and reports.",
     }),
   }),
-  notifications: section("Who is told of approvals, alerts and deletions.", {
-    channels: row<ChannelSettings[]>({
+  notifications: settingSection("Notifications of approvals, alerts and deletions.", {
+    channels: settingRow<ChannelSettings[]>({
       type: "list of channels",
-      schema: channels as unknown as z.ZodType<ChannelSettings[]>,
+      schema: channels as z.ZodType<ChannelSettings[]>,
       default: [],
       about:
         "Each has a `name`, a `type` (slack, teams, pagerduty, opsgenie, smtp, webhook), its own keys, and `events`.",
       mask: maskNamed,
     }),
-    approval_webhook: row<string | null>({
+    approval_webhook: settingRow<string | null>({
       type: "URL",
       schema: urlSchema,
       default: null,
       secret: true,
       env: "SVC_APPROVAL_WEBHOOK",
-      about: "A single webhook for approval requests, beside the channels.",
+      about: "A webhook for approval requests, in addition to the channels.",
       mask: (url) => (url === null ? null : maskUrl(url)),
     }),
   }),
-  alerts: section("When alerts are raised and repeated.", {
-    remind: durationRow(LIMITS.alert_remind_ms, 1_000, { about: "How often a lasting alert is sent again." }),
-    denial_spike: numberRow(z.number().int().min(1).max(1_000_000), LIMITS.denial_spike, {
-      about:
-        "Refused calls in 15 minutes that make a denial spike; calls that wait for approval do not count.",
+  alerts: settingSection("Thresholds and reminders of alerts.", {
+    remind: durationRow(SERVICE_LIMITS.alert_remind_ms, 1_000, {
+      about: "How often an active alert is sent again.",
     }),
-    undo_closing: durationRow(LIMITS.undo_closing_ms, 1_000, {
+    denial_spike: numberRow(z.number().int().min(1).max(1_000_000), SERVICE_LIMITS.denial_spike, {
       about:
-        "How long before an undo stops working its alert is raised; later where more than a tenth of the undo's time is left.",
+        "Number of refused calls in 15 minutes that raises an alert. Calls that wait for approval do not count.",
+    }),
+    undo_closing: durationRow(SERVICE_LIMITS.undo_closing_ms, 1_000, {
+      about:
+        "How long before an undo expires its alert is raised. The alert waits until at most a tenth of the undo's time is left.",
     }),
   }),
-  probe: section("Tries by itself whether the guarantees hold (svc probe).", {
+  probe: settingSection("Tests the guarantees automatically (svc probe).", {
     interval: durationRow(0, 60_000, {
       shown_default: "off",
-      about: "How often the server probes itself, such as 1h; off unless it is set.",
+      about: "How often the server runs the probe, such as `1h`. Off by default.",
     }),
   }),
-  log: section("The engine's log on stderr, and the request log on stdout.", {
-    format: choiceRow(LOG_FORMATS, "json", { env: "SVC_LOG_FORMAT", about: "How lines are written." }),
+  log: settingSection("Engine log on stderr, and request log on stdout.", {
+    format: choiceRow(LOG_FORMATS, "json", { env: "SVC_LOG_FORMAT", about: "Format of log lines." }),
     level: choiceRow(LOG_LEVELS, "info", {
       env: "SVC_LOG_LEVEL",
-      about: "The least important level that is written.",
+      about: "Minimum level to log.",
     }),
     requests: switchRow({
       env: "SVC_LOG",
       fromText: (text) => requestLog(text),
       type: "true or false (`json` or `off` in the environment)",
-      about: "Writes one JSON line for each request to stdout.",
+      about: "Writes a JSON line for each request to stdout.",
     }),
   }),
-  otlp: section("Trace export over OTLP/HTTP with JSON.", {
-    endpoint: row<string | null>({
+  otlp: settingSection("Trace export over OTLP/HTTP with JSON.", {
+    endpoint: settingRow<string | null>({
       type: "URL",
       schema: urlSchema,
       default: null,
       env: "SVC_OTLP_ENDPOINT",
-      about: "The collector; spans go to `<endpoint>/v1/traces`.",
+      about: "URL of the collector. Spans go to `<endpoint>/v1/traces`.",
       mask: (url) => (url === null ? null : maskUrl(url)),
     }),
-    headers: row<Record<string, string>>({
+    headers: settingRow<Record<string, string>>({
       type: "mapping of header to value",
       schema: z.record(z.string().min(1), textSchema),
       default: {},

@@ -1,4 +1,4 @@
-/** The rows of the server itself: its files, its store, where it listens. */
+/** Server settings: files, store, and listening address. */
 import { isIP } from "node:net";
 import * as z from "zod";
 import { STORE_KINDS } from "../../store/open.ts";
@@ -12,13 +12,13 @@ import {
   pathRow,
   pathSchema,
   readList,
-  row,
-  section,
+  settingRow,
+  settingSection,
   switchRow,
   textRow,
   textSchema,
   urlSchema,
-} from "../row.ts";
+} from "../setting-row.ts";
 
 const hostSchema = z
   .string()
@@ -26,7 +26,7 @@ const hostSchema = z
   .refine(
     (host) => isIP(host) !== 0 || /^(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host),
     {
-      message: "is not a host name or an IP address; write it without a scheme or a port",
+      message: "is not a host name or an IP address; use it without a scheme or a port",
     },
   );
 
@@ -42,26 +42,26 @@ export const SERVER_ROWS = {
     type: "path or URL",
     env: "SVC_MANIFESTS",
     flag: "manifests",
-    about: "The tool manifests: a file, a folder of .yaml files, or an http(s) URL.",
+    about: "Tool manifests: a file, a directory of .yaml files, or an http(s) URL.",
     mask: (path) => (path !== null && isRemote(path) ? maskUrl(path) : path),
   }),
-  policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "The policy file." }),
-  keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "The API key file (JSON)." }),
-  data: row<string>({
+  policy: pathRow({ env: "SVC_POLICY", flag: "policy", about: "Policy file." }),
+  keys: pathRow({ env: "SVC_KEYS", flag: "keys", about: "API key file (JSON)." }),
+  data: settingRow<string>({
     type: "path",
     schema: pathSchema,
     default: "data",
     env: "SVC_DATA",
     flag: "data",
-    about: "The data folder: ledger, run state, captures and copies of remote manifests.",
+    about: "Data directory: ledger, run state, captures and copies of remote manifests.",
     locate: locatePath,
   }),
   store: choiceRow(STORE_KINDS, "files", {
     env: "SVC_STORE",
     flag: "store",
-    about: "Where ledger and state are kept.",
+    about: "Kind of store for ledger and state.",
   }),
-  database_url: row<string | null>({
+  database_url: settingRow<string | null>({
     type: "connection URL",
     schema: databaseUrl,
     default: null,
@@ -70,61 +70,63 @@ export const SERVER_ROWS = {
     flag_inside: true,
     secret: true,
     about:
-      "The PostgreSQL database of the postgres store. Several hosts (`a:5432,b:5432`): the one that takes writes.",
+      "PostgreSQL database of the postgres store. With several hosts (`a:5432,b:5432`), the one that accepts writes is used.",
     mask: (url) => (url === null ? null : maskConnection(url)),
   }),
-  database_read_url: row<string | null>({
+  database_read_url: settingRow<string | null>({
     type: "connection URL",
     schema: databaseUrl,
     default: null,
     env: "SVC_DATABASE_READ_URL",
     secret: true,
-    about: "A streaming replica of that database, for search, reports and the console's lists.",
+    about: "Streaming replica of that database, for search, reports and the console's lists.",
     mask: (url) => (url === null ? null : maskConnection(url)),
   }),
   max_lag: durationRow(10_000, 100, {
-    about: "How far the replica may be behind; past that the primary is asked.",
+    about: "Maximum lag of the replica. Beyond it, the primary is used.",
   }),
-  listen: section("Where the server or the gateway listens. A gateway without it serves one stdio session.", {
-    host: row<string>({
-      type: "host name or IP address",
-      schema: hostSchema,
-      default: "127.0.0.1",
-      env: "SVC_HOST",
-      flag: "host",
-      about: "The address to bind.",
-    }),
-    port: numberRow(z.number().int().min(0).max(65_535), 8787, {
-      type: "0 to 65535",
-      env: "PORT",
-      flag: "port",
-      about: "The port; 0 takes any free one and prints it.",
-    }),
-    allowed_hosts: row<string[]>({
-      type: "list of host names",
-      schema: namesSchema,
-      default: [],
-      fromText: readList,
-      about:
-        "Names, beside the bound address and localhost, that a request's Host header may carry at the gateway.",
-    }),
-    allowed_origins: row<string[]>({
-      type: "list of origins",
-      schema: z.array(urlSchema).max(1_000),
-      default: [],
-      fromText: readList,
-      about: "Browser origins that may talk to the gateway, such as https://app.example.com.",
-    }),
-  }),
+  listen: settingSection(
+    "Listening address of the server or the gateway. A gateway without it serves one stdio session.",
+    {
+      host: settingRow<string>({
+        type: "host name or IP address",
+        schema: hostSchema,
+        default: "127.0.0.1",
+        env: "SVC_HOST",
+        flag: "host",
+        about: "Address to bind.",
+      }),
+      port: numberRow(z.number().int().min(0).max(65_535), 8787, {
+        type: "0 to 65535",
+        env: "PORT",
+        flag: "port",
+        about: "Port. 0 picks any free one and prints it.",
+      }),
+      allowed_hosts: settingRow<string[]>({
+        type: "list of host names",
+        schema: namesSchema,
+        default: [],
+        fromText: readList,
+        about: "Host header values that the gateway accepts, in addition to the bound address and localhost.",
+      }),
+      allowed_origins: settingRow<string[]>({
+        type: "list of origins",
+        schema: z.array(urlSchema).max(1_000),
+        default: [],
+        fromText: readList,
+        about: "Browser origins that can use the gateway, such as https://app.example.com.",
+      }),
+    },
+  ),
   environment: textRow({
     env: "SVC_ENVIRONMENT",
-    about: "The name of this deployment (prod, staging); policies, halts, risk and traces use it.",
+    about: "Name of this deployment (prod, staging). Policies, halts, risk and traces use it.",
   }),
   signing_key: pathRow({
     env: "SVC_SIGNING_KEY",
-    about: "The private Ed25519 key (svc keygen) that signs bundles, anchors and archives.",
+    about: "Private Ed25519 key (svc keygen) that signs bundles, anchors and archives.",
   }),
-  ledger_origin: row<string | null>({
+  ledger_origin: settingRow<string | null>({
     type: "text without spaces",
     schema: textSchema
       .max(255)
@@ -135,26 +137,29 @@ export const SERVER_ROWS = {
     default: null,
     shown_default: "svc/<id of the signing key>",
     env: "SVC_LEDGER_ORIGIN",
-    about: "The ledger's name in its checkpoints; witnesses know it by this name, so it never changes.",
+    about: "Name of the ledger in its checkpoints. Witnesses identify the ledger by it, so never change it.",
   }),
   kill_file: pathRow({
     env: "SVC_KILL_FILE",
     about: "While this file exists, every new call is blocked.",
   }),
   archive_root: pathRow({
-    about: "Retention archives may be written only below this folder.",
+    about: "Retention archives can only be written below this directory.",
   }),
-  registry: section("Folders of the registry; without them its routes answer 404.", {
-    manifests: pathRow({ env: "SVC_REGISTRY_MANIFESTS", about: "Drafts and published manifests." }),
-    policies: pathRow({ env: "SVC_REGISTRY_POLICIES", about: "The versions of the policy." }),
+  registry: settingSection("Registry directories. Without them, registry routes return 404.", {
+    manifests: pathRow({
+      env: "SVC_REGISTRY_MANIFESTS",
+      about: "Directory of draft and published manifests.",
+    }),
+    policies: pathRow({ env: "SVC_REGISTRY_POLICIES", about: "Directory of policy versions." }),
     loosening: choiceRow(["one_admin", "second_admin"], "one_admin", {
       about:
-        "With second_admin a version that is looser anywhere waits until another admin activates it, too.",
+        "With `second_admin`, another admin must also activate a version that is looser than the active one.",
     }),
   }),
   metrics_public: switchRow({
     env: "SVC_METRICS_PUBLIC",
-    about: "Serves /metrics without a credential.",
+    about: "Serves /metrics without authentication.",
   }),
   secure_cookies: switchRow({
     env: "SVC_SECURE_COOKIES",

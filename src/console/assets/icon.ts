@@ -1,2 +1,2 @@
-/** The mark: two links of a chain. */
-export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#12211b"/><g fill="none" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><path stroke="#e6b85c" d="M9.5 14.5 14.5 9.5"/><path stroke="#7cc6ac" d="M11 7.2 12.2 6a4 4 0 0 1 5.7 5.7L16.8 13M13 16.8 11.8 18A4 4 0 0 1 6.1 12.3L7.2 11"/></g></svg>`;
+/** The logo: two links of a chain, as an SVG data document. */
+export const ICON_SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#12211b"/><g fill="none" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><path stroke="#e6b85c" d="M9.5 14.5 14.5 9.5"/><path stroke="#7cc6ac" d="M11 7.2 12.2 6a4 4 0 0 1 5.7 5.7L16.8 13M13 16.8 11.8 18A4 4 0 0 1 6.1 12.3L7.2 11"/></g></svg>`;

@@ -1,38 +1,52 @@
 /**
- * The console's own files: one style sheet, one script, one icon. They are part of the program, so that it has no
- * build step.
+ * Serves the console's style sheet, script and icon. Their texts are generated from the files in css and js.
  */
 import type { FastifyInstance } from "fastify";
 import { sha256Hex } from "../../kernel/hash.ts";
-import { BASE } from "./css/base.ts";
-import { BLOCKS } from "./css/blocks.ts";
-import { FORMS } from "./css/forms.ts";
-import { FRAME } from "./css/frame.ts";
-import { PAGES } from "./css/pages.ts";
-import { SMALL } from "./css/small.ts";
-import { TOKENS } from "./css/tokens.ts";
-import { ICON } from "./icon.ts";
-import { ARRIVE } from "./js/arrive.ts";
-import { DIALOGS } from "./js/dialogs.ts";
-import { EXPAND } from "./js/expand.ts";
-import { LIVE } from "./js/live.ts";
-import { SHORTCUTS } from "./js/shortcuts.ts";
-import { TOUCHES } from "./js/touches.ts";
-import { TRIAL } from "./js/trial.ts";
+import { ICON_SVG } from "./icon.ts";
+import {
+  BASE_CSS,
+  BLOCKS_CSS,
+  CROSS_SITE_RELOAD_JS,
+  DIALOGS_JS,
+  ENHANCE_JS,
+  EXPAND_JS,
+  FORMS_CSS,
+  FRAME_CSS,
+  LIVE_JS,
+  PAGES_CSS,
+  PALETTE_CSS,
+  PALETTE_JS,
+  POLICY_TRIAL_JS,
+  SHORTCUTS_JS,
+  SMALL_SCREENS_CSS,
+  TOKENS_CSS,
+} from "./texts.ts";
 
-/** Later ones win over earlier ones: tokens first, small screens last. */
-const STYLE = [TOKENS, BASE, FRAME, BLOCKS, FORMS, PAGES, SMALL].join("\n");
-const SCRIPT = [TOUCHES, DIALOGS, EXPAND, LIVE, SHORTCUTS, TRIAL].join("\n");
+/** Order matters: later sheets override earlier ones. */
+const STYLE = [
+  TOKENS_CSS,
+  BASE_CSS,
+  FRAME_CSS,
+  BLOCKS_CSS,
+  FORMS_CSS,
+  PAGES_CSS,
+  PALETTE_CSS,
+  SMALL_SCREENS_CSS,
+].join("\n");
+const SCRIPT = [ENHANCE_JS, DIALOGS_JS, EXPAND_JS, LIVE_JS, SHORTCUTS_JS, PALETTE_JS, POLICY_TRIAL_JS].join(
+  "\n",
+);
 
 const ASSETS: Record<string, { type: string; text: string }> = {
   "console.css": { type: "text/css; charset=utf-8", text: STYLE },
   "console.js": { type: "text/javascript; charset=utf-8", text: SCRIPT },
-  "arrive.js": { type: "text/javascript; charset=utf-8", text: ARRIVE },
-  "icon.svg": { type: "image/svg+xml", text: ICON },
+  "arrive.js": { type: "text/javascript; charset=utf-8", text: CROSS_SITE_RELOAD_JS },
+  "icon.svg": { type: "image/svg+xml", text: ICON_SVG },
 };
 
-/** Part of their addresses, so that a browser may keep them for ever and still sees a new version at once. */
-export const ASSET_VERSION = sha256Hex(STYLE + SCRIPT + ICON).slice(0, 12);
+/** Content hash in the asset URLs. Browsers can cache an asset forever and still load a new version at once. */
+export const ASSET_VERSION = sha256Hex(STYLE + SCRIPT + ICON_SVG).slice(0, 12);
 
 export function assetRoutes(scope: FastifyInstance): void {
   for (const [name, { type, text }] of Object.entries(ASSETS)) {

@@ -1,20 +1,20 @@
-/** Notification channels: who is told of what, how deliveries go, and a test message for admins. */
-import type { RoleGate } from "../../app/door/perform.ts";
+/** Channels card of the Settings page: notification channels, their deliveries, and a test message for admins. */
+import { tenantBinding } from "../../govern/roles.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import { boundTo } from "../../model/roles.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
-import type { Ctx } from "../ctx.ts";
-import { type Html, html, nothing } from "../html.ts";
-import { card, empty, notice, table } from "../parts/blocks.ts";
-import { button, form } from "../parts/forms.ts";
-import { mark } from "../parts/marks.ts";
+import type { RoleGate } from "../../operations/pipeline/dispatch.ts";
+import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import type { PageContext } from "../page-context.ts";
+import { cardBlock, emptyState, noticeBox, tableBlock } from "../parts/blocks.ts";
+import { formElement, submitButton } from "../parts/forms.ts";
+import { markLabel } from "../parts/marks.ts";
 
-/** Channels and what went through them are the whole service's: nothing for a person who is bound to a tenant. */
-export function channelsCard(ctx: Ctx, result: Html | null): Html {
-  if (boundTo(ctx.principal) !== null) return nothing;
+/** Channels belong to the entire service, so the card is empty for a tenant-bound user. */
+export function channelsCard(ctx: PageContext, result: HtmlFragment | null): HtmlFragment {
+  if (tenantBinding(ctx.principal) !== null) return emptyHtml;
   const channels = ctx.app.notifier?.channels() ?? [];
   const admin = ctx.is("admin");
-  return card(
+  return cardBlock(
     {
       title: "Channels",
       id: "channels",
@@ -22,22 +22,22 @@ export function channelsCard(ctx: Ctx, result: Html | null): Html {
     },
     result,
     channels.length === 0
-      ? empty(
-          "Nobody is told of anything",
-          html`<p>Add a channel, so that approvals and alerts reach people: Slack, Teams, PagerDuty, Opsgenie, mail, or a webhook of your own.</p>`,
+      ? emptyState(
+          "No notification channels",
+          html`<p>Channels send approvals and alerts to Slack, Teams, PagerDuty, Opsgenie, email or a webhook. Add one to the config file:</p>`,
           html`<pre class="sample" tabindex="0" aria-label="Example configuration">notifications:
   channels:
     - {name: ops, type: slack, url: "\${SLACK_URL}", events: [approval_requested, alert]}</pre>`,
         )
-      : table(
+      : tableBlock(
           "Notification channels",
-          ["Name", "Type", "To", "Told of", "Delivered", "Failed", ...(admin ? ["Test"] : [])],
+          ["Name", "Type", "To", "Events", "Delivered", "Failed", ...(admin ? ["Test"] : [])],
           channels.map((channel) => channelRow(ctx, channel, admin)),
         ),
   );
 }
 
-function channelRow(ctx: Ctx, channel: ChannelInfo, admin: boolean) {
+function channelRow(ctx: PageContext, channel: ChannelInfo, admin: boolean) {
   return [
     channel.name,
     channel.type,
@@ -46,35 +46,35 @@ function channelRow(ctx: Ctx, channel: ChannelInfo, admin: boolean) {
     html`${channel.ok}${channel.queued > 0 ? html`<span class="soft">, ${channel.queued} queued</span>` : null}`,
     channel.failed + channel.dropped === 0
       ? html`<span class="soft">0</span>`
-      : mark("bad", String(channel.failed + channel.dropped)),
+      : markLabel("bad", String(channel.failed + channel.dropped)),
     ...(admin ? [testForm(ctx, channel.name, "Send test")] : []),
   ];
 }
 
-function testForm(ctx: Ctx, channel: string | null, label: string): Html {
-  return form(
+function testForm(ctx: PageContext, channel: string | null, label: string): HtmlFragment {
+  return formElement(
     ctx,
     { action: "/console/settings/test", class: "inline" },
-    channel === null ? nothing : html`<input type="hidden" name="channel" value="${channel}">`,
-    button(label),
+    channel === null ? emptyHtml : html`<input type="hidden" name="channel" value="${channel}">`,
+    submitButton(label),
   );
 }
 
-/** Who may send a test message. */
+/** Role check for sending a test message. */
 export const TEST_NEEDS: RoleGate = { role: "admin", within_tenant: false };
 
-/** Answers what came of it, channel by channel. */
-export async function sendTest(ctx: Ctx): Promise<Html> {
+/** Sends the test message and returns the result for each channel. */
+export async function sendTest(ctx: PageContext): Promise<HtmlFragment> {
   const { notifier } = ctx.app;
   if (notifier === null) throw new SvcError("not_enabled", "this process sends no notifications");
   const results = await notifier.sendTest(ctx.principal.name, ctx.form.optional("channel"));
   return testResults(results);
 }
 
-function testResults(results: readonly TestResult[]): Html {
+function testResults(results: readonly TestResult[]): HtmlFragment {
   const all = results.every(({ ok }) => ok);
-  return notice(
+  return noticeBox(
     all ? "ok" : "bad",
-    html`<ul class="list">${results.map(({ channel, ok, error }) => html`<li>${ok ? mark("good", "delivered") : mark("bad", "failed")} ${channel}${error === null ? null : `: ${error}`}</li>`)}</ul>`,
+    html`<ul class="list">${results.map(({ channel, ok, error }) => html`<li>${ok ? markLabel("good", "delivered") : markLabel("bad", "failed")} ${channel}${error === null ? null : `: ${error}`}</li>`)}</ul>`,
   );
 }

@@ -1,26 +1,34 @@
-/** Containing an agent: what it would mean, the one button that does it, and what became of it. */
-import type { ContainReport, RunContainment } from "../../app/operations/contain/report.ts";
-import { contain as containOp, getContain } from "../../app/operations/contain.ts";
-import type { Json } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { type Html, html, nothing, type Part } from "../html.ts";
-import { bullets, card, empty, factList, notice, pageHead } from "../parts/blocks.ts";
+/** Containment pages: preview, start and report of stopping an agent and undoing its work. */
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { containAgent as containOp, getContain } from "../../operations/contain/contain.ts";
+import type { ContainReport, RunContainment } from "../../operations/contain/report.ts";
+import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
+import {
+  bulletList,
+  cardBlock,
+  emptyState,
+  factList,
+  noticeBox,
+  pageHead,
+  tableBlock,
+} from "../parts/blocks.ts";
 import { outcomeMark } from "../parts/containments.ts";
-import { button, checkbox, form, input } from "../parts/forms.ts";
+import { checkboxField, formElement, inputField, submitButton } from "../parts/forms.ts";
 import { idText, runLink } from "../parts/ids.ts";
-import { mark, plural, type Tone } from "../parts/marks.ts";
-import { when } from "../parts/time.ts";
+import { formatCountOf, type MarkTone, markLabel } from "../parts/marks.ts";
+import { formatTime } from "../parts/time.ts";
 
 export const containRoutes = [
-  get("/contain", forecast),
-  post("/contain", containOp, start),
-  get("/contain/:id", containment),
+  getRoute("/contain", forecast),
+  postRoute("/contain", containOp, start),
+  getRoute("/contain/:id", containment),
 ];
 
-/** The way in from wherever an actor is shown; nothing for those who may not. */
-export function containLink(ctx: Ctx, actor?: string): Html {
-  if (!ctx.may(containOp)) return nothing;
+/** Link to the containment form, for pages that show an actor. Empty for users without the role. */
+export function containLink(ctx: PageContext, actor?: string): HtmlFragment {
+  if (!ctx.may(containOp)) return emptyHtml;
   const query = actor === undefined ? "" : `?${new URLSearchParams({ actor })}`;
   return html`<a class="button danger" href="/console/contain${query}">${actor === undefined ? "Contain an agent" : "Contain this agent"}</a>`;
 }
@@ -35,7 +43,7 @@ interface Asked {
 
 const FIELDS = ["actor", "tenant", "since", "reason"] as const;
 
-async function forecast(ctx: Ctx): Promise<Answer> {
+async function forecast(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(containOp);
   const asked: Asked = {
     actor: ctx.query["actor"]?.trim() ?? "",
@@ -45,46 +53,46 @@ async function forecast(ctx: Ctx): Promise<Answer> {
     no_rollback: ctx.query["no_rollback"] === "yes",
   };
   const known = asked.actor !== "" && asked.reason !== "";
-  const body = html`${pageHead("Contain an agent", "Everything it has is stopped and taken back, and what it did is undone, newest first.")}
-${askCard(asked)}${known ? await forecastCards(ctx, asked) : nothing}`;
+  const body = html`${pageHead("Contain an agent", "Halt an agent, disable its keys, revoke its authority and undo its calls, newest first.")}
+${askCard(asked)}${known ? await forecastCards(ctx, asked) : emptyHtml}`;
   return { page: { title: "Contain", nav: "evidence", body } };
 }
 
-function askCard(asked: Asked): Html {
-  return card(
-    { title: "Whom" },
+function askCard(asked: Asked): HtmlFragment {
+  return cardBlock(
+    { title: "Agent" },
     html`<form method="get" action="/console/contain" class="form">
-<div class="row">${input({ label: "Actor", name: "actor", value: asked.actor, required: true, maxlength: 256, hint: "a name, or a glob" })}${input({ label: "Tenant", name: "tenant", value: asked.tenant ?? "", placeholder: "*", maxlength: 256 })}${input({ label: "Since", name: "since", value: asked.since ?? "", placeholder: "everything", hint: "24h, or a time" })}</div>
-${input({ label: "Reason", name: "reason", value: asked.reason, required: true, maxlength: LIMITS.reason_chars, placeholder: "what is going on; every blocked call carries it" })}
-${checkbox("no_rollback", "Undo nothing", asked.no_rollback)}
-${button("Show what would be done", "primary")}</form>`,
+<div class="row">${inputField({ label: "Actor", name: "actor", value: asked.actor, required: true, maxlength: 256, hint: "a name, or a glob" })}${inputField({ label: "Tenant", name: "tenant", value: asked.tenant ?? "", placeholder: "*", maxlength: 256 })}${inputField({ label: "Since", name: "since", value: asked.since ?? "", placeholder: "everything", hint: "24h, or a time" })}</div>
+${inputField({ label: "Reason", name: "reason", value: asked.reason, required: true, maxlength: SERVICE_LIMITS.reason_chars, placeholder: "shown with every blocked call" })}
+${checkboxField("no_rollback", "Do not undo anything", asked.no_rollback)}
+${submitButton("Preview", "primary")}</form>`,
   );
 }
 
-async function forecastCards(ctx: Ctx, asked: Asked): Promise<Html> {
+async function forecastCards(ctx: PageContext, asked: Asked): Promise<HtmlFragment> {
   const answer = await ctx.call(containOp, asked);
-  if ("job" in answer) return nothing;
+  if ("job" in answer) return emptyHtml;
   const { actors } = answer;
   const hidden = FIELDS.map(
     (name) => html`<input type="hidden" name="${name}" value="${asked[name] ?? ""}">`,
   );
-  const ask = form(
+  const ask = formElement(
     ctx,
     {
       action: "/console/contain",
       class: "form halt-form",
-      confirm: `Contain ${actors.join(", ")} now. The halt and the disabled keys stay until a person lifts them.`,
+      confirm: `Contain ${actors.join(", ")} now. The halt and the disabled keys stay until you lift and enable them again.`,
       verb: "Contain",
     },
     ...hidden,
-    asked.no_rollback ? html`<input type="hidden" name="no_rollback" value="yes">` : nothing,
+    asked.no_rollback ? html`<input type="hidden" name="no_rollback" value="yes">` : emptyHtml,
     html`<input type="hidden" name="expect_actors" value="${actors.length}">`,
-    button(`Contain ${plural(actors.length, "actor")}`, "danger"),
+    submitButton(`Contain ${formatCountOf(actors.length, "actor")}`, "danger"),
   );
-  return html`${reportCards(answer, true)}${card({ title: "Contain", class: "alarm" }, ask)}`;
+  return html`${reportCards(answer, true)}${cardBlock({ title: "Contain", class: "alarm" }, ask)}`;
 }
 
-async function start(ctx: Ctx): Promise<Answer> {
+async function start(ctx: PageContext): Promise<PageAnswer> {
   ctx.demandConfirmed(containOp);
   const expected = Number(ctx.form.text("expect_actors"));
   const answer = await ctx.call(containOp, {
@@ -103,26 +111,26 @@ async function start(ctx: Ctx): Promise<Answer> {
   };
 }
 
-async function containment(ctx: Ctx): Promise<Answer> {
+async function containment(ctx: PageContext): Promise<PageAnswer> {
   const id = ctx.params["id"] ?? "";
   const { job } = await ctx.call(getContain, { contain_id: id });
   const body = html`${pageHead("Containment", job.reason)}
-<div id="containment" data-live>${card(
-    { title: job.actor, aside: outcomeMark({ state: job.state, report: job.report as Json }) },
+<div id="containment" data-live>${cardBlock(
+    { title: job.actor, aside: outcomeMark({ state: job.state, report: job.report as JsonValue }) },
     factList([
       ["Id", idText(job.id)],
       ["Actors", job.actors.join(", ")],
       job.tenant === null ? null : ["Tenant", job.tenant],
       ["By", job.by],
-      ["Started", when(job.started_ms)],
-      job.finished_ms === null ? null : ["Ended", when(job.finished_ms)],
-      job.since_ms === null ? null : ["What was called since", when(job.since_ms)],
+      ["Started", formatTime(job.started_ms)],
+      job.finished_ms === null ? null : ["Ended", formatTime(job.finished_ms)],
+      job.since_ms === null ? null : ["Calls since", formatTime(job.since_ms)],
     ]),
     job.state === "running"
-      ? html`<p class="working" role="status">Under way: ${PHASES[job.phase] ?? job.phase}. The halt is in force.</p>`
-      : nothing,
-    job.error === null ? null : notice("bad", html`<p>${job.error}</p>`),
-  )}${job.report === null ? nothing : reportCards(job.report, false)}</div>`;
+      ? html`<p class="working" role="status">In progress: ${PHASES[job.phase] ?? job.phase}. The halt is active.</p>`
+      : emptyHtml,
+    job.error === null ? null : noticeBox("bad", html`<p>${job.error}</p>`),
+  )}${job.report === null ? emptyHtml : reportCards(job.report, false)}</div>`;
   return {
     page: { title: "Containment", nav: "evidence", body, live: `/console/contain/${encodeURIComponent(id)}` },
   };
@@ -131,17 +139,17 @@ async function containment(ctx: Ctx): Promise<Answer> {
 const PHASES: Record<string, string> = {
   keys: "disabling keys",
   requests: "denying requests",
-  authority: "taking back what was lent",
+  authority: "revoking authority",
   rollback: "undoing steps",
   bundles: "writing evidence",
 };
 
-function reportCards(report: ContainReport, dry: boolean): Html {
+function reportCards(report: ContainReport, dry: boolean): HtmlFragment {
   const { halt, keys, requests, revoked, wider, runs, bundles } = report;
-  const names = (list: readonly string[]): Part => (list.length === 0 ? "none" : list.join(", "));
+  const names = (list: readonly string[]): TemplateValue => (list.length === 0 ? "none" : list.join(", "));
   const would = dry ? "to " : "";
-  const rows: (readonly [string, Part])[] = [
-    ["Halt", halt.was_there ? "in force already" : dry ? "will be put in force" : (halt.id ?? "")],
+  const rows: (readonly [string, TemplateValue])[] = [
+    ["Halt", halt.was_there ? "already active" : dry ? "will be placed" : (halt.id ?? "")],
     [
       dry ? "Keys to disable" : "Keys disabled",
       names(keys.disabled.map(({ name, fingerprint }) => `${name} (${fingerprint})`)),
@@ -155,37 +163,57 @@ function reportCards(report: ContainReport, dry: boolean): Html {
   const left = [
     ...keys.left.map(({ name, fingerprint, why }) => `key ${name} (${fingerprint}) ${why}`),
     ...(keys.note === null ? [] : [keys.note]),
-    ...requests.approved.map((id) => `request ${id} was approved before and is unused; the halt holds it`),
-    ...wider.map(({ kind, id, covers }) => `${kind} ${id} covers ${covers}, which is more than this`),
+    ...requests.approved.map((id) => `request ${id} was approved earlier and is unused; the halt blocks it`),
+    ...wider.map(
+      ({ kind, id, covers }) => `${kind} ${id} covers ${covers}, which is wider than this containment`,
+    ),
   ];
-  const title = dry ? "What would be done" : "What was done";
-  return html`${card({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? nothing : html`<h3>For a person</h3>${bullets(left)}`)}${
+  const title = dry ? "Preview" : "Result";
+  return html`${cardBlock({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? emptyHtml : html`<h3>Left for you to review</h3>${bulletList(left)}`, comparison(report))}${
     runs.length === 0
-      ? card({ title: "Runs" }, empty("It opened no run."))
+      ? cardBlock({ title: "Runs" }, emptyState("This agent has no runs."))
       : runs.map((run) => runCard(run, dry))
   }`;
 }
 
-function verdict({ undone, left, complete }: ContainReport, dry: boolean): Html {
-  const words = `${plural(undone, "step")} ${dry ? "to undo" : "undone"}, ${left} left`;
-  return mark(complete ? "good" : "warn", words);
+/** What the preview promised, against what happened. */
+function comparison({ differences }: ContainReport): HtmlFragment {
+  if (differences === undefined) return emptyHtml;
+  if (differences.length === 0)
+    return html`<p class="calm" id="promised">Every step ended as the preview showed.</p>`;
+  const rows = differences.map(({ run_id, step, tool, promised, happened }) => [
+    runLink(run_id),
+    html`${step} <code>${tool}</code>`,
+    promised,
+    happened,
+  ]);
+  return html`<h3>Otherwise than previewed</h3>${tableBlock("Otherwise than previewed", ["Run", "Step", "Preview", "Result"], rows)}`;
 }
 
-function runCard(run: RunContainment, dry: boolean): Html {
-  const lines = (tone: Tone, word: string, list: readonly { step: number; tool: string; why?: string }[]) =>
+function verdict({ undone, left, complete }: ContainReport, dry: boolean): HtmlFragment {
+  const words = `${formatCountOf(undone, "step")} ${dry ? "to undo" : "undone"}, ${left} left`;
+  return markLabel(complete ? "good" : "warn", words);
+}
+
+function runCard(run: RunContainment, dry: boolean): HtmlFragment {
+  const lines = (
+    tone: MarkTone,
+    word: string,
+    list: readonly { step: number; tool: string; why?: string }[],
+  ) =>
     list.map(
       ({ step, tool, why }) =>
-        html`step ${step} <code>${tool}</code> ${mark(tone, word)}${why === undefined ? null : html` ${why}`}`,
+        html`step ${step} <code>${tool}</code> ${markLabel(tone, word)}${why === undefined ? null : html` ${why}`}`,
     );
   const items = [
     ...lines("good", dry ? "will be undone" : "undone", run.undone),
-    ...lines("bad", "stays", run.cannot),
+    ...lines("bad", "not undone", run.cannot),
     ...lines("warn", "unknown", run.unknown),
   ];
-  return card(
+  return cardBlock(
     { title: `Run of ${run.actor}`, aside: runLink(run.run_id) },
-    items.length === 0 ? html`<p class="soft">Nothing of it stands.</p>` : bullets(items),
-    run.error === null ? null : notice("bad", html`<p>${run.error}</p>`),
+    items.length === 0 ? html`<p class="soft">Nothing to undo.</p>` : bulletList(items),
+    run.error === null ? null : noticeBox("bad", html`<p>${run.error}</p>`),
     run.bundle === null ? null : html`<p class="soft">Bundle: <code>${run.bundle}</code></p>`,
   );
 }

@@ -1,112 +1,116 @@
-/** API keys, for admins: who holds one, a new one whose value is shown once, changes and the end of one. */
-import { changeKey, createKey, deleteKey, listKeys } from "../../app/operations/keys.ts";
-import type { KeyView } from "../../auth/manage.ts";
-import { ROLES, type Role } from "../../model/roles.ts";
-import { type Answer, type Ctx, post } from "../ctx.ts";
-import { type Html, html, nothing } from "../html.ts";
-import { card, notice, table } from "../parts/blocks.ts";
-import { button, checkbox, disclosed, form, input } from "../parts/forms.ts";
+/**
+ * Keys card of the Settings page, for admins: lists, creates, changes and deletes API keys. A new key is shown once.
+ */
+import { keyExpiry } from "../../auth/key-entry.ts";
+import type { KeyView } from "../../auth/key-manager.ts";
+import { isExpired } from "../../govern/expiry.ts";
+import { PRINCIPAL_ROLES, type PrincipalRole } from "../../govern/roles.ts";
+import { changeKey, createKey, deleteKey, listKeys } from "../../operations/keys.ts";
+import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
+import { cardBlock, noticeBox, tableBlock } from "../parts/blocks.ts";
+import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
-import { mark } from "../parts/marks.ts";
+import { markLabel } from "../parts/marks.ts";
 
 export const keyRoutes = [
-  post("/settings/keys/:index", changeKey, change),
-  post("/settings/keys/:index/delete", deleteKey, remove),
+  postRoute("/settings/keys/:index", changeKey, change),
+  postRoute("/settings/keys/:index/delete", deleteKey, remove),
 ];
 
-/** Only admins learn who holds keys. */
-export async function keysCard(ctx: Ctx, result: Html | null): Promise<Html> {
-  if (!ctx.is("admin")) return nothing;
+/** Empty for users other than admins. */
+export async function keysCard(ctx: PageContext, result: HtmlFragment | null): Promise<HtmlFragment> {
+  if (!ctx.is("admin")) return emptyHtml;
   if (!ctx.has(listKeys))
-    return card(
+    return cardBlock(
       { title: "Keys", id: "keys" },
       html`<p class="soft">No key file is configured on this server (<code>SVC_KEYS</code>).</p>`,
     );
   const { keys } = await ctx.call(listKeys, {});
-  return card(
+  return cardBlock(
     { title: "Keys", id: "keys" },
     result,
-    table(
+    tableBlock(
       "API keys",
-      ["Name", "Roles", "Groups", "May request", "State", "Fingerprint", "Change"],
+      ["Name", "Roles", "Groups", "Can request", "State", "Fingerprint", "Change"],
       keys.map((key) => keyRow(ctx, key)),
     ),
-    disclosed(
-      "Make a key",
-      form(
+    foldedForm(
+      "Create a key",
+      formElement(
         ctx,
         { action: "/console/settings/keys#keys" },
-        html`<div class="row">${input({ label: "Name", name: "name", required: true, maxlength: 256, hint: "stands on the ledger" })}${roleBoxes([])}</div>`,
+        html`<div class="row">${inputField({ label: "Name", name: "name", required: true, maxlength: 256, hint: "recorded in the ledger" })}${roleBoxes([])}</div>`,
         keyFields(null),
-        button("Make the key", "primary"),
+        submitButton("Create key", "primary"),
       ),
     ),
   );
 }
 
-function keyRow(ctx: Ctx, key: KeyView) {
-  const expired = key.expires_at !== null && Date.parse(key.expires_at) <= ctx.app.core.env.now();
+function keyRow(ctx: PageContext, key: KeyView) {
+  const expired = isExpired(keyExpiry(key), ctx.app.core.env.now());
   return [
     key.name,
     key.roles.join(", "),
     key.groups.join(", "),
     !key.roles.includes("agent")
       ? ""
-      : html`${key.max_permissions.map((one) => html`<code class="chip">${one}</code> `)}${key.allow_observe ? mark("info", "may observe") : null}`,
+      : html`${key.max_permissions.map((one) => html`<code class="chip">${one}</code> `)}${key.allow_observe ? markLabel("info", "can observe") : null}`,
     key.disabled
-      ? mark("bad", "disabled")
+      ? markLabel("bad", "disabled")
       : expired
-        ? mark("bad", "expired")
-        : html`${mark("good", "works")}${key.expires_at === null ? null : html` <span class="soft">until ${key.expires_at}</span>`}`,
+        ? markLabel("bad", "expired")
+        : html`${markLabel("good", "active")}${key.expires_at === null ? null : html` <span class="soft">until ${key.expires_at}</span>`}`,
     html`<code>${key.fingerprint}</code>`,
     changeForms(ctx, key),
   ];
 }
 
-function changeForms(ctx: Ctx, key: KeyView): Html {
+function changeForms(ctx: PageContext, key: KeyView): HtmlFragment {
   const guard = html`<input type="hidden" name="fingerprint" value="${key.fingerprint}">`;
   const path = `/console/settings/keys/${key.index}`;
-  return html`${form(ctx, { action: path, class: "inline" }, guard, html`<input type="hidden" name="do" value="${key.disabled ? "enable" : "disable"}">`, button(key.disabled ? "Enable" : "Disable"))}${disclosed(
+  return html`${formElement(ctx, { action: path, class: "inline" }, guard, html`<input type="hidden" name="do" value="${key.disabled ? "enable" : "disable"}">`, submitButton(key.disabled ? "Enable" : "Disable"))}${foldedForm(
     "Edit",
-    form(
+    formElement(
       ctx,
       { action: path },
       guard,
       html`<input type="hidden" name="do" value="edit">`,
       roleBoxes(key.roles),
       keyFields(key),
-      button("Save", "primary"),
+      submitButton("Save", "primary"),
     ),
-    form(
+    formElement(
       ctx,
       {
         action: `${path}/delete`,
-        confirm: `Delete the key of ${key.name}. Whoever uses it is out at once.`,
+        confirm: `Delete the key of ${key.name}. Anyone who uses it loses access at once.`,
         verb: "Delete",
       },
       guard,
-      button("Delete", "danger"),
+      submitButton("Delete", "danger"),
     ),
   )}`;
 }
 
-function roleBoxes(on: readonly Role[]): Html {
-  return html`<fieldset class="boxes"><legend>Roles</legend>${ROLES.map((role) => checkbox(`role_${role}`, role, on.includes(role)))}</fieldset>`;
+function roleBoxes(on: readonly PrincipalRole[]): HtmlFragment {
+  return html`<fieldset class="boxes"><legend>Roles</legend>${PRINCIPAL_ROLES.map((role) => checkboxField(`role_${role}`, role, on.includes(role)))}</fieldset>`;
 }
 
-function keyFields(key: KeyView | null): Html {
-  return html`<div class="row">${input({ label: "May request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "agents: permissions or globs, with commas" })}${input({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "with commas" })}${input({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${input({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkbox("tenant_only", "Every role holds within the tenant only", key?.tenant_only ?? false)}${checkbox("allow_observe", "May open runs that only observe or advise", key?.allow_observe ?? false)}${checkbox("self_rollback", "May roll back its own runs, as self-reported", key?.self_rollback ?? false)}`;
+function keyFields(key: KeyView | null): HtmlFragment {
+  return html`<div class="row">${inputField({ label: "Can request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "for agents: permissions or globs, comma-separated" })}${inputField({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "comma-separated" })}${inputField({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${inputField({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkboxField("tenant_only", "Limit every role to the tenant", key?.tenant_only ?? false)}${checkboxField("allow_observe", "Can open runs in observe and advise mode", key?.allow_observe ?? false)}${checkboxField("self_rollback", "Can roll back its own runs (self-reported)", key?.self_rollback ?? false)}`;
 }
 
-const list = (ctx: Ctx, name: string): string[] =>
+const list = (ctx: PageContext, name: string): string[] =>
   ctx.form
     .text(name)
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== "");
 
-function fieldsOf(ctx: Ctx, make: boolean) {
-  const roles = ROLES.filter((role) => ctx.form.checked(`role_${role}`));
+function fieldsOf(ctx: PageContext, make: boolean) {
+  const roles = PRINCIPAL_ROLES.filter((role) => ctx.form.checked(`role_${role}`));
   const tenant = ctx.form.optional("tenant");
   const expires_at = ctx.form.optional("expires_at");
   const self_rollback = ctx.form.checked("self_rollback");
@@ -123,23 +127,23 @@ function fieldsOf(ctx: Ctx, make: boolean) {
   };
 }
 
-/** Makes a key, and answers the only sight of its value there will ever be. */
-export async function makeKey(ctx: Ctx): Promise<Html> {
+/** Creates a key and returns the only page that shows its value. */
+export async function makeKey(ctx: PageContext): Promise<HtmlFragment> {
   const made = await ctx.call(createKey, { name: ctx.form.text("name"), ...fieldsOf(ctx, true) });
-  return notice(
+  return noticeBox(
     "ok",
-    html`<p class="said">The key of ${made.name}. It is shown now and never again:</p>`,
+    html`<p class="said">The key of ${made.name}. It is shown only once:</p>`,
     html`<p class="new-key"><code>${made.key}</code>${copyButton(made.key, "the key")}</p>`,
   );
 }
 
-/** The entry as the page showed it. */
-const entryOf = (ctx: Ctx) => ({
+/** Index and fingerprint of the key that the form is about. */
+const entryOf = (ctx: PageContext) => ({
   index: Number(ctx.params["index"]),
   fingerprint: ctx.form.text("fingerprint"),
 });
 
-async function change(ctx: Ctx): Promise<Answer> {
+async function change(ctx: PageContext): Promise<PageAnswer> {
   const wanted = ctx.form.text("do");
   const body =
     wanted === "disable"
@@ -157,7 +161,7 @@ async function change(ctx: Ctx): Promise<Answer> {
   };
 }
 
-async function remove(ctx: Ctx): Promise<Answer> {
+async function remove(ctx: PageContext): Promise<PageAnswer> {
   ctx.demandConfirmed(deleteKey);
   const { name } = await ctx.call(deleteKey, entryOf(ctx));
   return { to: "/console/settings#keys", notice: { kind: "ok", text: `The key of ${name} is deleted.` } };

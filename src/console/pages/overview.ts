@@ -1,29 +1,32 @@
-/** The first page: how much is decided and how, what waits for a person, what needs attention, is the ledger sound. */
-import type { Alert } from "../../alerts/kinds.ts";
-import { listAlerts } from "../../app/operations/alerts.ts";
-import { activeHalts } from "../../app/operations/halts.ts";
-import { horizon } from "../../app/operations/horizon.ts";
-import type { FoundRun } from "../../app/operations/search/run-search.ts";
-import { searchRuns } from "../../app/operations/search.ts";
-import type { ApprovalView } from "../../model/approval.ts";
-import { shownRecords } from "../../store/confined.ts";
-import { type Answer, type Ctx, get } from "../ctx.ts";
-import { DECISIONS, type DecisionName, type Hour } from "../hour-counts.ts";
-import { type Html, html, nothing, type Part } from "../html.ts";
-import { card, command, empty, pageHead } from "../parts/blocks.ts";
-import { hoursChart, legend } from "../parts/charts.ts";
+/**
+ * Overview page: calls of the last day by decision, pending requests, alerts, runs that need attention, latest records.
+ */
+
+import { groupAlerts, groupMessage } from "../../alerts/groups.ts";
+import type { ApprovalView } from "../../govern/approvals/approval.ts";
+import { listAlerts } from "../../operations/alerts.ts";
+import { activeHalts } from "../../operations/halts.ts";
+import { countRecords, ledgerOf } from "../../operations/ledger-reader.ts";
+import { listUndoDeadlines } from "../../operations/runs/horizon.ts";
+import type { FoundRun } from "../../operations/runs/run-search.ts";
+import { searchRuns } from "../../operations/runs/search.ts";
+import { COUNTED_DECISIONS, type DecisionName, type HourDecisions } from "../hour-counts.ts";
+import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { getRoute, type PageAnswer, type PageContext } from "../page-context.ts";
+import { cardBlock, commandBlock, emptyState, pageHead } from "../parts/blocks.ts";
+import { chartLegend, hoursChart } from "../parts/charts.ts";
 import { hashText, runLink } from "../parts/ids.ts";
-import { mark, plural, severityMark } from "../parts/marks.ts";
-import { trail, trailOf } from "../parts/records.ts";
-import { ago, span, timed } from "../parts/time.ts";
-import { worstFirst } from "./alerts.ts";
-import { openApprovals } from "./approval-data.ts";
+import { formatCountOf, markLabel, severityMark } from "../parts/marks.ts";
+import { checkRecordLines, trailList } from "../parts/records.ts";
+import { formatAgo, formatSpan, formatTimesIn } from "../parts/time.ts";
+import { type ListedAlert, sortBySeverity } from "./alerts.ts";
+import { openApprovals } from "./approvals/approval-data.ts";
 
 const FEW = 6;
 
-export const overviewRoutes = [get("/", overview), get("/edge", edge)];
+export const overviewRoutes = [getRoute("/", overview), getRoute("/edge", edge)];
 
-async function overview(ctx: Ctx): Promise<Answer> {
+async function overview(ctx: PageContext): Promise<PageAnswer> {
   const { core } = ctx.app;
   const now = core.env.now();
   const [day, open, alerts, attention, records, { undos }] = await Promise.all([
@@ -31,49 +34,52 @@ async function overview(ctx: Ctx): Promise<Answer> {
     openApprovals(ctx),
     recentAlerts(ctx),
     ctx.call(searchRuns, { attention: true, limit: FEW }),
-    shownRecords(core.store),
-    ctx.call(horizon, { limit: FEW }),
+    countRecords(ctx.app),
+    ctx.call(listUndoDeadlines, { limit: FEW }),
   ]);
-  const newest = await core.store.records({ order: "desc", limit: 8 });
+  const newest = await ledgerOf(ctx.app).records({ order: "desc", limit: 8 });
   const totals = sum(day.hours);
-  const body = html`${pageHead("Overview", "The last 24 hours, and what wants a person now.")}
+  const body = html`${pageHead("Overview", "The last 24 hours, and everything that needs you now.")}
 <div id="overview" data-live>
 <div class="tiles">${tiles(ctx, { totals, open, alerts, wanting: attention.runs.length, records })}${horizonTile(undos, now)}</div>
 ${
   records === 0
     ? firstSteps(ctx)
-    : html`${card({ title: "Calls per hour", aside: legend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">A long ledger: older hours are still being counted and fill in as this page is read again.</p>`)}
+    : html`${cardBlock({ title: "Calls per hour", aside: chartLegend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">Older hours are still being counted. They appear when this page refreshes.</p>`)}
 <div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
-${card({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trail(trailOf(newest), { runs: true }))}`
+${cardBlock({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trailList(checkRecordLines(newest), { runs: true }))}`
 }</div>`;
   return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
 }
 
 const ALERTS_MS = 2_000;
-const evaluated = new WeakMap<object, { at: number; halts: string; alerts: Promise<Alert[]> }>();
+const evaluated = new WeakMap<object, { at: number; halts: string; alerts: Promise<ListedAlert[]> }>();
 
 /**
- * Evaluating alerts reads the ledger's last minutes; those who look at the same moment share one reading, but a halt
- * is shown at once.
+ * Returns the active alerts, worst first. Evaluating them reads the ledger's last minutes, so requests within two
+ * seconds share one result. A new halt invalidates it.
  */
-async function recentAlerts(ctx: Ctx): Promise<Alert[]> {
+async function recentAlerts(ctx: PageContext): Promise<ListedAlert[]> {
   const at = ctx.app.core.env.elapsed();
   const halts = (await activeHalts(ctx.app)).map(({ id }) => id).join();
   const known = evaluated.get(ctx.app);
   if (known !== undefined && known.halts === halts && at - known.at < ALERTS_MS) return known.alerts;
-  const alerts = ctx.call(listAlerts, {}).then((found) => worstFirst(found.alerts));
+  const alerts = ctx.call(listAlerts, {}).then((found) => sortBySeverity(found.alerts));
   evaluated.set(ctx.app, { at, halts, alerts });
   return alerts;
 }
 
-/** Only what stands around every page, for pages of which nothing else is live. */
-async function edge(): Promise<Answer> {
+/** Empty page for live refresh: pages without live regions fetch it to update their frame. */
+async function edge(): Promise<PageAnswer> {
   return { page: { title: "svc", nav: null, body: html`<h1>Console</h1>` } };
 }
 
-function sum(hours: readonly Hour[]): Record<DecisionName, number> {
+function sum(hours: readonly HourDecisions[]): Record<DecisionName, number> {
   return Object.fromEntries(
-    DECISIONS.map((name) => [name, hours.reduce((total, hour) => total + Math.max(0, hour[name]), 0)]),
+    COUNTED_DECISIONS.map((name) => [
+      name,
+      hours.reduce((total, hour) => total + Math.max(0, hour[name]), 0),
+    ]),
   ) as Record<DecisionName, number>;
 }
 
@@ -82,22 +88,22 @@ function chartWords(totals: Record<DecisionName, number>): string {
   return `Calls of the last 24 hours by decision: ${allowed} allowed, ${would_block} would be blocked, ${waiting} held for approval, ${refused} refused.`;
 }
 
-function tile(label: string, value: Part, note: Part, to: string, tone = ""): Html {
+function tile(label: string, value: TemplateValue, note: TemplateValue, to: string, tone = ""): HtmlFragment {
   return html`<a class="tile ${tone}" href="${to}"><span class="tile-label">${label}</span><span class="tile-value">${value}</span><span class="tile-note">${note}</span></a>`;
 }
 
 interface Glanced {
   totals: Record<DecisionName, number>;
   open: readonly ApprovalView[];
-  alerts: readonly Alert[];
-  /** Runs that want a look. */
+  alerts: readonly ListedAlert[];
+  /** Number of runs that need attention. */
   wanting: number;
   records: number;
 }
 
-function tiles(ctx: Ctx, { totals, open, alerts, wanting, records }: Glanced): Html[] {
+function tiles(ctx: PageContext, { totals, open, alerts, wanting, records }: Glanced): HtmlFragment[] {
   const now = ctx.app.core.env.now();
-  const calls = DECISIONS.reduce((total, name) => total + totals[name], 0);
+  const calls = COUNTED_DECISIONS.reduce((total, name) => total + totals[name], 0);
   const { waiting, refused } = totals;
   const oldest = open[0];
   const { last } = ctx.checkup;
@@ -113,18 +119,20 @@ function tiles(ctx: Ctx, { totals, open, alerts, wanting, records }: Glanced): H
     tile(
       "Waiting for approval",
       open.length.toLocaleString("en"),
-      oldest === undefined ? "nobody waits" : `the oldest for ${span(now - oldest.requested_ms)}`,
+      oldest === undefined
+        ? "no pending requests"
+        : `the oldest for ${formatSpan(now - oldest.requested_ms)}`,
       "/console/approvals",
       open.length > 0 ? "warn" : "",
     ),
     tile(
       "Alerts",
-      String(alerts.length),
+      String(groupAlerts(alerts).length),
       alerts.length > 0
         ? alerts[0]!.title
         : wanting === 0
-          ? "all quiet"
-          : `${plural(wanting, "run wants", "runs want")} a look`,
+          ? "none active"
+          : `${formatCountOf(wanting, "run needs", "runs need")} attention`,
       "/console/alerts",
       alerts.length > 0 ? "bad" : "",
     ),
@@ -134,7 +142,7 @@ function tiles(ctx: Ctx, { totals, open, alerts, wanting, records }: Glanced): H
       last === null
         ? html`records; not verified here yet`
         : last.ok
-          ? html`records; verified ${ago(last.at_ms, now)}`
+          ? html`records; verified ${formatAgo(last.at_ms, now)}`
           : html`record ${last.first_bad?.seq ?? ""} is bad`,
       "/console/evidence",
       last?.ok === false ? "bad" : "",
@@ -142,72 +150,72 @@ function tiles(ctx: Ctx, { totals, open, alerts, wanting, records }: Glanced): H
   ];
 }
 
-/** Only where a manifest sets a time: most undos work for ever. */
+/** Tile for the undo that expires next. Empty if no undo expires. */
 function horizonTile(
   undos: readonly { run_id: string; tool: string; closes_ms: number }[],
   now: number,
-): Html {
+): HtmlFragment {
   const [next] = undos;
-  if (next === undefined) return nothing;
+  if (next === undefined) return emptyHtml;
   return tile(
-    "Next undo to close",
-    span(next.closes_ms - now),
+    "Next undo to expire",
+    formatSpan(next.closes_ms - now),
     next.tool,
     `/console/runs/${encodeURIComponent(next.run_id)}#rollback`,
     "warn",
   );
 }
 
-function waitingCard(open: readonly ApprovalView[], now: number): Html {
+function waitingCard(open: readonly ApprovalView[], now: number): HtmlFragment {
   const items = open
     .slice(0, FEW)
     .map(
       (one) =>
-        html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${ago(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
+        html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${formatAgo(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
     );
-  return card(
-    { title: "Waiting for a person", aside: html`<a href="/console/approvals">Decide</a>` },
+  return cardBlock(
+    { title: "Pending requests", aside: html`<a href="/console/approvals">Decide</a>` },
     items.length === 0
-      ? html`<p class="calm">Nobody waits.</p>`
+      ? html`<p class="calm">No pending requests.</p>`
       : html`<ul class="items">${items}</ul>${open.length > FEW ? html`<p class="soft">and ${open.length - FEW} more</p>` : null}`,
   );
 }
 
-function attentionCard(alerts: readonly Alert[], runs: readonly FoundRun[], now: number): Html {
-  const told = alerts
+function attentionCard(alerts: readonly ListedAlert[], runs: readonly FoundRun[], now: number): HtmlFragment {
+  const told = groupAlerts(alerts)
     .slice(0, FEW)
     .map(
-      (one) =>
-        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${ago(one.since_ms, now)}</span><span class="item-note">${timed(one.message)}</span></a></li>`,
+      ({ first: one, ...group }) =>
+        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${formatAgo(one.since_ms, now)}</span><span class="item-note">${formatTimesIn(groupMessage({ first: one, ...group }))}</span></a></li>`,
     );
   const known = new Set(alerts.map(({ run_id }) => run_id));
   const others = runs
     .filter(({ run_id }) => !known.has(run_id))
     .map(
       (run) =>
-        html`<li><span class="item"><span class="item-main">${mark("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${ago(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${plural(run.unresolved, "unknown outcome")}</span></span></li>`,
+        html`<li><span class="item"><span class="item-main">${markLabel("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${formatAgo(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${formatCountOf(run.unresolved, "unknown outcome")}</span></span></li>`,
     );
-  return card(
+  return cardBlock(
     { title: "Needs attention", aside: html`<a href="/console/runs?attention=1">Runs</a>` },
     told.length + others.length === 0
-      ? html`<p class="calm">All quiet.</p>`
+      ? html`<p class="calm">Nothing needs attention.</p>`
       : html`<ul class="items">${told}${others.slice(0, FEW)}</ul>`,
   );
 }
 
-/** A service that has decided nothing yet: how the first decision comes about. */
-function firstSteps(ctx: Ctx): Html {
+/** First steps for a service without decisions. */
+function firstSteps(ctx: PageContext): HtmlFragment {
   const { manifests } = ctx.app.core.rules();
-  return card(
-    { title: "Nothing was decided yet" },
-    empty(
+  return cardBlock(
+    { title: "No decisions yet" },
+    emptyState(
       "Three steps to the first decision",
       html`<ol class="steps-list"><li>${
         manifests.all.length === 0
-          ? html`Describe your tools in manifests and name their folder: ${command("svc server -m manifests/")}`
-          : html`${plural(manifests.all.length, "manifest is", "manifests are")} loaded: <a href="/console/tools">see the tools</a>.`
-      }</li><li>Give an agent a key (<a href="/console/settings#keys">Settings</a>, for admins), and let it open a run: <code>POST /v1/runs</code>.</li><li>Before each call the agent asks <code>POST /v1/runs/{id}/intents</code>, and goes ahead only on <code>allow</code>.</li></ol>`,
-      html`<p class="soft">Every answer will stand here and on the ledger, whose head is ${hashText("0".repeat(64), "the head")} until then.</p>`,
+          ? html`Describe your tools in manifests and pass their directory: ${commandBlock("svc server -m manifests/")}`
+          : html`${formatCountOf(manifests.all.length, "manifest is", "manifests are")} loaded: <a href="/console/tools">see the tools</a>.`
+      }</li><li>Create a key for an agent (<a href="/console/settings#keys">Settings</a>, as an admin) and let it open a run: <code>POST /v1/runs</code>.</li><li>Before each call, the agent sends <code>POST /v1/runs/{id}/intents</code> and makes the call only on <code>allow</code>.</li></ol>`,
+      html`<p class="soft">Every decision then appears here and in the ledger. Until then, the ledger head is ${hashText("0".repeat(64), "the head")}</p>`,
     ),
   );
 }

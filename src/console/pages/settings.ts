@@ -1,33 +1,35 @@
-/** The Settings page: who is told, what leaves this machine, what is kept and for how long, and who holds keys. */
-import { createKey } from "../../app/operations/keys.ts";
-import { type Answer, type Ctx, get, post } from "../ctx.ts";
-import { type Html, html } from "../html.ts";
-import { card, factList, pageHead } from "../parts/blocks.ts";
-import { mark } from "../parts/marks.ts";
-import { span } from "../parts/time.ts";
+/** Settings page: notification channels, egress, server facts, legal holds, retention and API keys. */
+
+import { createKey } from "../../operations/keys.ts";
+import { storeKind } from "../../operations/status.ts";
+import { type HtmlFragment, html } from "../html.ts";
+import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
+import { cardBlock, factList, pageHead } from "../parts/blocks.ts";
+import { markLabel } from "../parts/marks.ts";
+import { formatSpan } from "../parts/time.ts";
 import { channelsCard, sendTest, TEST_NEEDS } from "./channels.ts";
-import { holdsCard } from "./holds.ts";
+import { holdsCard } from "./evidence/holds.ts";
+import { retentionCard, retentionNeeds, workRetention } from "./evidence/retention.ts";
 import { keysCard, makeKey } from "./keys.ts";
-import { retentionCard, retentionNeeds, workRetention } from "./retention.ts";
 
 interface Results {
-  keys?: Html;
-  retention?: Html;
-  channels?: Html;
+  keys?: HtmlFragment;
+  retention?: HtmlFragment;
+  channels?: HtmlFragment;
 }
 
 export const settingsRoutes = [
-  get("/settings", (ctx) => settings(ctx, {})),
-  post("/settings/test", TEST_NEEDS, async (ctx) => settings(ctx, { channels: await sendTest(ctx) })),
-  post("/settings/retention", retentionNeeds, async (ctx) =>
+  getRoute("/settings", (ctx) => settings(ctx, {})),
+  postRoute("/settings/test", TEST_NEEDS, async (ctx) => settings(ctx, { channels: await sendTest(ctx) })),
+  postRoute("/settings/retention", retentionNeeds, async (ctx) =>
     settings(ctx, { retention: await workRetention(ctx) }),
   ),
-  post("/settings/keys", createKey, async (ctx) => settings(ctx, { keys: await makeKey(ctx) })),
+  postRoute("/settings/keys", createKey, async (ctx) => settings(ctx, { keys: await makeKey(ctx) })),
 ];
 
-/** The page, with what came of a form at its place. */
-async function settings(ctx: Ctx, results: Results): Promise<Answer> {
-  const body = html`${pageHead("Settings", "What is configured here. Files and environment set it; this page shows it and does what has to be done by hand.")}
+/** Renders the page, with the result of a submitted form next to that form. */
+async function settings(ctx: PageContext, results: Results): Promise<PageAnswer> {
+  const body = html`${pageHead("Settings", "The configuration of this server. Change it in the config file or the environment. Manage holds, retention and keys here.")}
 ${channelsCard(ctx, results.channels ?? null)}
 <div class="columns">${egressCard(ctx)}${serviceCard(ctx)}</div>
 ${await holdsCard(ctx)}
@@ -36,48 +38,48 @@ ${await keysCard(ctx, results.keys ?? null)}`;
   return { page: { title: "Settings", nav: "settings", body } };
 }
 
-function egressCard(ctx: Ctx): Html {
+function egressCard(ctx: PageContext): HtmlFragment {
   const { in_force, sentences } = ctx.app.egress.describe();
-  return card(
+  return cardBlock(
     {
       title: "Egress",
       id: "egress",
-      aside: in_force ? mark("good", "rules in force") : mark("quiet", "no rules of your own"),
+      aside: in_force ? markLabel("good", "rules active") : markLabel("quiet", "no rules"),
     },
-    html`<p>${in_force ? "Egress rules are in force: what leaves this server is held to them." : "No egress rules are in force: this server may reach any host."}</p>`,
+    html`<p>${in_force ? "Egress rules limit which hosts this server can reach." : "No egress rules are set, so this server can reach any host."}</p>`,
     html`<ul class="list">${sentences.map((one) => html`<li>${one}</li>`)}</ul>`,
-    html`<p class="soft">They cover notifications, anchors, traces, remote manifests, the OIDC issuer and gateway upstreams. A refusal is logged and never changes a decision.</p>`,
+    html`<p class="soft">Egress rules cover notifications, anchors, traces, remote manifests, the OIDC issuer and gateway upstreams. A rejected connection is logged and never changes a decision.</p>`,
   );
 }
 
-function serviceCard(ctx: Ctx): Html {
+function serviceCard(ctx: PageContext): HtmlFragment {
   const { settings, core, version } = ctx.app;
   const { capture } = settings;
-  return card(
+  return cardBlock(
     { title: "This server", id: "server" },
     factList([
       ["Version", version],
-      ["Environment", settings.environment ?? html`<span class="soft">not named</span>`],
-      ["Store", core.store.kind],
-      ["Running for", span(core.env.now() - ctx.app.started_ms)],
+      ["Environment", settings.environment ?? html`<span class="soft">not set</span>`],
+      ["Store", storeKind(ctx.app)],
+      ["Running for", formatSpan(core.env.now() - ctx.app.started_ms)],
       ["Console", ctx.mode === "open" ? html`open, as ${ctx.principal.name}` : "login"],
       [
         "Capture",
         capture.enabled
-          ? html`${mark("info", "on")} kept for ${span(capture.ttl_ms)}, personal data ${capture.redact_pii ? "redacted" : "kept"}`
-          : mark("quiet", "off"),
+          ? html`${markLabel("info", "on")} kept for ${formatSpan(capture.ttl_ms)}, personal data ${capture.redact_pii ? "redacted" : "kept"}`
+          : markLabel("quiet", "off"),
       ],
       [
         "Signing key",
-        ctx.app.signing === null ? mark("quiet", "none") : html`<code>${ctx.app.signing.key_id}</code>`,
+        ctx.app.signing === null ? markLabel("quiet", "none") : html`<code>${ctx.app.signing.key_id}</code>`,
       ],
       [
         "Rollback jobs",
         ctx.app.jobTools === null
-          ? html`${mark("quiet", "off")} <span class="soft">SVC_COMPENSATOR_CMD is not set</span>`
-          : mark("good", "on"),
+          ? html`${markLabel("quiet", "off")} <span class="soft">SVC_COMPENSATOR_CMD is not set</span>`
+          : markLabel("good", "on"),
       ],
-      ["OIDC", settings.oidc.issuer ?? html`<span class="soft">no issuer</span>`],
+      ["OIDC", settings.oidc.issuer ?? html`<span class="soft">none</span>`],
       [
         "Config file",
         settings.meta.file === null

@@ -1,53 +1,53 @@
-/** Links to the reports of containments, for the pages that show what was contained: runs, halts, alerts, evidence. */
-import { listContainments } from "../../app/operations/contain/job.ts";
-import type { ContainReport } from "../../app/operations/contain/report.ts";
-import { getContain } from "../../app/operations/contain.ts";
-import type { ContainmentDoc } from "../../port/docs.ts";
-import type { Ctx } from "../ctx.ts";
-import { type Html, html, nothing } from "../html.ts";
-import { card, table } from "./blocks.ts";
-import { mark } from "./marks.ts";
-import { when } from "./time.ts";
+/** Links to containment reports, for the pages of runs, halts, alerts and evidence. */
+import type { ContainmentDoc } from "../../govern/port/docs.ts";
+import { getContain } from "../../operations/contain/contain.ts";
+import { listContainments } from "../../operations/contain/job.ts";
+import type { ContainReport } from "../../operations/contain/report.ts";
+import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import type { PageContext } from "../page-context.ts";
+import { cardBlock, tableBlock } from "./blocks.ts";
+import { markLabel } from "./marks.ts";
+import { formatTime } from "./time.ts";
 
-/** Newest first; none for callers who may not see reports. */
-export async function readContainments(ctx: Ctx): Promise<ContainmentDoc[]> {
+/** Returns containments, newest first. Empty for users who cannot see the reports. */
+export async function readContainments(ctx: PageContext): Promise<ContainmentDoc[]> {
   return ctx.may(getContain) ? listContainments(ctx.app.core) : [];
 }
 
-const reportLink = ({ id }: ContainmentDoc, label: string): Html =>
+const reportLink = ({ id }: ContainmentDoc, label: string): HtmlFragment =>
   html`<a href="/console/contain/${encodeURIComponent(id)}">${label}</a>`;
 
-/** The reports that name the run. */
+/** Links to the containments that include the run. */
 export function containmentsOfRun(
   found: readonly ContainmentDoc[],
   { run_id, actor }: { run_id: string; actor: string },
-): Html | null {
+): HtmlFragment | null {
   const about = found.filter(({ report, actors, state }) => {
     if (state === "running") return actors.includes(actor);
     return (report as ContainReport | null)?.runs.some((run) => run.run_id === run_id) === true;
   });
   if (about.length === 0) return null;
-  return html`${about.map((one) => html`${reportLink(one, "report")} <span class="soft">${when(one.started_ms)}</span> `)}`;
+  return html`${about.map((one) => html`${reportLink(one, "report")} <span class="soft">${formatTime(one.started_ms)}</span> `)}`;
 }
 
-/** The report of the containment that a halt belongs to. */
-export function containmentOfHalt(found: readonly ContainmentDoc[], halt_id: string): Html {
+/** Link to the containment that placed the halt. */
+export function containmentOfHalt(found: readonly ContainmentDoc[], halt_id: string): HtmlFragment {
   const one = found.find((doc) => doc.halt_id === halt_id);
-  return one === undefined ? nothing : html` ${reportLink(one, "Containment report")}`;
+  return one === undefined ? emptyHtml : html` ${reportLink(one, "Containment report")}`;
 }
 
-export function containmentsCard(found: readonly ContainmentDoc[]): Html {
-  if (found.length === 0) return nothing;
-  return card(
+export function containmentsCard(found: readonly ContainmentDoc[]): HtmlFragment {
+  if (found.length === 0) return emptyHtml;
+  return cardBlock(
     { title: "Containments", id: "containments", live: true },
-    table(
+    tableBlock(
       "Containments",
-      ["Whom", "Reason", "By", "Started", "Outcome", "Report"],
+      ["Agent", "Reason", "By", "Started", "Outcome", "Report"],
       found.map((one) => [
         one.actor,
         one.reason,
         one.by,
-        when(one.started_ms),
+        formatTime(one.started_ms),
         outcomeMark(one),
         reportLink(one, "Report"),
       ]),
@@ -55,9 +55,9 @@ export function containmentsCard(found: readonly ContainmentDoc[]): Html {
   );
 }
 
-export function outcomeMark({ state, report }: Pick<ContainmentDoc, "state" | "report">): Html {
-  if (state === "running") return mark("info", "under way");
-  if (state === "failed") return mark("bad", "broke off");
+export function outcomeMark({ state, report }: Pick<ContainmentDoc, "state" | "report">): HtmlFragment {
+  if (state === "running") return markLabel("info", "in progress");
+  if (state === "failed") return markLabel("bad", "failed");
   const complete = (report as ContainReport | null)?.complete === true;
-  return complete ? mark("good", "contained") : mark("warn", "contained, something is left");
+  return complete ? markLabel("good", "contained") : markLabel("warn", "contained, incomplete");
 }

@@ -1,22 +1,26 @@
-/** Forms. Every form that posts is made here, and so carries the field that binds it to the session. */
-import type { Ctx } from "../ctx.ts";
-import { type Html, html, nothing, type Part, Verbatim } from "../html.ts";
+/** Form elements. All posting forms are built here, so each carries the CSRF field of its session. */
+import { emptyHtml, type HtmlFragment, html, type TemplateValue, VerbatimText } from "../html.ts";
+import type { PageContext } from "../page-context.ts";
 
 interface FormOptions {
   action: string;
   class?: string;
   id?: string;
-  /** What is about to happen, in a sentence. The person ticks it, or agrees in a dialog. */
+  /** One sentence about the consequence. The user confirms it with a checkbox or in a dialog. */
   confirm?: string;
-  /** The same at length, told above the box, or in the dialog. */
-  about?: Html;
-  /** How the dialog's button is labelled. */
+  /** Longer text about the consequence, shown above the checkbox or in the dialog. */
+  about?: HtmlFragment;
+  /** Label of the dialog's confirm button. */
   verb?: string;
-  /** What is typed is tried at once, where there are scripts. */
+  /** The script evaluates the form while the user types. */
   tried?: boolean;
 }
 
-export function form(ctx: Pick<Ctx, "csrf">, options: FormOptions, ...body: Part[]): Html {
+export function formElement(
+  ctx: Pick<PageContext, "csrf">,
+  options: FormOptions,
+  ...body: TemplateValue[]
+): HtmlFragment {
   const { action, id, confirm, verb, about, tried } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
@@ -35,27 +39,29 @@ interface FieldOptions {
   hint?: string;
   required?: boolean;
   placeholder?: string;
-  /** The label is only for those who do not see the form. */
+  /** Hides the label visually and keeps it for screen readers. */
   quiet?: boolean;
   maxlength?: number;
   minlength?: number;
   type?: "text" | "search" | "password" | "number" | "datetime-local" | "date";
-  /** Belongs to the form with this id, which stands elsewhere. */
+  /** Id of the form that the field belongs to, if it is outside that form. */
   form?: string;
   list?: string;
   class?: string;
 }
 
-const attr = (name: string, value: string | number | undefined): Html =>
-  value === undefined ? nothing : html` ${name}="${typeof value === "string" ? new Verbatim(value) : value}"`;
-const flag = (name: string, on: boolean | undefined): Html => (on ? html` ${name}` : nothing);
+const attr = (name: string, value: string | number | undefined): HtmlFragment =>
+  value === undefined
+    ? emptyHtml
+    : html` ${name}="${typeof value === "string" ? new VerbatimText(value) : value}"`;
+const flag = (name: string, on: boolean | undefined): HtmlFragment => (on ? html` ${name}` : emptyHtml);
 
-function labelled({ label, hint, quiet, class: kind }: FieldOptions, control: Html): Html {
+function labelled({ label, hint, quiet, class: kind }: FieldOptions, control: HtmlFragment): HtmlFragment {
   const words = html`<span class="${quiet ? "unseen" : "label"}">${label}</span>`;
   return html`<label class="field ${kind ?? ""}">${words}${control}${hint === undefined ? null : html`<span class="hint">${hint}</span>`}</label>`;
 }
 
-export function input(options: FieldOptions): Html {
+export function inputField(options: FieldOptions): HtmlFragment {
   const { name, value, required, placeholder, maxlength, minlength, type = "text", form, list } = options;
   return labelled(
     options,
@@ -65,61 +71,61 @@ export function input(options: FieldOptions): Html {
   );
 }
 
-export function textarea(options: FieldOptions & { rows?: number; mono?: boolean }): Html {
+export function textareaField(options: FieldOptions & { rows?: number; mono?: boolean }): HtmlFragment {
   const { name, value, required, placeholder, rows = 3, mono, maxlength } = options;
   return labelled(
     options,
-    html`<textarea name="${name}" rows="${rows}"${mono ? html` class="mono" spellcheck="false"` : nothing}${attr("placeholder", placeholder)}${attr("maxlength", maxlength)}${flag("required", required)}>
-${new Verbatim(value ?? "")}</textarea>`,
+    html`<textarea name="${name}" rows="${rows}"${mono ? html` class="mono" spellcheck="false"` : emptyHtml}${attr("placeholder", placeholder)}${attr("maxlength", maxlength)}${flag("required", required)}>
+${new VerbatimText(value ?? "")}</textarea>`,
   );
 }
 
-export function select(
+export function selectField(
   options: FieldOptions & { choices: readonly (readonly [value: string, label: string])[] },
-): Html {
+): HtmlFragment {
   const { name, value, choices, required } = options;
   const list = choices.map(
     ([choice, label]) =>
-      html`<option value="${new Verbatim(choice)}"${flag("selected", choice === value)}>${label}</option>`,
+      html`<option value="${new VerbatimText(choice)}"${flag("selected", choice === value)}>${label}</option>`,
   );
   return labelled(options, html`<select name="${name}"${flag("required", required)}>${list}</select>`);
 }
 
-export function checkbox(name: string, label: Part, on = false, form?: string): Html {
+export function checkboxField(name: string, label: TemplateValue, on = false, form?: string): HtmlFragment {
   return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
-/** What a person decides with: a note, and a button for each way. */
-export function decision(approve: string, deny: string): Html {
-  const noted = input({
+/** Note field with approve and deny buttons. */
+export function decisionFields(approve: string, deny: string): HtmlFragment {
+  const noted = inputField({
     label: "Note",
     name: "note",
     quiet: true,
     placeholder: "Note (kept on the ledger)",
     maxlength: 4_000,
   });
-  const yes = button(approve, "good", html` name="decision" value="approve"`);
-  return html`${noted}${yes}${button(deny, "danger", html` name="decision" value="deny"`)}`;
+  const yes = submitButton(approve, "good", html` name="decision" value="approve"`);
+  return html`${noted}${yes}${submitButton(deny, "danger", html` name="decision" value="deny"`)}`;
 }
 
 /**
- * The second gesture for an irreversible call; read as `irreversible`. `after` names the part of the page whose long
- * values must be opened first. Without script they are open from the beginning, and so is the box.
+ * Checkbox that confirms an irreversible call; its field is `irreversible`. `after` selects the part of the page whose
+ * long values the user must open first. Without scripts these values are open and the checkbox is enabled.
  */
-export function secondGesture(label: string, after?: string): Html {
+export function irreversibleCheckbox(label: string, after?: string): HtmlFragment {
   const wait = html`<p class="expand-first" hidden><span role="status"></span> <button type="button" class="plain" data-expand>Show everything</button></p>`;
-  return html`<div class="second"${attr("data-after", after)}>${after === undefined ? null : wait}${checkbox("irreversible", label)}</div>`;
+  return html`<div class="second"${attr("data-after", after)}>${after === undefined ? null : wait}${checkboxField("irreversible", label)}</div>`;
 }
 
-export function button(
+export function submitButton(
   label: string,
   kind: "primary" | "good" | "danger" | "plain" = "plain",
-  extra: Html = nothing,
-): Html {
+  extra: HtmlFragment = emptyHtml,
+): HtmlFragment {
   return html`<button type="submit" class="${kind}"${extra}>${label}</button>`;
 }
 
-/** Hides a form until it is asked for. */
-export function disclosed(summary: string, ...body: Part[]): Html {
+/** Folds a form until the user opens it. */
+export function foldedForm(summary: string, ...body: TemplateValue[]): HtmlFragment {
   return html`<details class="disclosed"><summary>${summary}</summary>${body}</details>`;
 }

@@ -1,20 +1,20 @@
-/** The form that halts new calls, as it stands on the Evidence page and in the dialog that every page opens. */
-import { sentence } from "../../kernel/words.ts";
-import { HALT_FIELDS, type Halt } from "../../model/approval.ts";
-import type { Ctx } from "../ctx.ts";
-import { type Html, html } from "../html.ts";
-import { button, disclosed, form, input } from "./forms.ts";
+/** Form that halts new calls, on the Evidence page and in the dialog of every page. */
+import { HALT_FIELDS, type StoredHalt } from "../../govern/approvals/approval.ts";
+import { capitalizeFirst } from "../../kernel/text/phrases.ts";
+import { type HtmlFragment, html } from "../html.ts";
+import type { PageContext } from "../page-context.ts";
+import { foldedForm, formElement, inputField, submitButton } from "./forms.ts";
 
-/** What a halt covers, as a sentence's beginning. */
-export function scopeText({ scope }: Halt): string {
+/** Scope of a halt as the start of a sentence. */
+export function scopeText({ scope }: StoredHalt): string {
   const parts = HALT_FIELDS.filter((field) => scope[field] !== null).map(
     (field) => `${field} ${scope[field]}`,
   );
   return parts.length === 0 ? "Every call." : `${parts.join(", ")}.`;
 }
 
-/** What a halt blocks, in words: `calls of billing-bot`, `calls to mail.*`. */
-export function haltedCalls({ scope }: Halt): string {
+/** Blocked calls of a halt, such as `calls of billing-bot` or `calls to mail.*`. */
+export function haltedCalls({ scope }: StoredHalt): string {
   const { actor, tool, tenant, environment } = scope;
   const parts = [
     actor === null ? "" : ` of ${actor}`,
@@ -26,27 +26,27 @@ export function haltedCalls({ scope }: Halt): string {
 }
 
 /** Whether the halt covers every call. */
-export function haltsAll({ scope }: Halt): boolean {
+export function haltsAll({ scope }: StoredHalt): boolean {
   return HALT_FIELDS.every((field) => scope[field] === null);
 }
 
-const SURE = "Block new calls now. Agents are told why; rollbacks keep working.";
+const SURE = "Block new calls now. Agents see why, and rollbacks still work.";
 
-/** One dialog: its own button is the second look, so no other one asks back. */
-export function haltForm(ctx: Ctx): Html {
-  return form(
+/** Form for the dialog. The dialog is the confirmation, so the form does not ask again. */
+export function haltForm(ctx: PageContext): HtmlFragment {
+  return formElement(
     ctx,
     { action: "/console/evidence/halt", class: "form halt-form" },
     html`<p class="soft">${SURE}</p><input type="hidden" name="confirm" value="yes">`,
     reasonField(),
-    html`<fieldset><legend>Only a part (all calls where nothing is filled in)</legend>${scopeFields()}</fieldset>`,
+    html`<fieldset><legend>Scope (leave empty to halt all calls)</legend>${scopeFields()}</fieldset>`,
     html`<div class="actions"><button type="submit" class="danger solid">Halt new calls</button></div>`,
   );
 }
 
-/** The same on its page, where a slip of the hand is asked back. */
-export function haltPageForm(ctx: Ctx): Html {
-  return form(
+/** Form for the page, which asks for confirmation. */
+export function haltPageForm(ctx: PageContext): HtmlFragment {
+  return formElement(
     ctx,
     {
       action: "/console/evidence/halt",
@@ -55,24 +55,24 @@ export function haltPageForm(ctx: Ctx): Html {
       verb: "Block new calls",
     },
     reasonField(),
-    disclosed("Only a part", scopeFields()),
-    button("Block all new calls", "danger"),
+    foldedForm("Limit the scope", scopeFields()),
+    submitButton("Block all new calls", "danger"),
   );
 }
 
-const reasonField = (): Html =>
-  input({
+const reasonField = (): HtmlFragment =>
+  inputField({
     label: "Reason",
     name: "reason",
     required: true,
     maxlength: 4_000,
-    placeholder: "what is going on; every blocked call carries it",
+    placeholder: "shown with every blocked call",
   });
 
-function scopeFields(): Html {
+function scopeFields(): HtmlFragment {
   const fields = HALT_FIELDS.map((field) =>
-    input({
-      label: sentence(field),
+    inputField({
+      label: capitalizeFirst(field),
       name: field,
       placeholder: "*",
       maxlength: 256,

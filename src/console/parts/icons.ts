@@ -1,6 +1,6 @@
-/** The pictures beside the names of the pages: lines on a grid of 24, drawn in the colour of their text. */
-import type { NavId } from "../ctx.ts";
-import { type Html, html } from "../html.ts";
+/** Navigation icons: line drawings on a grid of 24, in the colour of their text. */
+import { type HtmlFragment, html } from "../html.ts";
+import type { NavId } from "../page-context.ts";
 
 const PATHS: Record<NavId | "more" | "search" | "halt", readonly string[]> = {
   overview: ["M4 13h7V4H4zM13 20h7v-9h-7zM4 20h7v-4H4zM13 8h7V4h-7z"],
@@ -20,7 +20,7 @@ const PATHS: Record<NavId | "more" | "search" | "halt", readonly string[]> = {
   halt: ["M8.5 3.5h7l5 5v7l-5 5h-7l-5-5v-7z", "M8.5 12h7"],
 };
 
-export function icon(name: keyof typeof PATHS): Html {
+export function navIcon(name: keyof typeof PATHS): HtmlFragment {
   const lines = PATHS[name].map((d) => html`<path d="${d}"/>`);
   return html`<svg class="icon" viewBox="0 0 24 24" width="17" height="17" aria-hidden="true">${lines}</svg>`;
 }

@@ -1,23 +1,23 @@
-/** Small coloured words: statuses, decisions, effects, counts. Each has its word; colour only repeats it. */
-import type { ApprovalStatus } from "../../model/approval.ts";
-import type { Effect, Lifecycle } from "../../model/manifest/types.ts";
-import type { StepStatus } from "../../model/run.ts";
-import type { PlanKind } from "../../rollback/plan.ts";
-import { type Html, html } from "../html.ts";
+/** Coloured labels for statuses, decisions, effects and counts. The text carries the meaning; the colour repeats it. */
+import type { ApprovalStatus } from "../../govern/approvals/approval.ts";
+import type { StepStatus } from "../../govern/runs/run.ts";
+import type { PlanKind } from "../../rollback/plan/plan.ts";
+import type { ManifestLifecycle, ToolEffect } from "../../rules/manifest/types.ts";
+import { type HtmlFragment, html } from "../html.ts";
 
-export { plural } from "../../kernel/words.ts";
+export { formatCountOf } from "../../kernel/text/phrases.ts";
 
-export type Tone = "good" | "bad" | "warn" | "info" | "quiet";
+export type MarkTone = "good" | "bad" | "warn" | "info" | "quiet";
 
-export function mark(tone: Tone, text: string, title?: string): Html {
+export function markLabel(tone: MarkTone, text: string, title?: string): HtmlFragment {
   return html`<span class="mark ${tone}"${title === undefined ? null : html` title="${title}"`}>${text}</span>`;
 }
 
-export function riskTone(score: number): Tone {
+export function riskTone(score: number): MarkTone {
   return score >= 75 ? "bad" : score >= 45 ? "warn" : "good";
 }
 
-const STEP: Record<StepStatus, [Tone, string]> = {
+const STEP: Record<StepStatus, [MarkTone, string]> = {
   intended: ["info", "intended"],
   succeeded: ["good", "succeeded"],
   failed: ["quiet", "failed"],
@@ -26,10 +26,10 @@ const STEP: Record<StepStatus, [Tone, string]> = {
   compensated: ["quiet", "undone"],
   compensation_failed: ["bad", "undo failed"],
 };
-export const stepTone = (status: StepStatus): Tone => STEP[status][0];
-export const stepMark = (status: StepStatus): Html => mark(...STEP[status]);
+export const stepTone = (status: StepStatus): MarkTone => STEP[status][0];
+export const stepMark = (status: StepStatus): HtmlFragment => markLabel(...STEP[status]);
 
-const APPROVAL: Record<ApprovalStatus, Tone> = {
+const APPROVAL: Record<ApprovalStatus, MarkTone> = {
   pending: "warn",
   escalated: "bad",
   approved: "good",
@@ -37,25 +37,30 @@ const APPROVAL: Record<ApprovalStatus, Tone> = {
   expired: "quiet",
   consumed: "quiet",
 };
-export const approvalMark = (status: ApprovalStatus): Html => mark(APPROVAL[status], status);
+export const approvalMark = (status: ApprovalStatus): HtmlFragment => markLabel(APPROVAL[status], status);
 
-const EFFECT: Record<Effect, [Tone, string]> = {
+const EFFECT: Record<ToolEffect, [MarkTone, string]> = {
   read: ["quiet", "reads only; nothing to undo"],
-  idempotent: ["quiet", "may be repeated; nothing to undo"],
-  reversible: ["good", "can be taken back exactly"],
-  compensable: ["info", "can be made good, not unmade"],
+  idempotent: ["quiet", "can be repeated; nothing to undo"],
+  reversible: ["good", "can be undone exactly"],
+  compensable: ["info", "can be compensated, not undone exactly"],
   irreversible: ["bad", "cannot be undone"],
 };
-export function effectMark(effect: string | null): Html {
-  if (effect === null) return mark("warn", "no manifest", "nobody has said what this tool does");
-  const known = Object.hasOwn(EFFECT, effect) ? EFFECT[effect as Effect] : undefined;
-  return known === undefined ? mark("quiet", effect) : mark(known[0], effect, known[1]);
+export function effectMark(effect: string | null): HtmlFragment {
+  if (effect === null) return markLabel("warn", "no manifest", "no manifest describes this tool");
+  const known = Object.hasOwn(EFFECT, effect) ? EFFECT[effect as ToolEffect] : undefined;
+  return known === undefined ? markLabel("quiet", effect) : markLabel(known[0], effect, known[1]);
 }
 
-const LIFECYCLE: Record<Lifecycle, Tone> = { draft: "warn", approved: "good", deprecated: "quiet" };
-export const lifecycleMark = (lifecycle: Lifecycle): Html => mark(LIFECYCLE[lifecycle], lifecycle);
+const LIFECYCLE: Record<ManifestLifecycle, MarkTone> = {
+  draft: "warn",
+  approved: "good",
+  deprecated: "quiet",
+};
+export const lifecycleMark = (lifecycle: ManifestLifecycle): HtmlFragment =>
+  markLabel(LIFECYCLE[lifecycle], lifecycle);
 
-const PLAN: Record<PlanKind, [Tone, string]> = {
+const PLAN: Record<PlanKind, [MarkTone, string]> = {
   compensate: ["good", "will be undone"],
   skip: ["quiet", "nothing to undo"],
   unrecoverable: ["bad", "cannot be undone"],
@@ -63,12 +68,13 @@ const PLAN: Record<PlanKind, [Tone, string]> = {
   unmanifested: ["warn", "no manifest"],
   defer: ["warn", "has to wait"],
 };
-export const planMark = (kind: PlanKind): Html => mark(...PLAN[kind]);
+export const planMark = (kind: PlanKind): HtmlFragment => markLabel(...PLAN[kind]);
 
-const SEVERITY: Record<string, Tone> = { critical: "bad", error: "bad", warning: "warn" };
-export const severityMark = (severity: string): Html => mark(SEVERITY[severity] ?? "info", severity);
+const SEVERITY: Record<string, MarkTone> = { critical: "bad", error: "bad", warning: "warn" };
+export const severityMark = (severity: string): HtmlFragment =>
+  markLabel(SEVERITY[severity] ?? "info", severity);
 
-const RULING: Record<string, [Tone, string]> = {
+const RULING: Record<string, [MarkTone, string]> = {
   allow: ["good", "allow"],
   needs_approval: ["warn", "needs approval"],
   require_approval: ["warn", "require approval"],
@@ -76,13 +82,13 @@ const RULING: Record<string, [Tone, string]> = {
   deny: ["bad", "deny"],
   block: ["bad", "block"],
 };
-export function rulingMark(ruling: string): Html {
+export function rulingMark(ruling: string): HtmlFragment {
   const known = Object.hasOwn(RULING, ruling) ? RULING[ruling] : undefined;
-  return mark(known?.[0] ?? "info", known?.[1] ?? ruling);
+  return markLabel(known?.[0] ?? "info", known?.[1] ?? ruling);
 }
 
-/** What drills say of an undo, in the words that every surface has. */
-export function proofMark(words: string): Html {
-  const tone: Tone = words.startsWith("proven") ? "good" : words === "failing" ? "bad" : "quiet";
-  return mark(tone, words, "svc drill tries undos");
+/** Drill state of an undo, worded as on the command line and in the API. */
+export function proofMark(words: string): HtmlFragment {
+  const tone: MarkTone = words.startsWith("proven") ? "good" : words === "failing" ? "bad" : "quiet";
+  return markLabel(tone, words, "svc drill tests undos");
 }

@@ -1,16 +1,17 @@
-/** Ledger records as people read them: what happened, by whom, and the hash that the next one builds on. */
-import { waitsForApproval } from "../../engine/decide/approval-stage.ts";
-import { canonical } from "../../kernel/canonical.ts";
-import { sha256Hex } from "../../kernel/hash.ts";
-import type { Json } from "../../kernel/json.ts";
-import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
-import type { LedgerRecord } from "../../ledger/record.ts";
-import { type Html, html, nothing, type Part } from "../html.ts";
-import { hashText, runLink } from "./ids.ts";
-import { mark, type Tone } from "./marks.ts";
-import { timed, when } from "./time.ts";
+/** Ledger records in readable form: event, actor, and the hash that links to the next record. */
 
-const EVENT_TONES: Record<LedgerEvent, Tone> = {
+import { waitsForApproval } from "../../govern/decide/approval-stage.ts";
+import { sha256Hex } from "../../kernel/hash.ts";
+import { toCanonicalJson } from "../../kernel/json/canonical.ts";
+import { asJson } from "../../kernel/json/json.ts";
+import { isLedgerEvent, LEDGER_EVENTS, type LedgerEvent } from "../../ledger/events.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { hashText, runLink } from "./ids.ts";
+import { type MarkTone, markLabel } from "./marks.ts";
+import { formatTime, formatTimesIn } from "./time.ts";
+
+const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
   blocked: "bad",
   would_block: "warn",
   approved: "good",
@@ -52,59 +53,61 @@ const EVENT_TONES: Record<LedgerEvent, Tone> = {
   drill_failed: "bad",
 };
 
-/** In words; the name that filters and exports know is on hover. */
-function eventMark({ event, detail }: LedgerRecord): Html {
-  if (event === "blocked" && waitsForApproval(detail)) return mark("warn", "waits for approval", event);
-  return isLedgerEvent(event) ? mark(EVENT_TONES[event], EVENTS[event], event) : mark("quiet", event);
+/** Readable event name. The tooltip shows the name that filters and exports use. */
+function eventMark({ event, detail }: LedgerRecord): HtmlFragment {
+  if (event === "blocked" && waitsForApproval(detail)) return markLabel("warn", "waits for approval", event);
+  return isLedgerEvent(event)
+    ? markLabel(EVENT_TONES[event], LEDGER_EVENTS[event], event)
+    : markLabel("quiet", event);
 }
 
-/** How records name a request and a plan. */
+/** Matches the ids of requests and plans in record texts. */
 const NAMED = /(request )?((?:apr|pln)_[0-9a-f-]{36})/g;
 const PAGE_OF: Record<string, string> = { apr: "/console/approvals", pln: "/console/plans" };
 
-/** A record's text with its requests and plans as links to them, instead of their numbers. */
-export function linked(text: string): Part[] {
-  const parts: Part[] = [];
+/** Replaces ids of requests and plans in a record's text with links. */
+export function linkIds(text: string): TemplateValue[] {
+  const parts: TemplateValue[] = [];
   let at = 0;
   for (const found of text.matchAll(NAMED)) {
     const id = found[2]!;
     const kind = id.slice(0, 3);
     parts.push(
-      ...timed(text.slice(at, found.index)),
+      ...formatTimesIn(text.slice(at, found.index)),
       html`<a href="${PAGE_OF[kind]!}/${id}" title="${id}">${kind === "pln" ? "this plan" : "this request"}</a>`,
     );
     at = found.index + found[0].length;
   }
-  return [...parts, ...timed(text.slice(at))];
+  return [...parts, ...formatTimesIn(text.slice(at))];
 }
 
-export interface Trailed {
+export interface CheckedRecord {
   record: LedgerRecord;
-  /** Whether the hash that stands on the record is the hash of the record. */
+  /** Whether the record's content matches its hash. */
   sound: boolean;
 }
 
-export function checked(record: LedgerRecord): Trailed {
+export function checkRecordHash(record: LedgerRecord): CheckedRecord {
   const { hash, ...rest } = record;
-  return { record, sound: sha256Hex(canonical(rest as unknown as Json)) === hash };
+  return { record, sound: sha256Hex(toCanonicalJson(asJson(rest))) === hash };
 }
 
-export function trailOf(lines: readonly string[]): Trailed[] {
-  return lines.map((line) => checked(JSON.parse(line) as LedgerRecord));
+export function checkRecordLines(lines: readonly string[]): CheckedRecord[] {
+  return lines.map((line) => checkRecordHash(JSON.parse(line) as LedgerRecord));
 }
 
-/** Records one below the other, joined where one's hash is the next one's foundation. */
-export function trail(items: readonly Trailed[], options: { runs: boolean }): Html {
+/** List of records. Neighbours are joined if one's hash is the other's `prev`. */
+export function trailList(items: readonly CheckedRecord[], options: { runs: boolean }): HtmlFragment {
   const rows = items.map(({ record, sound }, i) => {
     const below = items[i + 1]?.record;
     const joins = below !== undefined && (below.prev === record.hash || below.hash === record.prev);
     return html`<li class="record${joins ? " linked" : ""}">
 <div class="record-head"><span class="seq">#${record.seq}</span>${eventMark(record)}${
       record.tool === undefined ? null : html`<code>${record.tool}</code>`
-    }${record.step === undefined ? null : html`<span class="soft">step ${record.step}</span>`}<span class="record-by">${record.actor}</span>${when(record.ts_ms)}</div>
-${record.detail === undefined ? null : html`<p class="record-detail">${linked(record.detail)}</p>`}
-<p class="record-foot">${hashText(record.hash)}${sound ? null : mark("bad", "hash does not match its record")}${
-      options.runs && record.run_id !== undefined ? runLink(record.run_id) : nothing
+    }${record.step === undefined ? null : html`<span class="soft">step ${record.step}</span>`}<span class="record-by">${record.actor}</span>${formatTime(record.ts_ms)}</div>
+${record.detail === undefined ? null : html`<p class="record-detail">${linkIds(record.detail)}</p>`}
+<p class="record-foot">${hashText(record.hash)}${sound ? null : markLabel("bad", "hash does not match its record")}${
+      options.runs && record.run_id !== undefined ? runLink(record.run_id) : emptyHtml
     }</p></li>`;
   });
   return html`<ol class="trail">${rows}</ol>`;

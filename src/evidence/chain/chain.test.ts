@@ -6,41 +6,52 @@ import { LEDGER_TAMPERS, rehash } from "../../../test/evidence/support/tamper.ts
 import { seeded } from "../../../test/support/env.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { readRecordLine } from "../../ledger/read-record.ts";
-import { asLines, StretchChecker } from "./chunk.ts";
+import { ChunkVerifier, toLineChunk } from "./chunk.ts";
 import { LedgerJoin } from "./join.ts";
-import { idBytes, newRunSeed, RunTable } from "./runs.ts";
-import { HASH, numberAt, PREV, RUN_ID, RUN_SEQ, ScannedFields, SEQ, scanRecord } from "./scan.ts";
-import { Frontier, NodeBuilder } from "./subtrees.ts";
+import { idBytes, newRunSeed, RunTable } from "./run-numbering.ts";
+import {
+  HASH_FIELD,
+  numberAt,
+  PREV_FIELD,
+  RUN_ID_FIELD,
+  RUN_SEQ_FIELD,
+  ScannedFields,
+  SEQ_FIELD,
+  scanRecord,
+} from "./scan.ts";
+import { NodeBuilder, TreeFrontier } from "./subtrees.ts";
 
 /** Checks the lines in stretches of these lengths and joins them. */
 function joined(lines: readonly string[], size: number, cuts: number[] = []) {
   const seed = newRunSeed();
-  const checker = new StretchChecker({
+  const checker = new ChunkVerifier({
     seed,
     tree: { cuts, largest: Number.POSITIVE_INFINITY },
     in_bundle: false,
   });
   const join = new LedgerJoin({ seed, tree: true, sizes: cuts });
   for (let i = 0; i < lines.length; i += size) {
-    if (!join.add(checker.check(asLines(ledgerText(lines.slice(i, i + size)))))) break;
+    if (!join.add(checker.check(toLineChunk(ledgerText(lines.slice(i, i + size)))))) break;
   }
   return join;
 }
 
 function scan(line: string) {
-  const { bytes } = asLines(`${line}\n`);
+  const { bytes } = toLineChunk(`${line}\n`);
   const found = new ScannedFields();
   const end = scanRecord(new DataView(bytes.buffer), bytes, 0, found);
   if (end < 0 || bytes[end] !== 0x0a) return undefined;
   const text = (field: number) => bytes.toString("utf8", found.at[field]!, found.to[field]!);
   // Whoever takes the record sees whether its hashes are any.
-  if (![text(HASH), text(PREV)].every((hash) => /^"[0-9a-f]{64}"$/.test(hash))) return undefined;
+  if (![text(HASH_FIELD), text(PREV_FIELD)].every((hash) => /^"[0-9a-f]{64}"$/.test(hash))) return undefined;
   return {
-    hash: JSON.parse(text(HASH)),
-    prev: JSON.parse(text(PREV)),
-    seq: numberAt(bytes, found.at[SEQ]!, found.to[SEQ]!),
-    run_id: !found.has(RUN_ID) ? undefined : JSON.parse(text(RUN_ID)),
-    run_seq: !found.has(RUN_SEQ) ? undefined : numberAt(bytes, found.at[RUN_SEQ]!, found.to[RUN_SEQ]!),
+    hash: JSON.parse(text(HASH_FIELD)),
+    prev: JSON.parse(text(PREV_FIELD)),
+    seq: numberAt(bytes, found.at[SEQ_FIELD]!, found.to[SEQ_FIELD]!),
+    run_id: !found.has(RUN_ID_FIELD) ? undefined : JSON.parse(text(RUN_ID_FIELD)),
+    run_seq: !found.has(RUN_SEQ_FIELD)
+      ? undefined
+      : numberAt(bytes, found.at[RUN_SEQ_FIELD]!, found.to[RUN_SEQ_FIELD]!),
   };
 }
 
@@ -258,7 +269,7 @@ describe("the tree from parts", () => {
       [4, "15"],
       [1, "16"],
     ]);
-    const frontier = new Frontier();
+    const frontier = new TreeFrontier();
     frontier.push(1, "0".repeat(64));
     expect(() => frontier.push(2, "0".repeat(64))).toThrow("out of place");
   });

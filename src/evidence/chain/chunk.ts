@@ -1,80 +1,82 @@
 /**
- * Checking a stretch of whole lines by itself: every record's hash, its number and its link to the one
- * before it. What only its neighbours can tell (where the stretch belongs) is left to the join.
+ * Verifies a chunk of complete lines in isolation: each record's hash, its number and its link to the record before it.
+ * The position of the chunk in the ledger is left to the join.
  */
 import { hash as digest } from "node:crypto";
 import { isHash, type RecordFacts, readRecordLine, readRecordText } from "../../ledger/read-record.ts";
-import { idBytes, type RunSeed, type RunSpans, RunTable } from "./runs.ts";
+import { idBytes, type RunSeed, type RunSpans, RunTable } from "./run-numbering.ts";
 import {
-  HASH,
+  HASH_FIELD,
   HashSlot,
   numberAt,
-  PREV,
-  RUN_ID,
-  RUN_SEQ,
+  PREV_FIELD,
+  RUN_ID_FIELD,
+  RUN_SEQ_FIELD,
+  SCAN_PADDING_BYTES,
   ScannedFields,
-  SEQ,
-  SLACK,
+  SEQ_FIELD,
   scanRecord,
 } from "./scan.ts";
-import { type Node, NodeBuilder } from "./subtrees.ts";
+import { NodeBuilder, type SubtreeNode } from "./subtrees.ts";
 
-/** Whole lines: `length` bytes that end in a line break, with room for the scanner behind them. */
-export interface WholeLines {
+/** Complete lines: `length` bytes that end in a line break, followed by spare room for the scanner. */
+export interface LineChunk {
   bytes: Buffer;
   length: number;
-  /** The last of them is the last of all. */
+  /** Whether the last of these lines is the last of all. */
   is_end: boolean;
 }
 
 export interface CheckOptions {
-  /** Keys the numbering within runs; null where it is not looked at. */
+  /** Hash key for the numbering within runs; null to skip that check. */
   seed: RunSeed | null;
-  /** Which parts of the tree to build; null for none. */
+  /** Parts of the tree to build; null for none. */
   tree: { cuts: readonly number[]; largest: number } | null;
-  /** Lines of a bundle: a comma ends all but the last, and space inside a record does not matter. */
+  /**
+   * Whether the lines are from a bundle: all but the last end in a comma, and whitespace within a record is ignored.
+   */
   in_bundle: boolean;
 }
 
 interface BadLine {
-  /** The line's place in the stretch. */
+  /** Index of the line in the chunk. */
   index: number;
   problem: string;
-  /** The line as such could not be read, so the layout may be another one. */
+  /** Whether the line could not be parsed, so the bundle may have another layout. */
   unreadable: boolean;
 }
 
-export interface StretchFacts {
-  /** What the first readable record claims of its place. */
+export interface ChunkSummary {
+  /** Position that the first readable record claims. */
   first: { seq: number; prev: string } | null;
   records: number;
-  /** The hash of the last good record. */
+  /** Hash of the last good record. */
   hash: string;
   runs: RunSpans | null;
-  nodes: Node[] | null;
+  nodes: SubtreeNode[] | null;
   bad: BadLine | null;
 }
 
-/** Cut out of the bytes, so that what is left is what the hash covers. */
+/** Removed from the bytes, because the hash covers the record without it. */
 const MEMBER = ',"hash":';
 const CUT = MEMBER.length + 66;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export function asLines(text: string): WholeLines {
+export function toLineChunk(text: string): LineChunk {
   const length = Buffer.byteLength(text);
-  const bytes = Buffer.from(new ArrayBuffer(length + SLACK));
+  const bytes = Buffer.from(new ArrayBuffer(length + SCAN_PADDING_BYTES));
   bytes.write(text);
   return { bytes, length, is_end: true };
 }
 
-export class StretchChecker {
+export class ChunkVerifier {
   private readonly options: CheckOptions;
   private readonly runs: RunTable | null;
   private readonly found = new ScannedFields();
-  /** The hash of the last good record, and room for that of the next. */
+  /** Hash of the last good record, and a buffer for the next. */
   private last = new HashSlot();
   private stated = new HashSlot();
-  private facts!: StretchFacts;
+  private facts!: ChunkSummary;
   private nodes: NodeBuilder | null = null;
 
   constructor(options: CheckOptions) {
@@ -82,10 +84,10 @@ export class StretchChecker {
     this.runs = options.seed === null ? null : new RunTable(options.seed);
   }
 
-  /** Changes the bytes on the way. */
-  check(lines: WholeLines): StretchFacts {
+  /** Verifies the lines, overwriting their bytes. */
+  check(lines: LineChunk): ChunkSummary {
     const { bytes, length } = lines;
-    const facts: StretchFacts = { first: null, records: 0, hash: "", runs: null, nodes: null, bad: null };
+    const facts: ChunkSummary = { first: null, records: 0, hash: "", runs: null, nodes: null, bad: null };
     this.facts = facts;
     this.nodes = null;
     this.runs?.clear();
@@ -111,26 +113,26 @@ export class StretchChecker {
     return facts;
   }
 
-  /** Behind the line break, if the line ends as it should right behind the record. */
-  private lineEnd({ bytes, length, is_end }: WholeLines, end: number): number {
+  /** Offset after the line break, or -1 if the line does not end properly after the record. */
+  private lineEnd({ bytes, length, is_end }: LineChunk, end: number): number {
     const isPlain = !this.options.in_bundle || (is_end && end === length - 1);
     const p = isPlain ? end : end + 1;
     if (!isPlain && (bytes[end] !== 0x2c || (is_end && p === length - 1))) return -1;
     return p < length && bytes[p] === 0x0a ? p + 1 : -1;
   }
 
-  /** Takes a record that is right in everything; any other is left as it was, for the strict reader to judge. */
+  /** Accepts a fully valid record. Leaves any other one unchanged, for the strict reader. */
   private takeFound(view: DataView, bytes: Buffer, p: number, end: number): boolean {
     const { facts, stated, last, found } = this;
     const { at, to } = found;
-    const hashAt = at[HASH]! + 1;
-    const prevAt = at[PREV]! + 1;
-    const seq = numberAt(bytes, at[SEQ]!, to[SEQ]!);
+    const hashAt = at[HASH_FIELD]! + 1;
+    const prevAt = at[PREV_FIELD]! + 1;
+    const seq = numberAt(bytes, at[SEQ_FIELD]!, to[SEQ_FIELD]!);
     const prev = facts.first === null ? bytes.toString("latin1", prevAt, prevAt + 64) : undefined;
     if (prev !== undefined) {
       if (!isHash(prev)) return false;
     } else if (seq !== facts.first!.seq + facts.records || !last.isAt(view, prevAt)) return false;
-    // What stands before the hash moves over it, so that what the hash covers lies in one piece.
+    // Move the bytes before the hash member over it, so that the hashed bytes are contiguous.
     stated.take(view, hashAt);
     const before = hashAt - 1 - MEMBER.length;
     bytes.copyWithin(p + CUT, p, before);
@@ -151,15 +153,18 @@ export class StretchChecker {
     return true;
   }
 
-  /** Whether the record found is the next one of its run; one that is not stays uncounted. */
+  /** Whether the record has the next number of its run. If not, it is not counted. */
   private isNumbered(view: DataView, bytes: Buffer, seq: number): boolean {
     const { runs, found } = this;
-    if (runs === null || !found.has(RUN_ID)) return true;
-    const run_seq = numberAt(bytes, found.at[RUN_SEQ]!, found.to[RUN_SEQ]!);
-    return runs.countRecord(view, found.at[RUN_ID]! + 1, found.to[RUN_ID]! - 1, run_seq, seq) === undefined;
+    if (runs === null || !found.has(RUN_ID_FIELD)) return true;
+    const run_seq = numberAt(bytes, found.at[RUN_SEQ_FIELD]!, found.to[RUN_SEQ_FIELD]!);
+    return (
+      runs.countRecord(view, found.at[RUN_ID_FIELD]! + 1, found.to[RUN_ID_FIELD]! - 1, run_seq, seq) ===
+      undefined
+    );
   }
 
-  private takeSlowly({ bytes, length, is_end }: WholeLines, p: number): string | undefined {
+  private takeSlowly({ bytes, length, is_end }: LineChunk, p: number): string | undefined {
     const { facts } = this;
     const to = bytes.indexOf(0x0a, p);
     const reading = this.read(bytes.subarray(p, to), is_end && to === length - 1);
@@ -170,15 +175,15 @@ export class StretchChecker {
     const { seq, prev, hash, body, run_id, run_seq } = reading;
     let problem: string | undefined;
     if (facts.first === null) this.begin(seq, prev);
-    else if (seq !== facts.first.seq + facts.records) problem = wrongPlace(seq);
+    else if (seq !== facts.first.seq + facts.records) problem = wrongPositionText(seq);
     else if (prev !== this.last.toString()) problem = BROKEN_LINK;
     if (digest("sha256", body, "hex") !== hash) return CHANGED;
     if (problem !== undefined) return problem;
     if (this.runs !== null && run_id !== undefined) {
-      // As it stands in a canonical line, so that both ways of reading know one run by one name.
+      // In the escaped form of a canonical line, so that both readers use the same bytes for a run.
       const id = idBytes(JSON.stringify(run_id).slice(1, -1));
       const due = this.runs.countRecord(id, 0, id.byteLength, run_seq!, seq);
-      if (due !== undefined) return wrongNumber(run_seq!, due);
+      if (due !== undefined) return wrongRunNumberText(run_seq!, due);
     }
     this.nodes?.add(digest("sha256", `\0${body}`, "hex"), hash);
     this.last.set(hash);
@@ -210,10 +215,10 @@ export class StretchChecker {
 export const BROKEN_LINK = "its prev is not the hash of the record before it";
 const CHANGED = "its hash does not match what it says: it was changed";
 
-export function wrongPlace(seq: number): string {
+export function wrongPositionText(seq: number): string {
   return `it says that it is record ${seq}: records are missing, repeated or out of order`;
 }
 
-export function wrongNumber(run_seq: number, due: number): string {
+export function wrongRunNumberText(run_seq: number, due: number): string {
   return `its run_seq is ${run_seq} where ${due} was due: a record of its run is missing, repeated or out of order`;
 }

@@ -1,18 +1,17 @@
 /**
- * Joins stretches that were checked apart into one ledger, in order. The first thing wrong with the whole is
- * kept; nothing behind it counts.
+ * Joins separately verified chunks into one ledger, in order. Keeps the first problem and ignores everything after it.
  */
-import { GENESIS } from "../../ledger/record.ts";
-import { BROKEN_LINK, type StretchFacts, wrongNumber, wrongPlace } from "./chunk.ts";
-import { type RunSeed, RunTable } from "./runs.ts";
-import { Frontier, type Node } from "./subtrees.ts";
+import { GENESIS_HASH } from "../../ledger/record.ts";
+import { BROKEN_LINK, type ChunkSummary, wrongPositionText, wrongRunNumberText } from "./chunk.ts";
+import { type RunSeed, RunTable } from "./run-numbering.ts";
+import { type SubtreeNode, TreeFrontier } from "./subtrees.ts";
 
 export interface FirstBad {
   seq: number;
   problem: string;
 }
 
-/** The ledger at one of its sizes. */
+/** The ledger's head and root at one size. */
 export interface LedgerMoment {
   head: string;
   root: string;
@@ -20,22 +19,27 @@ export interface LedgerMoment {
 
 export class LedgerJoin {
   private readonly runs: RunTable | null;
-  private readonly frontier: Frontier | null;
-  private readonly onNode: ((node: Node) => void) | undefined;
+  private readonly frontier: TreeFrontier | null;
+  private readonly onNode: ((node: SubtreeNode) => void) | undefined;
   private readonly wanted: ReadonlySet<number>;
   readonly moments = new Map<number, LedgerMoment>();
   records: number;
   head: string;
   bad: FirstBad | null = null;
-  /** The line that is bad could not even be read. */
+  /** Whether the bad line could not be parsed. */
   isUnreadable = false;
 
   constructor(
-    options: { seed: RunSeed | null; tree: boolean; sizes?: Iterable<number>; onNode?: (node: Node) => void },
-    start: { records: number; head: string } = { records: 0, head: GENESIS },
+    options: {
+      seed: RunSeed | null;
+      tree: boolean;
+      sizes?: Iterable<number>;
+      onNode?: (node: SubtreeNode) => void;
+    },
+    start: { records: number; head: string } = { records: 0, head: GENESIS_HASH },
   ) {
     this.runs = options.seed === null ? null : new RunTable(options.seed);
-    this.frontier = options.tree ? new Frontier() : null;
+    this.frontier = options.tree ? new TreeFrontier() : null;
     this.onNode = options.onNode;
     this.wanted = new Set(options.sizes);
     this.records = start.records;
@@ -43,13 +47,14 @@ export class LedgerJoin {
     if (this.wanted.has(0) && this.frontier !== null) this.note();
   }
 
-  /** False once something is wrong. */
-  add(stretch: StretchFacts): boolean {
+  /** Returns false after the first problem. */
+  add(stretch: ChunkSummary): boolean {
     if (this.bad !== null) return false;
     const { first, bad } = stretch;
     if (first === null) return bad === null || this.fail(this.records, bad.problem, bad.unreadable);
     const start = this.records;
-    if (first.seq !== start) return this.fail(start, bad?.index === 0 ? bad.problem : wrongPlace(first.seq));
+    if (first.seq !== start)
+      return this.fail(start, bad?.index === 0 ? bad.problem : wrongPositionText(first.seq));
     if (first.prev !== this.head) {
       if (bad?.index === 0) return this.fail(start, bad.problem);
       return this.fail(
@@ -60,7 +65,7 @@ export class LedgerJoin {
     if (stretch.runs !== null && this.runs !== null) {
       const wrong = this.runs.join(stretch.runs);
       if (wrong !== undefined && wrong.seq < start + stretch.records) {
-        return this.fail(wrong.seq, wrongNumber(wrong.run_seq, wrong.due));
+        return this.fail(wrong.seq, wrongRunNumberText(wrong.run_seq, wrong.due));
       }
     }
     if (stretch.records > 0) {
@@ -81,7 +86,7 @@ export class LedgerJoin {
     return false;
   }
 
-  private pushNode(node: Node): void {
+  private pushNode(node: SubtreeNode): void {
     this.onNode?.(node);
     if (this.frontier === null) return;
     this.frontier.push(node.size, node.hash);

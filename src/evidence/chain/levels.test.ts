@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { plainRoot } from "../../../test/evidence/support/oracle.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
-import { rootFromProof } from "../../ledger/tree.ts";
+import { rootFromProof } from "../../ledger/merkle-tree.ts";
 import { HashLevels } from "./levels.ts";
 
 describe("the levels of a tree", () => {

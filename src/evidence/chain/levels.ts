@@ -1,12 +1,12 @@
 /**
- * Every full node of an RFC 6962 tree over a growing list of hashes: any range, any path, without going back to the
+ * All complete nodes of an RFC 6962 tree over a growing list of hashes. It computes any range and any path without the
  * list.
  */
-import { joinHashes } from "../../ledger/tree.ts";
+import { joinHashes } from "../../ledger/merkle-tree.ts";
 import { splitOf } from "./subtrees.ts";
 
 export class HashLevels {
-  /** `levels[j][i]` covers the entries from `i * 2^j` on. */
+  /** `levels[j][i]` covers `2^j` entries from `i * 2^j` on. */
   private readonly levels: string[][] = [[]];
 
   get count(): number {
@@ -28,12 +28,12 @@ export class HashLevels {
     }
   }
 
-  /** The root over `size` entries; `last` stands in for one behind those that were pushed. */
+  /** Root over `size` entries. `last` is the hash of one more entry after the pushed ones. */
   root(size: number, last?: string): string {
     return this.range(0, size, last);
   }
 
-  /** The inclusion proof of an entry among the first `size`, lowest sibling first. */
+  /** Inclusion proof of an entry among the first `size`, lowest sibling first. */
   path(index: number, size: number, last?: string): string[] {
     const siblings: string[] = [];
     let [from, to] = [0, size];
@@ -46,7 +46,7 @@ export class HashLevels {
     return siblings.reverse();
   }
 
-  /** The hash over the entries `[from, to)`, which must be a subtree as RFC 6962 cuts them. */
+  /** Hash over the entries `[from, to)`, which must be a subtree of RFC 6962. */
   range(from: number, to: number, last?: string): string {
     const size = to - from;
     const level = Math.log2(size);

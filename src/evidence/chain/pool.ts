@@ -1,53 +1,53 @@
 /**
- * Checking stretches on all cores, or here where that is quicker, and joining them in their order. No more
- * is held at a time than the cores have in hand.
+ * Verifies chunks on all cores, or in this thread if that is faster, and joins them in order. The number of chunks in
+ * memory is proportional to the number of threads.
  */
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { entryModule } from "../../process/package.ts";
-import { Threads } from "../../process/threads.ts";
-import { type CheckOptions, StretchChecker, type StretchFacts } from "./chunk.ts";
+import { entryModule } from "../../child-process/package-files.ts";
+import { ThreadPool } from "../../child-process/thread-pool.ts";
+import { type CheckOptions, type ChunkSummary, ChunkVerifier } from "./chunk.ts";
 import type { LedgerJoin } from "./join.ts";
-import { LineFile, type Region } from "./region.ts";
+import { LineFile, type LineRegion } from "./line-file.ts";
 
 export type CheckTask =
-  | { kind: "range"; region: Region; from: number; to: number }
+  | { kind: "range"; region: LineRegion; from: number; to: number }
   | { kind: "lines"; bytes: ArrayBuffer; length: number };
 
 export interface CheckSetup {
-  /** The file whose ranges are asked for; null where lines are sent. */
+  /** File for tasks that are byte ranges; null if tasks contain lines. */
   path: string | null;
   options: CheckOptions;
 }
 
-/** Checks tasks one at a time or several at once. */
+/** Verifies one task or several at once. */
 interface Checkers {
   readonly width: number;
-  check(task: CheckTask): Promise<StretchFacts>;
+  check(task: CheckTask): Promise<ChunkSummary>;
   close(): Promise<void>;
 }
 
-/** As many threads as asked for; none means that the work is done here. */
+/** Uses `threads` threads, or this thread if that is 0. */
 export function openCheckers(setup: CheckSetup, threads: number): Checkers {
-  return threads > 0 ? new CheckPool(setup, threads) : new CheckHere(setup);
+  return threads > 0 ? new CheckPool(setup, threads) : new InlineChecker(setup);
 }
 
-/** Threads for work that is worth sharing out: one for each core, or none where there is only one core. */
+/** Number of threads for parallel work: one per core, or 0 on a single core. */
 export function allCores(): number {
   const cores = availableParallelism();
   return cores > 1 ? cores : 0;
 }
 
-/** Feeds tasks to the checkers and the results, in order, to the join; stops at the first thing wrong. */
+/** Distributes tasks to the checkers and joins the results in order. Stops at the first problem. */
 export async function checkAndJoin(
   tasks: AsyncIterable<CheckTask> | Iterable<CheckTask>,
   checkers: Checkers,
   join: LedgerJoin,
 ): Promise<void> {
-  const pending: Promise<StretchFacts>[] = [];
+  const pending: Promise<ChunkSummary>[] = [];
   for await (const task of tasks) {
     const work = checkers.check(task);
-    // Those behind a bad stretch are not waited for.
+    // Failures after a bad chunk are ignored.
     work.catch(() => undefined);
     pending.push(work);
     if (pending.length >= 2 * checkers.width && !join.add(await pending.shift()!)) return;
@@ -55,19 +55,19 @@ export async function checkAndJoin(
   for (const work of pending) if (!join.add(await work)) return;
 }
 
-/** What a thread does with each task, and what is done here where there are none. */
-export class CheckHere implements Checkers {
+/** Verifies tasks in the current thread. Worker threads use it too. */
+export class InlineChecker implements Checkers {
   readonly width = 1;
-  private readonly checker: StretchChecker;
+  private readonly checker: ChunkVerifier;
   private readonly file: LineFile | null;
 
   constructor(setup: CheckSetup) {
-    this.checker = new StretchChecker(setup.options);
+    this.checker = new ChunkVerifier(setup.options);
     this.file = setup.path === null ? null : new LineFile(setup.path);
   }
 
-  async check(task: CheckTask): Promise<StretchFacts> {
-    // A server that checks its own ledger goes on answering in between.
+  async check(task: CheckTask): Promise<ChunkSummary> {
+    // Yield, so that a server that verifies its own ledger keeps responding.
     await nextTurn();
     if (task.kind === "range") return this.checker.check(this.file!.lines(task.region, task.from, task.to));
     return this.checker.check({ bytes: Buffer.from(task.bytes), length: task.length, is_end: false });
@@ -80,11 +80,11 @@ export class CheckHere implements Checkers {
 
 class CheckPool implements Checkers {
   readonly width: number;
-  private readonly threads: Threads;
+  private readonly threads: ThreadPool;
 
   constructor(setup: CheckSetup, threads: number) {
     this.width = threads;
-    this.threads = new Threads({
+    this.threads = new ThreadPool({
       name: "the ledger's check",
       entry: entryModule("evidence/chain/worker"),
       setting: setup,
@@ -92,7 +92,7 @@ class CheckPool implements Checkers {
     });
   }
 
-  check(task: CheckTask): Promise<StretchFacts> {
+  check(task: CheckTask): Promise<ChunkSummary> {
     return this.threads.ask(task, { transfer: task.kind === "lines" ? [task.bytes] : [] });
   }
 

@@ -1,7 +1,6 @@
 /**
- * The quick reading of a ledger line, on its bytes. A line that is a canonical record of the fields we write
- * is recognised whole and its values are found by position; nothing is decoded. Every other line, good or
- * bad, is left to the strict reader.
+ * Fast byte-level scanner of ledger lines. It accepts canonical records with known fields and finds their values by
+ * position, without decoding. All other lines, good or bad, are left to the strict reader.
  */
 import { RECORD_FIELDS, type RecordField } from "../../ledger/record.ts";
 
@@ -10,26 +9,26 @@ const COUNT = FIELDS.length;
 const MAX_DIGITS = 15;
 /** A hash in quotes. */
 const HASH_BYTES = 66;
-/** Words are read four bytes at a time and may reach beyond a line; a buffer needs this much behind its text. */
-export const SLACK = 24;
+/** Spare bytes that a buffer needs after its text: the scanner reads four bytes at a time and may read past a line. */
+export const SCAN_PADDING_BYTES = 24;
 
 const EVENT = FIELDS.indexOf("event");
-export const HASH = FIELDS.indexOf("hash");
-export const PREV = FIELDS.indexOf("prev");
-export const RUN_ID = FIELDS.indexOf("run_id");
-export const RUN_SEQ = FIELDS.indexOf("run_seq");
-export const SEQ = FIELDS.indexOf("seq");
+export const HASH_FIELD = FIELDS.indexOf("hash");
+export const PREV_FIELD = FIELDS.indexOf("prev");
+export const RUN_ID_FIELD = FIELDS.indexOf("run_id");
+export const RUN_SEQ_FIELD = FIELDS.indexOf("run_seq");
+export const SEQ_FIELD = FIELDS.indexOf("seq");
 const TS_MS = FIELDS.indexOf("ts_ms");
 
-/** Where the values of the line that was scanned last stand. */
+/** Positions of the values in the last scanned line. */
 export class ScannedFields {
-  /** Where each field's value begins; what an absent field says is of an earlier line. */
+  /** Start of each field's value. The entry of an absent field is from an earlier line. */
   readonly at = new Int32Array(COUNT);
-  /** Behind the value. */
+  /** End of each field's value. */
   readonly to = new Int32Array(COUNT);
-  /** Which field came behind each, and first of all (at 0): the next line mostly has the same ones. */
+  /** Successor of each field, and the first field at 0. Most lines have the fields of the line before. */
   readonly after = new Uint8Array(COUNT + 1);
-  /** One bit for each field that is there. */
+  /** One bit for each present field. */
   fields = 0;
 
   has(field: number): boolean {
@@ -37,14 +36,14 @@ export class ScannedFields {
   }
 }
 
-const REQUIRED = (1 << EVENT) | (1 << HASH) | (1 << PREV) | (1 << SEQ) | (1 << TS_MS);
+const REQUIRED = (1 << EVENT) | (1 << HASH_FIELD) | (1 << PREV_FIELD) | (1 << SEQ_FIELD) | (1 << TS_MS);
 
-/** Each field's `"name":` as 32-bit words, padded, and which of their bits count. */
+/** Each field's `"name":` as padded 32-bit words, and masks of the bits to compare. */
 const WORDS_EACH = 5;
 const KEY_BYTES = new Int32Array(COUNT);
 const KEYS = new Int32Array(COUNT * WORDS_EACH);
 const MASKS = new Int32Array(COUNT * WORDS_EACH);
-/** How a field's value is written: a text, a number, or a hash that is compared whole later on. */
+/** Kinds of values: a text, a number, or a hash that is compared as a unit later. */
 const TEXT = 0;
 const NUMBER = 1;
 const COMPARED = 2;
@@ -60,12 +59,12 @@ FIELDS.forEach((name, field) => {
   }
   KEY_BYTES[field] = text.length;
   KINDS[field] =
-    RECORD_FIELDS[name] === "count" ? NUMBER : field === HASH || field === PREV ? COMPARED : TEXT;
+    RECORD_FIELDS[name] === "count" ? NUMBER : field === HASH_FIELD || field === PREV_FIELD ? COMPARED : TEXT;
 });
 
 /**
- * The position behind the record's closing brace, or -1 when the line needs the strict reader. What `hash`
- * and `prev` say is not looked at: whoever takes the record compares them with hashes it has computed.
+ * Offset after the record's closing brace, or -1 if the line needs the strict reader. Does not check the values of
+ * `hash` and `prev`; the caller compares them with computed hashes.
  */
 export function scanRecord(view: DataView, bytes: Uint8Array, start: number, found: ScannedFields): number {
   const { at, to, after } = found;
@@ -94,16 +93,16 @@ export function scanRecord(view: DataView, bytes: Uint8Array, start: number, fou
   } while (bytes[p] === 0x2c);
   found.fields = fields;
   if (bytes[p] !== 0x7d || (fields & REQUIRED) !== REQUIRED) return -1;
-  return found.has(RUN_ID) === found.has(RUN_SEQ) ? p + 1 : -1;
+  return found.has(RUN_ID_FIELD) === found.has(RUN_SEQ_FIELD) ? p + 1 : -1;
 }
 
-/** Which field's key stands here; only those behind the last one can, because keys are sorted. */
+/** The field whose key is at this position. Keys are sorted, so only fields after the previous one are possible. */
 function fieldAt(view: DataView, p: number, from: number): number {
   for (let field = from; field < COUNT; field++) if (isKey(view, p, field)) return field;
   return -1;
 }
 
-/** Compared in one go, without a branch for each word. */
+/** Compares all words without branches. */
 function isKey(view: DataView, p: number, field: number): boolean {
   const k = field * WORDS_EACH;
   return (
@@ -124,9 +123,8 @@ function numberEnd(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Behind the closing quote. Looks at eight bytes at a time for one that is not plain text: a control
- * character, a quote, a backslash, or anything beyond ASCII. A borrow can only mark bytes behind a true
- * hit, so the first one marked is right.
+ * Offset after the closing quote. Checks eight bytes at a time for a control character, a quote, a backslash or a
+ * non-ASCII byte. A borrow can only mark bytes after a true hit, so the first marked byte is correct.
  */
 function stringEnd(view: DataView, bytes: Uint8Array, start: number): number {
   if (bytes[start] !== 0x22) return -1;
@@ -149,28 +147,28 @@ function stringEnd(view: DataView, bytes: Uint8Array, start: number): number {
 }
 
 const SHORT_ESCAPES = new Set([...'"\\bfnrt'].map((c) => c.charCodeAt(0)));
-/** The control characters that have no short escape, as RFC 8785 writes them behind `\u00`. */
+/** Control characters without a short escape, as RFC 8785 writes them after `\u00`. */
 const LONG_ESCAPES = new Set(
   Array.from({ length: 0x20 }, (_, code) => code)
     .filter((code) => ![0x08, 0x09, 0x0a, 0x0c, 0x0d].includes(code))
     .map((code) => code.toString(16).padStart(2, "0")),
 );
 
-/** Behind an escape that canonical JSON would write so, else -1. */
+/** Offset after an escape in its canonical form, otherwise -1. */
 function escapeEnd(bytes: Uint8Array, p: number): number {
   if (SHORT_ESCAPES.has(bytes[p + 1]!)) return p + 2;
   if (bytes[p + 1] !== 0x75 || bytes[p + 2] !== 0x30 || bytes[p + 3] !== 0x30) return -1;
   return LONG_ESCAPES.has(String.fromCharCode(bytes[p + 4]!, bytes[p + 5]!)) ? p + 6 : -1;
 }
 
-/** Behind a well-formed UTF-8 sequence of two to four bytes, else -1. */
+/** Offset after a well-formed UTF-8 sequence of two to four bytes, otherwise -1. */
 function characterEnd(bytes: Uint8Array, p: number): number {
   const c = bytes[p]!;
   const second = bytes[p + 1]!;
   if (c < 0xc2 || c > 0xf4 || (second & 0xc0) !== 0x80) return -1;
   if (c < 0xe0) return p + 2;
   if ((bytes[p + 2]! & 0xc0) !== 0x80) return -1;
-  // Overlong forms and surrogates have no place in UTF-8.
+  // Overlong forms and surrogates are invalid UTF-8.
   if (c < 0xf0) return (c === 0xe0 && second < 0xa0) || (c === 0xed && second > 0x9f) ? -1 : p + 3;
   if ((bytes[p + 3]! & 0xc0) !== 0x80) return -1;
   return (c === 0xf0 && second < 0x90) || (c === 0xf4 && second > 0x8f) ? -1 : p + 4;
@@ -193,12 +191,12 @@ export function numberAt(bytes: Uint8Array, from: number, to: number): number {
   return value;
 }
 
-/** For each byte its two hex digits, as they stand in a text. */
+/** The two hex digits of each byte, as two ASCII bytes. */
 const HEX = Uint16Array.from({ length: 256 }, (_, byte) =>
   Buffer.from(byte.toString(16).padStart(2, "0")).readUInt16LE(),
 );
 
-/** A hash in hex, kept as its bytes: copied and compared word by word, without making a string of it. */
+/** A hex hash as ASCII bytes, copied and compared word by word without creating a string. */
 export class HashSlot {
   private readonly bytes = Buffer.from(new ArrayBuffer(64));
   private readonly words = new Int32Array(this.bytes.buffer);
@@ -216,7 +214,7 @@ export class HashSlot {
     return true;
   }
 
-  /** Whether it is the hash whose bytes these are, one to a character. */
+  /** Whether this is the hash with these raw bytes, one per character. */
   spells(binary: string): boolean {
     for (let i = 0; i < 16; i++) {
       const word = HEX[binary.charCodeAt(2 * i)]! | (HEX[binary.charCodeAt(2 * i + 1)]! << 16);

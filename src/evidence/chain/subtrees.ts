@@ -1,27 +1,27 @@
 /**
- * The RFC 6962 tree put together from parts. A part is the root of a complete subtree that starts at a
- * multiple of its size, so parts that were computed apart, on other cores or at other times, fit together.
+ * Builds the RFC 6962 tree from parts. A part is the root of a complete subtree that starts at a multiple of its size,
+ * so separately computed parts fit together.
  */
-import { EMPTY_ROOT, joinHashes } from "../../ledger/tree.ts";
+import { EMPTY_ROOT, joinHashes } from "../../ledger/merkle-tree.ts";
 
-export interface Node {
-  /** How many leaves are below it: a power of two. */
+export interface SubtreeNode {
+  /** Number of leaves, a power of two. */
   size: number;
   hash: string;
-  /** The chain's hash behind its last leaf. */
+  /** Hash of the ledger chain at the last leaf. */
   end: string;
 }
 
-/** Collects leaves into the largest parts that fit, ending one wherever a cut is wanted. */
+/** Collects leaves into the largest possible parts, ending a part at each cut. */
 export class NodeBuilder {
   private readonly cuts: readonly number[];
   private readonly largest: number;
-  private readonly open: Node[] = [];
-  private readonly nodes: Node[] = [];
+  private readonly open: SubtreeNode[] = [];
+  private readonly nodes: SubtreeNode[] = [];
   private next: number;
   private cut = 0;
 
-  /** `cuts` are sizes of the tree, ascending, at which a part must end; parts never exceed `largest`. */
+  /** `cuts`: ascending tree sizes at which a part must end. No part exceeds `largest`. */
   constructor(first: number, cuts: readonly number[] = [], largest = Number.POSITIVE_INFINITY) {
     this.next = first;
     this.cuts = cuts;
@@ -31,7 +31,7 @@ export class NodeBuilder {
 
   add(hash: string, end: string): void {
     this.next++;
-    let node: Node = { size: 1, hash, end };
+    let node: SubtreeNode = { size: 1, hash, end };
     for (let left = this.open.at(-1); left !== undefined; left = this.open.at(-1)) {
       if (left.size !== node.size || this.next % (2 * node.size) !== 0 || node.size >= this.largest) break;
       this.open.pop();
@@ -43,8 +43,8 @@ export class NodeBuilder {
     if (isCut || node.size >= this.largest) this.flush();
   }
 
-  /** All parts, the last ones included. */
-  finish(): Node[] {
+  /** All parts, including the last ones. */
+  finish(): SubtreeNode[] {
     this.flush();
     return this.nodes;
   }
@@ -55,8 +55,8 @@ export class NodeBuilder {
   }
 }
 
-/** A tree that grows by parts and keeps only the roots of its full subtrees. */
-export class Frontier {
+/** A tree that grows by parts and stores only the roots of its complete subtrees. */
+export class TreeFrontier {
   private readonly peaks: { size: number; hash: string }[] = [];
   size = 0;
 
@@ -83,7 +83,7 @@ export class Frontier {
   }
 }
 
-/** The largest power of two below `n`: where RFC 6962 splits `n` leaves. */
+/** Largest power of two below `n`, where RFC 6962 splits `n` leaves. */
 export function splitOf(n: number): number {
   let k = 1;
   while (2 * k < n) k *= 2;

@@ -1,22 +1,22 @@
-/** The oversight report as a page, as Markdown and as JSON. */
+/** The oversight report as HTML, Markdown and JSON. */
 import { html } from "hono/html";
-import { showDuration } from "../../kernel/duration.ts";
+import { formatDuration } from "../../kernel/duration.ts";
+import { toIsoTime } from "./external-text.ts";
+import { type HtmlMarkup, pageParts } from "./html-page.ts";
 import type { DecisionFigures, OversightReport } from "./oversight.ts";
-import { type Markup, pageParts } from "./page.ts";
-import { htmlSection, markdownSection, type PeriodFormat } from "./period-formats.ts";
-import { type Cell, percent, type ReportSection } from "./period-rows.ts";
-import { time } from "./text.ts";
+import { htmlSection, markdownSection, type PeriodFormat } from "./period/period-formats.ts";
+import { formatPercent, type ReportCell, type ReportSection } from "./period/period-rows.ts";
 
-const t = (text: string): Cell => ({ text });
-const name = (value: string): Cell => ({ name: value });
-const n = (number: number): Cell => ({ number });
-const wait = (ms: number | null): string => (ms === null ? "–" : showDuration(ms));
+const t = (text: string): ReportCell => ({ text });
+const name = (value: string): ReportCell => ({ name: value });
+const n = (number: number): ReportCell => ({ number });
+const wait = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 
 const NOT_A_VERDICT =
-  "Each figure is material for the duty beside it. It does not say that a duty is met or a law complied with.";
+  "Each figure supports the duty next to it. It does not show that a duty is met or that a law is complied with.";
 
 const COUNTED =
-  "Whether a card was opened is told by the decision alone: it was sent with the card's hash or it was not. The console and the command line always send it, other programs may; a hash does not say that the card was read. A decision in a group counts as one without opening the card. A vote on a plan counts for each of its calls that needs approval.";
+  "A card counts as opened if the decision was sent with its hash. The console and the command line always send the hash; other programs may. A hash does not show that the card was read. A decision in a group counts as one without opening the card. A vote on a plan counts for each of its calls that needs approval.";
 
 const WRITERS: Readonly<Record<PeriodFormat, (report: OversightReport) => string>> = {
   md: (report) =>
@@ -29,7 +29,8 @@ export function writeOversight(report: OversightReport, format: PeriodFormat): s
   return WRITERS[format](report);
 }
 
-const period = ({ since_ms, until_ms }: OversightReport) => `${time(since_ms)} to ${time(until_ms)}`;
+const period = ({ since_ms, until_ms }: OversightReport) =>
+  `${toIsoTime(since_ms)} to ${toIsoTime(until_ms)}`;
 
 export function oversightHeadline(report: OversightReport): [label: string, value: string][] {
   const { requests, approve_rate, time_to_decide, decisions, break_glass, grants } = report;
@@ -38,17 +39,17 @@ export function oversightHeadline(report: OversightReport): [label: string, valu
     ["approved", String(requests.approved)],
     ["denied", String(requests.denied)],
     ["expired", String(requests.expired)],
-    ["approve rate", percent(approve_rate)],
+    ["approve rate", formatPercent(approve_rate)],
     ["median time to decide", wait(time_to_decide.median_ms)],
     ["90th percentile", wait(time_to_decide.p90_ms)],
     ["decisions under five seconds", String(decisions.under_5s)],
     [
-      "decided without opening the card (sent without its hash), those in a group included",
+      "decided without opening the card (sent without its hash), including group decisions",
       String(decisions.without_card),
     ],
     ["decided in a group", String(decisions.in_group)],
     ["break-glass", String(break_glass.count)],
-    ["passed under grants", String(grants.uses)],
+    ["allowed by grants", String(grants.uses)],
   ];
 }
 
@@ -57,7 +58,7 @@ const bullets = (report: OversightReport) =>
     .map(([label, value]) => `- ${label}: ${value}`)
     .join("\n");
 
-function* htmlParts(report: OversightReport): Generator<Markup> {
+function* htmlParts(report: OversightReport): Generator<HtmlMarkup> {
   const card = ([label, value]: [string, string]) =>
     html`<div class="card"><b>${value}</b><span>${label}</span></div>`;
   yield html`<h1>Human oversight</h1>
@@ -79,11 +80,11 @@ const FIGURES = [
   "in a group",
 ];
 
-function figures(one: DecisionFigures): Cell[] {
+function figures(one: DecisionFigures): ReportCell[] {
   return [
     n(one.approved),
     n(one.denied),
-    t(percent(one.approve_rate)),
+    t(formatPercent(one.approve_rate)),
     t(wait(one.median_ms)),
     t(wait(one.p90_ms)),
     n(one.under_5s),
@@ -102,31 +103,31 @@ export function oversightSections(report: OversightReport): ReportSection[] {
       note: COUNTED,
       columns: ["Approver", ...FIGURES],
       rows: by_approver.map((one) => [name(one.name), ...figures(one)]),
-      none: "Nobody decided anything.",
+      none: "No decisions.",
     },
     {
       title: "By rule",
       columns: ["Rule", "requests", "expired", ...FIGURES],
       rows: by_rule.map((one) => [name(one.name), n(one.requests), n(one.expired), ...figures(one)]),
-      none: "No rule asked for approval.",
+      none: "No rule required approval.",
     },
     {
       title: "Break-glass",
       columns: ["Time", "By", "Tool", "Run"],
       rows: break_glass.latest.map(({ ts_ms, by, tool, run_id }) => [
-        t(time(ts_ms)),
+        t(toIsoTime(ts_ms)),
         name(by),
         name(tool),
         name(run_id),
       ]),
-      none: "The glass was not broken.",
+      none: "No break-glass approvals.",
     },
     {
       title: "Grants",
       note: `${grants.given} given and ${grants.revoked} revoked in the period.`,
-      columns: ["Grant", "Calls that passed under it"],
+      columns: ["Grant", "Calls allowed by it"],
       rows: grants.by_grant.map(({ id, uses }) => [name(id), n(uses)]),
-      none: "Nothing passed under a grant.",
+      none: "No calls were allowed by a grant.",
     },
     {
       title: "Rules never used",

@@ -1,21 +1,21 @@
 /**
- * Whether people really look at what they decide: figures over the requests and decisions of a period. Counts come
- * from the ledger, by the definitions of the period report; times come from the requests themselves.
+ * Measures human oversight: figures on the requests and decisions of a period. Counts come from the ledger and follow
+ * the definitions of the period report; times come from the requests.
  */
+import type { ApprovalDoc } from "../../govern/approvals/approval.ts";
+import type { PlanDoc } from "../../govern/plans/plan.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { isProbe } from "../../govern/roles.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { ApprovalDoc } from "../../model/approval.ts";
-import type { PlanDoc } from "../../model/plan.ts";
-import { DEFAULT_REASON, type Policy } from "../../model/policy/compile.ts";
-import { isProbe } from "../../model/roles.ts";
-import type { Store } from "../../port/store.ts";
-import { countRecords, median, requestsAround } from "./period.ts";
+import { type CompiledPolicy, DEFAULT_REASON } from "../../rules/policy/compile.ts";
+import { countRecords, medianValue, requestsAround } from "./period/period.ts";
 
 interface OversightContext {
   since_ms: number;
   until_ms: number;
   version: string;
-  policy: Policy;
-  /** Leaves the names of approvers out. */
+  policy: CompiledPolicy;
+  /** Omits the names of approvers. */
   anonymous: boolean;
 }
 
@@ -23,14 +23,17 @@ export interface DecisionFigures {
   name: string;
   approved: number;
   denied: number;
-  /** Of what was decided, the share that was approved; null where nothing was. */
+  /** Share of the decisions that approved; null without decisions. */
   approve_rate: number | null;
   median_ms: number | null;
   p90_ms: number | null;
   under_5s: number;
-  /** Sent without the card's hash, or in a group. A hash shows that the card was fetched, not that it was read. */
+  /**
+   * Decisions sent without the card's hash, or in a group. A hash shows that the card was fetched, not that it was
+   * read.
+   */
   without_card: number;
-  /** Decided together with others, in a table: counted as not opened, too. */
+  /** Decisions made in a table together with others. They count as `without_card` too. */
   in_group: number;
 }
 
@@ -49,14 +52,16 @@ export interface OversightReport {
   requests: { opened: number; approved: number; denied: number; expired: number; escalated: number };
   approve_rate: number | null;
   time_to_decide: { median_ms: number | null; p90_ms: number | null };
-  /** Single votes: a request with a quorum has several, and one on a plan counts for each call that needs approval. */
+  /**
+   * Single votes: a request with a quorum has several, and a vote on a plan counts for each call that needs approval.
+   */
   decisions: { total: number; under_5s: number; without_card: number; in_group: number };
   by_approver: DecisionFigures[];
   by_rule: RuleFigures[];
   break_glass: { count: number; latest: { ts_ms: number; by: string; tool: string; run_id: string }[] };
   grants: { given: number; revoked: number; uses: number; by_grant: { id: string; uses: number }[] };
   rules: {
-    /** Rules that restrict and of which no refusal and no request of the period speaks. */
+    /** Restricting rules without any refusal or request in the period. */
     never_used: string[];
     always_approved: { rule: string; requests: number }[];
     always_denied: { rule: string; requests: number }[];
@@ -70,11 +75,11 @@ const LATEST = 50;
 const NO_RULE = "no rule";
 const ENGINE = "engine";
 
-/** The duties that a figure is material for. Whether one is met is for people to judge. */
+/** Legal duties for which a figure is relevant. The report does not judge whether a duty is met. */
 const DUTIES: OversightReport["supports"] = [
   {
     figure: "requests, approve rate, time to decide",
-    duty: "human oversight: showing that calls are put before people and how they decide (EU AI Act, Article 14; use under oversight, Article 26(2))",
+    duty: "human oversight: showing that people review calls and how they decide (EU AI Act, Article 14; use under oversight, Article 26(2))",
   },
   {
     figure:
@@ -90,16 +95,16 @@ const DUTIES: OversightReport["supports"] = [
     duty: "human oversight: overriding and stopping (EU AI Act, Article 14(4)(d) and (e)); record keeping of who did (Article 12)",
   },
   {
-    figure: "grants and what passed under them",
-    duty: "record keeping: tracing what ran without a question of its own (EU AI Act, Articles 12 and 26(6))",
+    figure: "grants and the calls that they allowed",
+    duty: "record keeping: tracing calls without their own approval request (EU AI Act, Articles 12 and 26(6))",
   },
   {
     figure: "by rule, rules never used, always approved, always denied",
-    duty: "monitoring of operation: whether the rules in force still fit (EU AI Act, Article 26(5))",
+    duty: "monitoring of operation: checking that the active rules are still appropriate (EU AI Act, Article 26(5))",
   },
 ];
 
-/** How a decision says that its call was shown. */
+/** Whether and how the approver saw the call. */
 interface ShownBy {
   hasCard: boolean;
   inGroup: boolean;
@@ -108,7 +113,7 @@ interface ShownBy {
 const CARD = /; card sha256:[0-9a-f]{64}$/;
 const GROUP = /^request \S+(?: \(\d+ of \d+\))? in a group of \d+/;
 
-/** The hash of a card that was only a row of a table does not say that it was opened. */
+/** In a group decision, the card's hash only means that its row was in the table. */
 function shownBy(detail: string): ShownBy {
   const inGroup = GROUP.test(detail);
   return { inGroup, hasCard: !inGroup && CARD.test(detail) };
@@ -139,12 +144,15 @@ class Figures {
     const approve_rate = share(approved, approved + denied);
     return {
       ...{ name, approved, denied, approve_rate },
-      ...{ median_ms: median(waits), p90_ms: percentile90(waits), under_5s, without_card, in_group },
+      ...{ median_ms: medianValue(waits), p90_ms: percentile90(waits), under_5s, without_card, in_group },
     };
   }
 }
 
-export async function collectOversight(store: Store, context: OversightContext): Promise<OversightReport> {
+export async function collectOversight(
+  store: StateStore,
+  context: OversightContext,
+): Promise<OversightReport> {
   const { since_ms, until_ms, policy } = context;
   const { records: size } = await store.head();
   const counts = await countRecords(store, since_ms, until_ms, size);
@@ -177,7 +185,7 @@ export async function collectOversight(store: Store, context: OversightContext):
     ...{ since_ms, until_ms, made_by: `svc ${context.version}`, anonymous: context.anonymous },
     requests: { opened: counts.requests.size, approved, denied, expired, escalated },
     approve_rate: share(approved, approved + denied),
-    time_to_decide: { median_ms: median(waits), p90_ms: percentile90(waits) },
+    time_to_decide: { median_ms: medianValue(waits), p90_ms: percentile90(waits) },
     decisions: {
       total: sum("approved") + sum("denied"),
       under_5s: sum("under_5s"),
@@ -199,7 +207,7 @@ export async function collectOversight(store: Store, context: OversightContext):
   };
 }
 
-/** Figures by a name, made when first asked for. */
+/** Figures by name, created on first use. */
 class Groups extends Map<string, Figures> {
   of(name: string): Figures {
     const figures = this.get(name) ?? new Figures();
@@ -207,7 +215,7 @@ class Groups extends Map<string, Figures> {
     return figures;
   }
 
-  /** Those with most decisions first; `instead` numbers them under one word in place of their names. */
+  /** Entries with the most decisions first. If `instead` is given, numbered labels replace the names. */
   list(instead: string | null): { name: string; figures: Figures }[] {
     const order = [...this].sort(
       ([a, x], [b, y]) => y.approved + y.denied - (x.approved + x.denied) || (a < b ? -1 : 1),
@@ -228,9 +236,9 @@ const USED_GRANT = /^used grant (grt_[0-9a-f-]{36})/;
 class DecisionPass {
   readonly approvers = new Groups();
   readonly broken: OversightReport["break_glass"]["latest"] = [];
-  /** Whether the last vote on a plan, which makes its requests, was sent with the hash of its cards. */
+  /** How the approver of each plan's last vote saw its cards. That vote creates the plan's requests. */
   readonly plans = new Map<string, ShownBy>();
-  /** What became of the probe's requests, which no person was asked. */
+  /** Ended requests of the probe, which no approver was notified of. */
   readonly of_probe: Record<(typeof AGED)[number], number> = { approval_expired: 0, approval_escalated: 0 };
   private readonly used = new Map<string, number>();
   given = 0;
@@ -248,7 +256,7 @@ class DecisionPass {
 }
 
 async function decisionsOf(
-  store: Store,
+  store: StateStore,
   { since_ms, until_ms, anonymous }: OversightContext,
   size: number,
   requests: ReadonlyMap<string, ApprovalDoc>,
@@ -272,7 +280,9 @@ async function decisionsOf(
   return pass;
 }
 
-/** The requests that an approved plan makes follow it on the ledger; a vote on it is counted here alone. */
+/**
+ * Counts a vote on a plan. The records of the requests that an approved plan creates are not counted as votes again.
+ */
 function takePlanVote(
   pass: DecisionPass,
   { event, actor, detail = "", ts_ms }: LedgerRecord,
@@ -316,11 +326,15 @@ function take(
   const wait = doc === undefined ? null : ts_ms - doc.requested_ms;
   const shown = plan === undefined ? shownBy(detail) : (pass.plans.get(plan) ?? shownBy(""));
   if (plan === undefined) pass.approvers.of(actor).decided(event, wait, shown);
-  // One vote of several does not decide the request.
+  // One of several required votes does not decide the request.
   if (!/^request \S+ \(\d+ of \d+\)/.test(detail)) rule.decided(event, wait, shown);
 }
 
-function judgeRules(policy: Policy, rules: Groups, reasons: ReadonlySet<string>): OversightReport["rules"] {
+function judgeRules(
+  policy: CompiledPolicy,
+  rules: Groups,
+  reasons: ReadonlySet<string>,
+): OversightReport["rules"] {
   const restricting = (policy.doc.rules ?? []).filter(({ action }) => action !== "allow");
   const said = [...reasons];
   const isUsed = ({ id, action, reason }: (typeof restricting)[number]) =>
@@ -344,7 +358,7 @@ function share(part: number, whole: number): number | null {
   return whole === 0 ? null : Math.round((part / whole) * 1_000) / 1_000;
 }
 
-/** The smallest wait that at least nine of ten do not exceed. */
+/** The smallest value that at least 90 % of the values do not exceed. */
 function percentile90(values: readonly number[]): number | null {
   if (values.length === 0) return null;
   return values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.9) - 1]!;

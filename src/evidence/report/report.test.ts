@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { pdfText } from "../../../test/evidence/support/pdf.ts";
 import { principal, testEngine } from "../../../test/support/engine.ts";
 import { verifies } from "../../../test/support/verifies.ts";
-import { decideUnit } from "../../engine/approvals/decide-request.ts";
+import { decideUnit } from "../../govern/approvals/decide-request.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
-import { pair, paper } from "./pdf.ts";
-import { collectPeriodReport, type PeriodContext } from "./period.ts";
-import { writePeriodReport } from "./period-formats.ts";
+import { BoundedTally } from "./bounded-tally.ts";
+import { codeSpan, forPlainFont, spellOutInvisible } from "./external-text.ts";
+import { drawPair, renderPdf } from "./pdf-page.ts";
+import { collectPeriodReport, type PeriodContext } from "./period/period.ts";
+import { writePeriodReport } from "./period/period-formats.ts";
 import { collectRunReport } from "./run.ts";
 import { runReportHtml } from "./run-html.ts";
 import { runReportPdf } from "./run-pdf.ts";
-import { Tally } from "./tally.ts";
-import { codeSpan, forPlainFont, visible } from "./text.ts";
 
 const MANIFESTS = `
 - {tool: crm.get, effect: read, permission: p}
@@ -181,8 +181,8 @@ describe("a run report", async () => {
     expect(left.steps.map(({ tool, status }) => `${tool} ${status}`)).toEqual(
       report.steps.map(({ tool, status }) => `${tool} ${status}`),
     );
-    expect(runReportHtml(left)).toContain("made from the ledger alone");
-    expect(pdfText(await runReportPdf(left))).toContain("made from the ledger alone");
+    expect(runReportHtml(left)).toContain("based on the ledger alone");
+    expect(pdfText(await runReportPdf(left))).toContain("based on the ledger alone");
   });
 
   it("of a run whose stored scope was edited says so, and trusts the ledger instead", async () => {
@@ -197,7 +197,7 @@ describe("a run report", async () => {
       problem: expect.stringContaining("scope seal mismatch"),
     });
     expect(found.steps).toHaveLength(8);
-    expect(runReportHtml(found)).toContain("changed behind the service");
+    expect(runReportHtml(found)).toContain("changed outside the service");
     expect(runReportHtml(found)).not.toContain("everything");
   });
 
@@ -216,10 +216,10 @@ describe("a run report", async () => {
   it("leaves room under a name that takes two lines", async () => {
     const lines = [1, 1];
     const about = { title: "t", author: "a", made_ms: 0, footer: "f" };
-    await paper(about, async (doc) => {
+    await renderPdf(about, async (doc) => {
       for (const [i, name] of ["short", "a name that needs more than a line"].entries()) {
         const { y } = doc;
-        pair(doc, name, "1");
+        drawPair(doc, name, "1");
         lines[i] = (doc.y - y) / doc.currentLineHeight();
       }
     });
@@ -472,10 +472,10 @@ describe("a period report", async () => {
 
 describe("text of others", () => {
   it("is seen in full", () => {
-    expect(visible("a\u0000\u202e\u200b\ufeff\ud800 b\u00a0\n")).toBe(
+    expect(spellOutInvisible("a\u0000\u202e\u200b\ufeff\ud800 b\u00a0\n")).toBe(
       "a\\u{0}\\u{202e}\\u{200b}\\u{feff}\\u{d800} b\\u{a0}\\n",
     );
-    expect(visible("漢字 é 😀")).toBe("漢字 é 😀");
+    expect(spellOutInvisible("漢字 é 😀")).toBe("漢字 é 😀");
     expect(forPlainFont("漢 é € 😀 “x”")).toBe("\\u{6f22} é € \\u{1f600} “x”");
     // A font has a shape for the soft hyphen, and readers do not see it.
     expect(forPlainFont("a\u00adb\n")).toBe("a\\u{ad}b\\n");
@@ -489,7 +489,7 @@ describe("text of others", () => {
   });
 
   it("is counted within bounds", () => {
-    const tally = new Tally(["n"] as const);
+    const tally = new BoundedTally(["n"] as const);
     for (let i = 0; i < 6_000; i++) tally.add(`tool ${i}`, "n");
     const rows = tally.list();
     expect(rows).toHaveLength(5_001);

@@ -1,10 +1,28 @@
-/** The run report as a plain A4 document of text, with its data region and the ledger's head. */
-import { plural, sentence } from "../../kernel/words.ts";
+/** The run report as a plain A4 text document, with its data region and the ledger head. */
+import { capitalizeFirst, formatCountOf } from "../../kernel/text/phrases.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { planVerdict } from "../../rollback/plan.ts";
-import { type Doc, each, heading, INK, line, MARGIN, pair, paper, room, SOFT } from "./pdf.ts";
-import { outlookWords, type ReportStep, type RunReport, residueOf, statusCounts, WITHOUT } from "./run.ts";
-import { forPlainFont, time } from "./text.ts";
+import { planVerdict } from "../../rollback/plan/plan.ts";
+import { forPlainFont, toIsoTime } from "./external-text.ts";
+import {
+  drawEach,
+  drawHeading,
+  drawLine,
+  drawPair,
+  ensurePageSpace,
+  MUTED_COLOR,
+  PAGE_MARGIN,
+  type PdfDoc,
+  renderPdf,
+  TEXT_COLOR,
+} from "./pdf-page.ts";
+import {
+  MISSING_DATA_TEXT,
+  outlookWords,
+  type ReportStep,
+  type RunReport,
+  residueOf,
+  statusCounts,
+} from "./run.ts";
 
 export function runReportPdf(report: RunReport): Promise<Uint8Array> {
   const about = {
@@ -13,35 +31,35 @@ export function runReportPdf(report: RunReport): Promise<Uint8Array> {
     made_ms: report.generated_ms,
     footer: `Run ${report.run_id}, ledger head ${report.ledger.head.slice(0, 16)}`,
   };
-  return paper(about, (doc) => write(doc, report));
+  return renderPdf(about, (doc) => write(doc, report));
 }
 
-async function write(doc: Doc, report: RunReport): Promise<void> {
-  doc.font("Helvetica-Bold").fontSize(18).fillColor(INK).text("Run report");
-  doc.font("Courier").fontSize(10).fillColor(SOFT).text(forPlainFont(report.run_id));
+async function write(doc: PdfDoc, report: RunReport): Promise<void> {
+  doc.font("Helvetica-Bold").fontSize(18).fillColor(TEXT_COLOR).text("Run report");
+  doc.font("Courier").fontSize(10).fillColor(MUTED_COLOR).text(forPlainFont(report.run_id));
   doc.moveDown(0.6);
   summary(doc, report);
-  heading(doc, "Steps");
-  if (report.steps.length === 0) line(doc, "No call was accepted.", SOFT);
-  await each(report.steps, (step) => stepEntry(doc, step));
-  heading(doc, "Approvals");
+  drawHeading(doc, "Steps");
+  if (report.steps.length === 0) drawLine(doc, "No call was accepted.", MUTED_COLOR);
+  await drawEach(report.steps, (step) => stepEntry(doc, step));
+  drawHeading(doc, "Approvals");
   const decisions = report.trail.filter(({ event }) => DECISIONS.has(event));
-  if (decisions.length === 0) line(doc, "Nothing was decided by a person or expired.", SOFT);
-  await each(decisions, (record) => decisionEntry(doc, record));
+  if (decisions.length === 0) drawLine(doc, "No decisions and no expired requests.", MUTED_COLOR);
+  await drawEach(decisions, (record) => decisionEntry(doc, record));
   const left = report.steps.filter(({ status }) => status === "compensation_failed");
   if (left.length > 0) {
-    heading(doc, "Left after an undo that failed");
-    await each(left, (step) => {
-      room(doc, 24);
-      line(doc, `${step.step}  ${step.tool}: what it did still stands`);
-      if (step.error !== null) line(doc, `the undo ended with: ${step.error}`, SOFT, 14);
+    drawHeading(doc, "Left after an undo that failed");
+    await drawEach(left, (step) => {
+      ensurePageSpace(doc, 24);
+      drawLine(doc, `${step.step}  ${step.tool}: its effect is not undone`);
+      if (step.error !== null) drawLine(doc, `the undo ended with: ${step.error}`, MUTED_COLOR, 14);
     });
   }
-  heading(doc, "Rollback outlook");
+  drawHeading(doc, "Rollback outlook");
   await outlook(doc, report);
-  heading(doc, "Event trail");
-  if (report.trail.length === 0) line(doc, "The run has no records yet.", SOFT);
-  await each(report.trail, (record) => trailEntry(doc, record));
+  drawHeading(doc, "Event trail");
+  if (report.trail.length === 0) drawLine(doc, "The run has no records yet.", MUTED_COLOR);
+  await drawEach(report.trail, (record) => trailEntry(doc, record));
 }
 
 const DECISIONS: ReadonlySet<string> = new Set([
@@ -51,15 +69,18 @@ const DECISIONS: ReadonlySet<string> = new Set([
   "approval_escalated",
 ]);
 
-/** Who decided what, and when. */
-function decisionEntry(doc: Doc, record: LedgerRecord): void {
-  room(doc, 24);
-  line(doc, `${time(record.ts_ms)}  ${record.event} by ${record.actor}: ${record.tool ?? "no tool"}`);
-  if (record.detail !== undefined) line(doc, record.detail, SOFT, 14);
+/** One decision: its author, verdict and time. */
+function decisionEntry(doc: PdfDoc, record: LedgerRecord): void {
+  ensurePageSpace(doc, 24);
+  drawLine(
+    doc,
+    `${toIsoTime(record.ts_ms)}  ${record.event} by ${record.actor}: ${record.tool ?? "no tool"}`,
+  );
+  if (record.detail !== undefined) drawLine(doc, record.detail, MUTED_COLOR, 14);
 }
 
 function summary(
-  doc: Doc,
+  doc: PdfDoc,
   { run, without, trail, steps, problem, region, policy, ledger, generated_ms, version }: RunReport,
 ): void {
   const actors = [...new Set(trail.map(({ actor }) => actor))];
@@ -71,67 +92,68 @@ function summary(
     ["Environment", run?.environment ?? "none"],
     ["Mode", run?.mode ?? "unknown"],
     ["Why", run?.reason ?? "no reason given"],
-    ["Opened", run === null ? "unknown" : time(run.created_ms)],
+    ["Opened", run === null ? "unknown" : toIsoTime(run.created_ms)],
     ["Permissions", run === null ? "unknown" : run.permissions.join(", ") || "none"],
     ["Steps", statuses.join(", ") || "none"],
-    ["Policy in force", policy],
+    ["Active policy", policy],
     ["Data region", region ?? "not configured"],
-    ["Ledger", plural(ledger.records, "record")],
+    ["Ledger", formatCountOf(ledger.records, "record")],
     ["Ledger head", ledger.head],
     ["Trail", problem === null ? "every hash, link and number holds" : `DOES NOT VERIFY: ${problem}`],
-    ["Report made", `${time(generated_ms)} by svc ${version}`],
+    ["Report made", `${toIsoTime(generated_ms)} by svc ${version}`],
   ];
-  if (without !== null) rows.push(["Note", WITHOUT[without]]);
-  for (const [name, value] of rows) pair(doc, name, value);
+  if (without !== null) rows.push(["Note", MISSING_DATA_TEXT[without]]);
+  for (const [name, value] of rows) drawPair(doc, name, value);
 }
 
-function stepEntry(doc: Doc, step: ReportStep): void {
-  room(doc, 42);
+function stepEntry(doc: PdfDoc, step: ReportStep): void {
+  ensurePageSpace(doc, 42);
   const version = step.manifest_version === null ? "" : `  (manifest ${step.manifest_version})`;
   doc
     .font("Helvetica-Bold")
     .fontSize(9.5)
-    .fillColor(INK)
-    .text(forPlainFont(`${step.step}  ${step.tool}  -  ${step.status}${version}`), MARGIN);
-  const finished = step.finished_ms === null ? "" : `, finished ${time(step.finished_ms)}`;
+    .fillColor(TEXT_COLOR)
+    .text(forPlainFont(`${step.step}  ${step.tool}  -  ${step.status}${version}`), PAGE_MARGIN);
+  const finished = step.finished_ms === null ? "" : `, finished ${toIsoTime(step.finished_ms)}`;
   const risk = step.risk_score === null ? "" : `, risk ${step.risk_score}`;
-  line(
+  drawLine(
     doc,
-    `${step.effect ?? "no manifest"}${risk}; accepted ${time(step.intended_ms)}${finished}`,
-    SOFT,
+    `${step.effect ?? "no manifest"}${risk}; accepted ${toIsoTime(step.intended_ms)}${finished}`,
+    MUTED_COLOR,
     14,
   );
-  if (step.reason !== null) line(doc, `Reason: ${step.reason}`, INK, 14);
-  if (step.error !== null) line(doc, `Error: ${step.error}`, INK, 14);
-  if (step.unverified) line(doc, "Undone, but not read back", INK, 14);
+  if (step.reason !== null) drawLine(doc, `Reason: ${step.reason}`, TEXT_COLOR, 14);
+  if (step.error !== null) drawLine(doc, `Error: ${step.error}`, TEXT_COLOR, 14);
+  if (step.unverified) drawLine(doc, "Undone, but not read back", TEXT_COLOR, 14);
   doc.moveDown(0.35);
 }
 
-async function outlook(doc: Doc, { outlook }: RunReport): Promise<void> {
-  if (outlook === null) return line(doc, "Unknown: what an undo would need is not there any more.", SOFT);
-  line(doc, `${sentence(planVerdict(outlook).words)}.`);
+async function outlook(doc: PdfDoc, { outlook }: RunReport): Promise<void> {
+  if (outlook === null)
+    return drawLine(doc, "Unknown: the data for an undo is no longer available.", MUTED_COLOR);
+  drawLine(doc, `${capitalizeFirst(planVerdict(outlook).words)}.`);
   doc.moveDown(0.3);
-  await each(outlook.actions, (action) => {
-    room(doc, 24);
-    line(doc, `${action.step}  ${action.tool}: ${outlookWords(action)}`);
-    for (const residue of residueOf(action)) line(doc, `would stay behind: ${residue}`, SOFT, 14);
+  await drawEach(outlook.actions, (action) => {
+    ensurePageSpace(doc, 24);
+    drawLine(doc, `${action.step}  ${action.tool}: ${outlookWords(action)}`);
+    for (const residue of residueOf(action)) drawLine(doc, `would remain: ${residue}`, MUTED_COLOR, 14);
   });
 }
 
-function trailEntry(doc: Doc, record: LedgerRecord): void {
-  room(doc, 36);
+function trailEntry(doc: PdfDoc, record: LedgerRecord): void {
+  ensurePageSpace(doc, 36);
   const what = [record.tool, record.step === undefined ? undefined : `step ${record.step}`].filter(
     (part) => part !== undefined,
   );
-  line(
+  drawLine(
     doc,
-    `${record.seq}  ${time(record.ts_ms)}  ${record.event}  by ${record.actor}${what.length === 0 ? "" : `: ${what.join(", ")}`}`,
+    `${record.seq}  ${toIsoTime(record.ts_ms)}  ${record.event}  by ${record.actor}${what.length === 0 ? "" : `: ${what.join(", ")}`}`,
   );
-  if (record.detail !== undefined) line(doc, record.detail, SOFT, 14);
+  if (record.detail !== undefined) drawLine(doc, record.detail, MUTED_COLOR, 14);
   doc
     .font("Courier")
     .fontSize(7.5)
-    .fillColor(SOFT)
-    .text(record.hash, MARGIN + 14);
+    .fillColor(MUTED_COLOR)
+    .text(record.hash, PAGE_MARGIN + 14);
   doc.moveDown(0.4);
 }

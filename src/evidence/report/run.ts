@@ -1,25 +1,25 @@
 /**
- * The facts of a run report, read once and then shown in several formats: who ran what, how each step stands,
- * what a rollback could do, and the whole trail with its hashes. Argument values are not among them.
+ * Facts of a run report, read once and rendered in several formats: the calls and their callers, the status of each
+ * step, the rollback outlook, and the complete trail with its hashes. It contains no argument values.
  */
-import { notFound } from "../../kernel/errors.ts";
+import { runInSlices } from "../../child-process/event-loop-slices.ts";
+import type { JobDoc } from "../../govern/port/docs.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../govern/runs/run.ts";
+import { notFoundError } from "../../kernel/errors.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../model/run.ts";
-import type { JobDoc } from "../../port/docs.ts";
-import type { Store } from "../../port/store.ts";
-import { doInTurns } from "../../process/turns.ts";
-import { loadForRollback } from "../../rollback/load.ts";
+import { loadForRollback } from "../../rollback/plan/load-run.ts";
 import {
   hasConflict,
   hasFailed,
   type PlanAction,
-  planningRollback,
+  planRollbackPaced,
   type RollbackPlan,
-} from "../../rollback/plan.ts";
-import type { RollbackReport } from "../../rollback/report.ts";
-import { shownRecords } from "../../store/confined.ts";
-import { readingTrail } from "../run-trail.ts";
-import { time } from "./text.ts";
+} from "../../rollback/plan/plan.ts";
+import type { RollbackReport } from "../../rollback/plan/report.ts";
+import { countVisibleRecords } from "../../store/tenant-store.ts";
+import { readingTrail } from "../bundles/run-trail.ts";
+import { toIsoTime } from "./external-text.ts";
 
 export interface ReportStep {
   step: number;
@@ -29,11 +29,11 @@ export interface ReportStep {
   reason: string | null;
   error: string | null;
   manifest_version: string | null;
-  /** Unknown once the run's working data was deleted. */
+  /** Null once the run's working data is deleted. */
   risk_score: number | null;
   intended_ms: number;
   finished_ms: number | null;
-  /** Undone, and the declared read-back could not be run. */
+  /** Undone, but the declared read-back could not be run. */
   unverified: boolean;
 }
 
@@ -53,17 +53,17 @@ export interface RunReport {
   generated_ms: number;
   version: string;
   region: string | null;
-  /** The hash of the policy in force when the report was made. */
+  /** Hash of the active policy when the report was made. */
   policy: string;
   ledger: { records: number; head: string };
-  /** Why the run's working data cannot be used, so that the trail is all there is; null where it can. */
+  /** Why the working data is unusable, so that only the trail is shown; null if it is usable. */
   without: "deleted" | "changed" | null;
-  /** Null where the working data cannot be used. */
+  /** Null if the working data is unusable. */
   run: RunTerms | null;
   steps: ReportStep[];
   outlook: { fully_reversible: boolean; actions: PlanAction[] } | null;
   trail: LedgerRecord[];
-  /** What is wrong with the trail; null where every hash, link and number holds. */
+  /** Problem with the trail; null if every hash, link and number is valid. */
   problem: string | null;
 }
 
@@ -77,23 +77,25 @@ interface ReportContext {
 const PAGE = 1_000;
 
 export async function collectRunReport(
-  store: Store,
+  store: StateStore,
   run_id: string,
   context: ReportContext,
 ): Promise<RunReport> {
   const run = await store.get("runs", run_id);
   const { records, hash } = await store.head();
   const lines = await trailLines(store, run_id, records);
-  if (run === undefined && lines.length === 0) throw notFound(`unknown run ${run_id}`, "unknown_run");
+  if (run === undefined && lines.length === 0) throw notFoundError(`unknown run ${run_id}`, "unknown_run");
   const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
-  // A run whose scope was edited in the store is shown as the ledger knows it.
+  // If the scope was edited in the store, show only the ledger's version of the run.
   const loaded = run === undefined || !isSealed(run) ? null : await loadForRollback(store, run_id);
-  // A report is handed around: what was there before a call is shown by its size.
+  // Reports are passed on, so earlier values are shown by their size only.
   const view = { now_ms: context.now_ms, mask: true };
   const plan =
     loaded === null
       ? null
-      : await doInTurns(planningRollback(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view));
+      : await runInSlices(
+          planRollbackPaced(loaded.run, loaded.steps, loaded.manifests, loaded.payloads, view),
+        );
   const conflicts = conflictsOf(run, await store.get("jobs", run_id));
   const changed = run !== undefined && loaded === null;
   return {
@@ -102,19 +104,19 @@ export async function collectRunReport(
     version: context.version,
     region: context.region,
     policy: context.policy,
-    ledger: { records: await shownRecords(store), head: hash },
+    ledger: { records: await countVisibleRecords(store), head: hash },
     without: loaded !== null ? null : changed ? "changed" : "deleted",
     run: loaded === null ? null : runFacts(loaded.run),
     steps: loaded === null ? stepsOfTrail(trail) : loaded.steps.map(stepOf),
     outlook: plan === null ? null : outlookOf(plan, conflicts),
     trail,
-    problem: (changed ? SEAL_BROKEN : (await doInTurns(readingTrail(lines, run_id))).problem) ?? null,
+    problem: (changed ? SEAL_BROKEN : (await runInSlices(readingTrail(lines, run_id))).problem) ?? null,
   };
 }
 
 /**
- * The steps that the last rollback left alone over a conflict. It writes no record: the run names them, whoever rolled
- * back. Runs of earlier versions do not; then the report of the last job does.
+ * Steps that the last rollback left because of a conflict. A conflict writes no record, so they come from the run's
+ * document, or, for runs of earlier versions, from the report of the last job.
  */
 function conflictsOf(run: RunDoc | undefined, job: JobDoc | undefined): ReadonlySet<number> {
   const left = run?.undo_left?.steps.filter(({ why }) => why === "conflict") ?? [];
@@ -134,14 +136,14 @@ function outlookOf({ fully_reversible, actions }: RollbackPlan, conflicts: Reado
 
 const SEAL_BROKEN = "scope seal mismatch: the stored scope of this run was changed";
 
-/** What a report that has only the ledger says of that. */
-export const WITHOUT = {
-  deleted: "The run's working data was deleted; this report is made from the ledger alone.",
+/** Notes for a report that is based on the ledger only. */
+export const MISSING_DATA_TEXT = {
+  deleted: "The run's working data was deleted; this report is based on the ledger alone.",
   changed:
-    "The run's working data was changed behind the service's back; this report is made from the ledger alone.",
+    "The run's working data was changed outside the service; this report is based on the ledger alone.",
 } as const;
 
-async function trailLines(store: Store, run_id: string, size: number): Promise<string[]> {
+async function trailLines(store: StateStore, run_id: string, size: number): Promise<string[]> {
   const all: string[] = [];
   let from = 0;
   while (from < size) {
@@ -196,11 +198,11 @@ function stepOf(doc: StepDoc): ReportStep {
   };
 }
 
-/** Events after which a step has that status. */
+/** Events that set the step status of the same name. */
 const STATUSES: ReadonlySet<string> = new Set(STEP_STATUSES);
 const OUTCOMES: ReadonlySet<string> = new Set(["succeeded", "failed", "uncertain"]);
 
-/** How the steps stood, told by the trail alone. */
+/** Reconstructs the steps from the trail alone. */
 function stepsOfTrail(trail: readonly LedgerRecord[]): ReportStep[] {
   const steps = new Map<number, ReportStep>();
   for (const { step, event, ...record } of trail) {
@@ -232,7 +234,7 @@ function stepsOfTrail(trail: readonly LedgerRecord[]): ReportStep[] {
   return [...steps.values()].sort((a, b) => a.step - b.step);
 }
 
-/** What a rollback would do with a step, in words. */
+/** Describes how a rollback would handle a step. */
 export function outlookWords(action: PlanAction): string {
   switch (action.kind) {
     case "compensate": {
@@ -240,11 +242,11 @@ export function outlookWords(action: PlanAction): string {
         action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends",
         action.verified ? "will be read back" : "will not be read back",
         ...(action.needs_approval ? ["needs an approval"] : []),
-        ...(action.closes_ms === undefined ? [] : [`until ${time(action.closes_ms)}`]),
+        ...(action.closes_ms === undefined ? [] : [`until ${toIsoTime(action.closes_ms)}`]),
       ];
       if (hasConflict(action))
-        return `in conflict: left alone when it was last tried, because it had been changed since; ${action.compensation_tool} would overwrite that`;
-      const failed = hasFailed(action) ? `; failed when it was tried: ${action.last_error}` : "";
+        return `in conflict: not undone at the last attempt, because the resource had changed since; ${action.compensation_tool} would overwrite that`;
+      const failed = hasFailed(action) ? `; the last attempt failed: ${action.last_error}` : "";
       return `can be undone by ${action.compensation_tool} (${how.join(", ")})${failed}`;
     }
     case "skip":
@@ -252,22 +254,22 @@ export function outlookWords(action: PlanAction): string {
     case "unrecoverable":
       return action.closes_ms === undefined
         ? "cannot be undone"
-        : `cannot be undone: its undo closed at ${time(action.closes_ms)}`;
+        : `cannot be undone: its undo closed at ${toIsoTime(action.closes_ms)}`;
     case "unresolved":
-      return "its outcome is unknown; somebody must say what happened first";
+      return "its outcome is unknown; an operator must resolve it first";
     case "unmanifested":
       return "no manifest, so no undo is known";
     case "defer":
-      return `waits for step ${action.blocked_by.join(", ")}, which depends on it and stands`;
+      return `waits for step ${action.blocked_by.join(", ")}, which depends on it and is not undone`;
   }
 }
 
-/** What an undo would leave behind. */
+/** Effects that remain after an undo. */
 export function residueOf(action: PlanAction): readonly string[] {
   return action.kind === "compensate" ? action.residue : [];
 }
 
-/** What holds a step up, in a few words for a heading. */
+/** Number of steps per status, for a heading. */
 export function statusCounts(steps: readonly ReportStep[]): [status: string, count: number][] {
   const counts = new Map<string, number>();
   for (const { status } of steps) counts.set(status, (counts.get(status) ?? 0) + 1);

@@ -1,21 +1,21 @@
-/** The picture of a run: one bar a step, from its acceptance to its outcome, and a mark where it was undone. */
+/** Timeline of a run: one bar per step, from its acceptance to its outcome, with a mark at its undo. */
 import { html } from "hono/html";
-import { clip, plural } from "../../kernel/words.ts";
+import { clipText, formatCountOf } from "../../kernel/text/phrases.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { type Markup, toneOf } from "./page.ts";
+import { spellOutInvisible, toIsoTime } from "./external-text.ts";
+import { type HtmlMarkup, toneOf } from "./html-page.ts";
 import type { ReportStep } from "./run.ts";
-import { time, visible } from "./text.ts";
 
 const WIDTH = 920;
 const LEFT = 250;
 const RIGHT = 20;
 const ROW = 20;
-const MOST_ROWS = 60;
+const MAX_TIMELINE_ROWS = 60;
 const LABEL_CHARS = 34;
 
-export function timeline(steps: readonly ReportStep[], trail: readonly LedgerRecord[]): Markup {
-  if (steps.length === 0) return html`<p class="note">No call was accepted, so there is nothing to draw.</p>`;
-  const shown = steps.slice(0, MOST_ROWS);
+export function runTimeline(steps: readonly ReportStep[], trail: readonly LedgerRecord[]): HtmlMarkup {
+  if (steps.length === 0) return html`<p class="note">No call was accepted, so there is no timeline.</p>`;
+  const shown = steps.slice(0, MAX_TIMELINE_ROWS);
   const undone = new Map(
     trail.filter(({ event }) => event === "compensated").map(({ step, ts_ms }) => [step, ts_ms]),
   );
@@ -32,9 +32,9 @@ export function timeline(steps: readonly ReportStep[], trail: readonly LedgerRec
   return html`<svg viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Timeline of the steps">
 ${shown.map((step, i) => row(step, i, x, to, undone.get(step.step)))}
 <line class="axis" x1="${LEFT}" y1="${height - 24}" x2="${WIDTH - RIGHT}" y2="${height - 24}"/>
-<text x="${LEFT}" y="${height - 8}">${time(from)}</text>
-<text x="${WIDTH - RIGHT}" y="${height - 8}" text-anchor="end">${time(to)}</text>
-</svg>${rest > 0 ? html`<p class="note">The first ${MOST_ROWS} steps; ${plural(rest, "more is", "more are")} listed below.</p>` : ""}`;
+<text x="${LEFT}" y="${height - 8}">${toIsoTime(from)}</text>
+<text x="${WIDTH - RIGHT}" y="${height - 8}" text-anchor="end">${toIsoTime(to)}</text>
+</svg>${rest > 0 ? html`<p class="note">The first ${MAX_TIMELINE_ROWS} steps; ${formatCountOf(rest, "more is", "more are")} listed below.</p>` : ""}`;
 }
 
 function row(
@@ -43,18 +43,18 @@ function row(
   x: (ms: number) => number,
   end: number,
   undone: number | undefined,
-): Markup {
+): HtmlMarkup {
   const y = ROW * i + 4;
   const start = x(step.intended_ms);
-  // A step that was not finished is drawn to the end: it may still be going on.
+  // An unfinished step extends to the end, because it may still be running.
   const width = Math.max(3, x(step.finished_ms ?? end) - start);
-  const label = clip(`${step.step}  ${visible(step.tool)}`, LABEL_CHARS);
+  const label = clipText(`${step.step}  ${spellOutInvisible(step.tool)}`, LABEL_CHARS);
   const mark =
     undone === undefined
       ? ""
-      : html`<circle class="f-idle" cx="${round(x(undone))}" cy="${y + 7}" r="5"><title>undone ${time(undone)}</title></circle>`;
+      : html`<circle class="f-idle" cx="${round(x(undone))}" cy="${y + 7}" r="5"><title>undone ${toIsoTime(undone)}</title></circle>`;
   return html`<text class="ink" x="0" y="${y + 11}">${label}</text>
-<rect class="f-${toneOf(step.status)}" x="${round(start)}" y="${y}" width="${round(width)}" height="14" rx="2"><title>${visible(step.tool)}: ${step.status}</title></rect>${mark}
+<rect class="f-${toneOf(step.status)}" x="${round(start)}" y="${y}" width="${round(width)}" height="14" rx="2"><title>${spellOutInvisible(step.tool)}: ${step.status}</title></rect>${mark}
 `;
 }
 

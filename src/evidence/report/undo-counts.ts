@@ -1,6 +1,6 @@
 /**
- * Undos of a period, counted by step and not by try: a step counts as it stood at the end, however often its
- * undo was begun. Only what is under way or failed is remembered, since what is undone is never undone again.
+ * Counts the undos of a period by step, not by attempt: each step counts by its final state. Only undos in progress or
+ * failed are stored, since a step that is undone is never undone again.
  */
 import type { LedgerRecord } from "../../ledger/record.ts";
 
@@ -54,7 +54,7 @@ export class UndoCounts {
     }
   }
 
-  /** A failure that is tried again is none any more. */
+  /** Removes a failure from the totals when its undo is attempted again. */
   private takeBack(before: Open): void {
     if (before === "under way") return;
     this.totals.failed--;

@@ -1,28 +1,30 @@
-/** Handing a batch of written records to a sink; resolves once the sink has them, as far as its kind can tell. */
+/**
+ * Delivers a batch of formatted records to a sink. Resolves once the sink has them, as far as its protocol can tell.
+ */
 import { createSocket } from "node:dgram";
 import { connect } from "node:net";
 import { hostname } from "node:os";
 import { maskUrl } from "../../config/mask.ts";
 import type { ExportSink } from "../../config/sections/operations.ts";
-import type { CheckedHost, Egress } from "../../egress/egress.ts";
+import type { CheckedHost, EgressClient } from "../../egress/egress.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import { hmacHex } from "../../kernel/hash.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { appendLine } from "../sinks.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { appendLine } from "../anchors/sinks.ts";
 import { type StreamRecord, severityOf } from "./formats.ts";
 
 export interface FormattedRecord extends StreamRecord {
-  /** In the sink's format. */
+  /** The record in the sink's format. */
   text: string;
 }
 
 const SIGNATURE = "x-svc-signature";
-/** Log audit, by RFC 5424. */
+/** Facility "log audit" of RFC 5424. */
 const FACILITY = 13;
-/** Of our severities, in syslog's: notice, notice, warning, alert. */
+/** Maps severities to syslog: informational, notice, warning, alert. */
 const SYSLOG_SEVERITY = { 1: 6, 2: 5, 3: 4, 4: 1 } as const;
 
-/** A sink as a log may name it. */
+/** Name of a sink in logs, without secrets. */
 export function sinkName(sink: ExportSink): string {
   if (sink.type === "file") return sink.path;
   return sink.type === "webhook" ? maskUrl(sink.url) : `${sink.protocol}://${sink.host}:${sink.port}`;
@@ -31,7 +33,7 @@ export function sinkName(sink: ExportSink): string {
 export async function deliverBatch(
   sink: ExportSink,
   batch: readonly FormattedRecord[],
-  egress: Egress,
+  egress: EgressClient,
 ): Promise<void> {
   if (sink.type === "file") return appendLine(sink.path, batch.map(({ text }) => text).join("\n"));
   if (sink.type === "webhook") return post(sink, batch, egress);
@@ -43,7 +45,7 @@ export async function deliverBatch(
 async function post(
   sink: Extract<ExportSink, { type: "webhook" }>,
   batch: readonly FormattedRecord[],
-  egress: Egress,
+  egress: EgressClient,
 ): Promise<void> {
   const body = batch.map(({ text }) => `${text}\n`).join("");
   const headers: Record<string, string> = {
@@ -56,7 +58,7 @@ async function post(
     method: "POST",
     headers,
     body,
-    timeout_ms: LIMITS.egress_timeout_ms,
+    timeout_ms: SERVICE_LIMITS.egress_timeout_ms,
     secret_headers: [SIGNATURE],
     max_bytes: 65_536,
     cut: true,
@@ -64,7 +66,7 @@ async function post(
   if (status < 200 || status > 299) throw new SvcError("delivery_failed", `the webhook answered ${status}`);
 }
 
-/** RFC 5424. The position stands in the structured data, whatever the message's format. */
+/** Formats an RFC 5424 message. The ledger position is in the structured data, for every record format. */
 function syslogMessage({ record, text }: FormattedRecord): string {
   const { seq, ts_ms, event, hash } = record;
   const at = new Date(ts_ms);
@@ -75,14 +77,14 @@ function syslogMessage({ record, text }: FormattedRecord): string {
 }
 
 /**
- * RFC 6587 with counted octets. Syslog has no answers; but a receiver that closes its side after ours has read
- * everything that was sent, so each batch has a connection of its own and counts when that ended well.
+ * Sends over TCP with octet counting (RFC 6587). Syslog has no acknowledgements, but a receiver that closes its side
+ * after ours has read everything. So each batch has its own connection and counts as delivered if that closes cleanly.
  */
 function sendStream({ address, port }: CheckedHost, messages: readonly Buffer[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port });
-    socket.setTimeout(LIMITS.egress_timeout_ms, () =>
-      socket.destroy(new Error("the syslog receiver did not take it in time")),
+    socket.setTimeout(SERVICE_LIMITS.egress_timeout_ms, () =>
+      socket.destroy(new Error("the syslog receiver did not accept the records in time")),
     );
     socket.once("error", reject);
     socket.once("close", (failed) => (failed ? undefined : resolve()));
@@ -94,7 +96,7 @@ function sendStream({ address, port }: CheckedHost, messages: readonly Buffer[])
   });
 }
 
-/** Datagrams may be lost on the way, and their sender does not learn of it. */
+/** Sends over UDP. Lost datagrams cannot be detected. */
 async function sendDatagrams(
   { address, port, family }: CheckedHost,
   messages: readonly Buffer[],

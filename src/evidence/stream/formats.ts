@@ -1,6 +1,8 @@
-/** A ledger record as other systems keep events: as it is, in CEF, or as an OCSF event. None adds or leaves out a fact. */
+/**
+ * Formats a ledger record for other systems: unchanged, as CEF, or as an OCSF event. No format adds or omits a fact.
+ */
 import type { ExportFormat } from "../../config/sections/operations.ts";
-import { EVENTS, isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
+import { isLedgerEvent, LEDGER_EVENTS, type LedgerEvent } from "../../ledger/events.ts";
 import { type LedgerRecord, splitLine } from "../../ledger/record.ts";
 
 export interface StreamRecord {
@@ -9,12 +11,12 @@ export interface StreamRecord {
   record: LedgerRecord;
 }
 
-/** OCSF's scale: 1 informational, 2 low, 3 medium, 4 high. */
+/** OCSF severities: 1 informational, 2 low, 3 medium, 4 high. */
 type Severity = 1 | 2 | 3 | 4;
-/** OCSF's statuses: 1 success, 2 failure, 0 for an event that is neither. */
+/** OCSF statuses: 1 success, 2 failure, 0 for an event that is neither. */
 type Status = 0 | 1 | 2;
 
-/** How severe each event is, and whether it says that something succeeded or failed. */
+/** Severity of each event, and whether it means success or failure. */
 const GRADES: Readonly<Record<LedgerEvent, readonly [severity: Severity, status: Status]>> = {
   blocked: [2, 2],
   would_block: [2, 0],
@@ -56,7 +58,7 @@ const GRADES: Readonly<Record<LedgerEvent, readonly [severity: Severity, status:
   drill_passed: [1, 1],
   drill_failed: [3, 2],
 };
-/** A record that a newer version wrote: it may be anything, so it is not hidden among the informational ones. */
+/** Grade of events from a newer version. Their meaning is unknown, so they are not graded informational. */
 const UNKNOWN_GRADE: readonly [severity: Severity, status: Status] = [3, 0];
 
 const gradeOf = (event: string) => (isLedgerEvent(event) ? GRADES[event] : UNKNOWN_GRADE);
@@ -69,7 +71,7 @@ function statusOf(event: string): Status {
   return gradeOf(event)[1];
 }
 
-const wordsOf = (event: string): string => (isLedgerEvent(event) ? EVENTS[event] : event);
+const wordsOf = (event: string): string => (isLedgerEvent(event) ? LEDGER_EVENTS[event] : event);
 
 export function writeRecord(one: StreamRecord, format: ExportFormat, version: string): string {
   if (format === "jsonl") return one.line;
@@ -113,7 +115,7 @@ function toCef(record: LedgerRecord, version: string): string {
     .filter(([, one]) => one !== undefined)
     .map(([name, one]) => `${name}=${value(String(one))}`)
     .join(" ");
-  // CEF counts to 10.
+  // CEF severities go up to 10.
   const severity = severityOf(event) * 2;
   return `CEF:0|takeback|svc|${header(version)}|${header(event)}|${header(wordsOf(event))}|${severity}|${extension}`;
 }
@@ -125,8 +127,8 @@ const OTHER = 99;
 const SHA_256 = 3;
 
 /**
- * OCSF API Activity. `raw_data` is exactly what the record's hash covers, `prev` included, so that whoever keeps the
- * events can check the chain.
+ * OCSF API Activity. `raw_data` is exactly the hashed content of the record, `prev` included, so the receiver can
+ * verify the chain.
  */
 function toOcsf({ line, record }: StreamRecord, version: string): object {
   const { seq, ts_ms, event, actor, tool, run_id, tenant, detail, hash, effect } = record;

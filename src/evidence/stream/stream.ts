@@ -1,57 +1,58 @@
 /**
- * The ledger as a stream to where an organisation keeps its logs. Each sink follows the ledger by itself from the
- * position that the store keeps for it: what could not be delivered is read again, so that nothing is dropped, and
- * nothing that decides waits for it. Of several processes on one store, one at a time serves a sink.
+ * Streams the ledger to external log systems. Each sink follows the ledger from its stored position. Undelivered
+ * records are read again, so none is dropped, and no decision waits for a sink. Of several processes on one store, one
+ * at a time serves a sink.
  */
+
 import type { ExportSink } from "../../config/sections/operations.ts";
-import type { Egress } from "../../egress/egress.ts";
+import type { EgressClient } from "../../egress/egress.ts";
 import {
-  assertHeld,
-  type Heartbeat,
-  keepLease,
-  type Lease,
-  type LeaseParts,
+  assertLeaseHeld,
+  type LeaseDeps,
+  type LeaseHeartbeat,
+  LeaseLostError,
   type LeaseSubject,
-  LostLease,
-  needOfLease,
+  leaseKey,
   releaseLease,
+  startHeartbeat,
   tryLease,
-} from "../../engine/lease.ts";
-import { atMost, within } from "../../kernel/deadline.ts";
+  type WorkLease,
+} from "../../govern/lease.ts";
+import type { StoreTx } from "../../govern/port/store.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
-import type { Json } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
+import { asJson, fromJson } from "../../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { settleWithin, withTimeout } from "../../kernel/timeout.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import type { Tx } from "../../port/store.ts";
-import type { Logger } from "../../telemetry/log.ts";
+import type { ServiceLogger } from "../../telemetry/log.ts";
 import { deliverBatch, type FormattedRecord, sinkName } from "./deliver.ts";
 import { writeRecord } from "./formats.ts";
 
-interface StreamParts extends LeaseParts {
-  egress: Egress;
-  log: Logger;
+interface StreamParts extends LeaseDeps {
+  egress: EgressClient;
+  log: ServiceLogger;
   version: string;
 }
 
-/** What the store keeps for a sink: the record that is sent next. */
+/** Stored position of a sink: the next record to send. */
 interface Position {
   next: number;
 }
 
-/** A sink as this process serves it. */
+/** A sink that this process serves. */
 interface Serving {
-  lease: Lease;
-  heartbeat: Heartbeat;
+  lease: WorkLease;
+  heartbeat: LeaseHeartbeat;
   next: number;
 }
 
 const BATCH = 100;
 const MAX_BACKOFF_MS = 60_000;
-/** A batch under way at a stop gets this long to arrive, before the sink is left to the next process. */
+/** At a shutdown, the time for a batch in flight to arrive before another process takes the sink over. */
 const LAST_BATCH_MS = 1_000;
 
-/** Runs until the signal aborts. Then each sink is given back, so that the next process continues at once. */
+/** Runs until the signal aborts. Then releases each sink, so that another process continues at once. */
 export async function startStreams(
   parts: StreamParts,
   sinks: readonly ExportSink[],
@@ -85,7 +86,7 @@ class Stream {
   async run(): Promise<void> {
     const ended = this.work().finally(() => this.leave());
     await Promise.race([ended, this.stopped()]);
-    await atMost(ended, LAST_BATCH_MS, this.parts);
+    await settleWithin(ended, LAST_BATCH_MS, this.parts);
     await this.leave();
   }
 
@@ -101,25 +102,28 @@ class Stream {
       try {
         const pause = await this.step();
         if (this.failures > 0 && pause !== "others") {
-          log.info("an export sink takes records again", { sink: sinkName(this.sink) });
+          log.info("an export sink accepts records again", { sink: sinkName(this.sink) });
           this.failures = 0;
         }
-        if (pause === "others") await env.sleep(LIMITS.lease_heartbeat_ms, this.signal);
+        if (pause === "others") await env.sleep(SERVICE_LIMITS.lease_heartbeat_ms, this.signal);
         else if (pause === "empty") await this.untilChanged();
       } catch (error) {
         if (this.signal.aborted) return;
         if (this.failures++ === 0)
-          log.warn("an export sink did not take records; it is tried again until it does", {
+          log.warn("an export sink did not accept records; delivery is retried until it does", {
             sink: sinkName(this.sink),
             error: messageOf(error),
           });
-        const wait = Math.min(MAX_BACKOFF_MS, LIMITS.look_again_ms * 2 ** Math.min(this.failures, 10));
+        const wait = Math.min(
+          MAX_BACKOFF_MS,
+          SERVICE_LIMITS.look_again_ms * 2 ** Math.min(this.failures, 10),
+        );
         await env.sleep(wait, this.signal).catch(() => undefined);
       }
     }
   }
 
-  /** Sends one batch. What is sent twice was not known to have arrived; nothing is ever skipped. */
+  /** Sends one batch. A batch without confirmation is sent again; no record is skipped. */
   private async step(): Promise<"sent" | "empty" | "others"> {
     const { store, version, egress } = this.parts;
     const serving = await this.serve();
@@ -134,38 +138,40 @@ class Stream {
     return (await this.move(serving, batch.at(-1)!.record.seq + 1)) ? "sent" : "others";
   }
 
-  /** The sink with the position to continue at; null while another process serves it. */
+  /** Takes the sink's lease and position; null while another process serves the sink. */
   private async serve(): Promise<Serving | null> {
     if (this.serving?.heartbeat.lost.aborted === true) await this.leave();
     if (this.serving !== null) return this.serving;
     const { parts, key, subject, holder } = this;
     const taken = await parts.store.transact({
-      needs: [["meta", key], needOfLease(subject)],
-      run(tx: Tx) {
-        const known = tx.get("meta", key) as unknown as Position | undefined;
+      needs: [["meta", key], leaseKey(subject)],
+      run(tx: StoreTx) {
+        const known = fromJson<Position | undefined>(tx.get("meta", key));
         const lease = tryLease(parts, tx, subject, holder);
         return lease && { lease, next: known?.next ?? 0 };
       },
     });
     if (taken === null) return null;
-    this.serving = { ...taken, heartbeat: keepLease(parts, taken.lease) };
+    this.serving = { ...taken, heartbeat: startHeartbeat(parts, taken.lease) };
     return this.serving;
   }
 
-  /** False where another process took over: it reads from the position that it found. */
+  /**
+   * Stores the new position. Returns false if another process has taken over; that one continues from its own position.
+   */
   private async move(serving: Serving, next: number): Promise<boolean> {
     const { key, subject } = this;
     const position: Position = { next };
     try {
       await this.parts.store.transact({
-        needs: [["meta", key], needOfLease(subject)],
-        run(tx: Tx) {
-          assertHeld(tx, serving.lease);
-          tx.put("meta", key, position as unknown as Json);
+        needs: [["meta", key], leaseKey(subject)],
+        run(tx: StoreTx) {
+          assertLeaseHeld(tx, serving.lease);
+          tx.put("meta", key, asJson(position));
         },
       });
     } catch (error) {
-      if (!(error instanceof LostLease)) throw error;
+      if (!(error instanceof LeaseLostError)) throw error;
       await this.leave();
       return false;
     }
@@ -186,7 +192,7 @@ class Stream {
     const { store, env } = this.parts;
     const changed = store.changed(AbortSignal.any([done.signal, this.signal]));
     try {
-      await within(changed, LIMITS.look_again_ms, () => undefined, { env });
+      await withTimeout(changed, SERVICE_LIMITS.look_again_ms, () => undefined, { env });
     } finally {
       done.abort();
     }

@@ -1,11 +1,11 @@
 /**
- * Checkpoints (C2SP tlog-checkpoint): where a log stands, as a note that the log signs and witnesses cosign
+ * Checkpoints (C2SP tlog-checkpoint): the size and root of a log as a note that the log signs and witnesses cosign
  * (C2SP tlog-cosignature, Ed25519).
  */
 import { verify as verifyBytes } from "node:crypto";
 import { type PublicKey, type SigningKey, strictBase64 } from "../signing.ts";
 import {
-  COSIGNATURE,
+  COSIGNATURE_TYPE,
   isSignedBy,
   NOTE_SIGNATURE,
   type NoteSignature,
@@ -17,7 +17,7 @@ import {
   type VerifierKey,
 } from "./note.ts";
 
-/** Where a log stands: how many leaves, and the root over them in hex. */
+/** State of a log: the number of leaves, and the root over them in hex. */
 export interface TreeHead {
   origin: string;
   size: number;
@@ -32,13 +32,13 @@ export function checkpointBody({ origin, size, root }: TreeHead): string {
   return `${origin}\n${size}\n${Buffer.from(root, "hex").toString("base64")}\n`;
 }
 
-/** The note that the log itself signs; its key is named like the log. */
+/** The note signed by the log itself. Its key has the name of the log. */
 export function signCheckpoint(head: TreeHead, key: SigningKey, cosignatures = ""): string {
   const body = checkpointBody(head);
   return `${body}\n${signNote(body, head.origin, key)}${cosignatures}`;
 }
 
-/** The checkpoint, or what is wrong with it. Nothing of it counts before a signature was checked. */
+/** Parses a checkpoint, or returns the problem. Its content is untrusted until a signature is checked. */
 export function parseCheckpoint(text: string): SignedTreeHead | string {
   const note = parseNote(text);
   if (typeof note === "string") return note;
@@ -53,7 +53,7 @@ export function parseCheckpoint(text: string): SignedTreeHead | string {
 
 type LogSignature = "good" | "bad" | "none";
 
-/** Whether the log signed: `bad` where a line claims to be the key's and does not verify. */
+/** Whether the log signed. `bad`: a line claims to be by the key and does not verify. */
 export function logSignature({ note }: SignedTreeHead, keys: readonly VerifierKey[]): LogSignature {
   let found: LogSignature = "none";
   for (const signature of note.signatures) {
@@ -70,21 +70,21 @@ export function logKey(origin: string, key: PublicKey): VerifierKey {
 }
 
 function isGoodSignature(body: string, bytes: Buffer, key: VerifierKey): boolean {
-  if (key.type === COSIGNATURE) return cosignatureTime(body, bytes, key) !== null;
+  if (key.type === COSIGNATURE_TYPE) return cosignatureTime(body, bytes, key) !== null;
   return bytes.length === 64 && verifyBytes(null, Buffer.from(body), key.key.key, bytes);
 }
 
 const cosignedText = (body: string, seconds: bigint): string => `cosignature/v1\ntime ${seconds}\n${body}`;
 
-/** The line with which a witness says that this is the largest consistent tree it has seen. */
-export function cosign(body: string, name: string, key: SigningKey, seconds: number): string {
+/** Cosignature line of a witness: this is the largest consistent tree it has seen. */
+export function cosignatureLine(body: string, name: string, key: SigningKey, seconds: number): string {
   const time = Buffer.alloc(8);
   time.writeBigUInt64BE(BigInt(seconds));
   const signature = key.signText(cosignedText(body, BigInt(seconds)));
-  return signatureLine(name, noteKeyId(name, COSIGNATURE, key.raw), Buffer.concat([time, signature]));
+  return signatureLine(name, noteKeyId(name, COSIGNATURE_TYPE, key.raw), Buffer.concat([time, signature]));
 }
 
-/** When the witness cosigned, in seconds; null where the signature does not hold. */
+/** Time of a cosignature in seconds; null if it is invalid. */
 function cosignatureTime(body: string, bytes: Buffer, key: VerifierKey): number | null {
   if (bytes.length !== 72) return null;
   const seconds = bytes.readBigUInt64BE(0);
@@ -93,20 +93,20 @@ function cosignatureTime(body: string, bytes: Buffer, key: VerifierKey): number 
   return verifyBytes(null, message, key.key.key, bytes.subarray(8)) ? Number(seconds) : null;
 }
 
-export interface Cosignature {
+export interface WitnessCosignature {
   name: string;
   key_id: string;
   seconds: number;
   line: string;
 }
 
-/** What the witness said of the text: its newest cosignature, null where there is none, `bad` where one does not hold. */
+/** Newest cosignature of the witness; null if there is none, `bad` if one is invalid. */
 export function cosignatureOf(
   body: string,
   signatures: readonly NoteSignature[],
   witness: VerifierKey,
-): Cosignature | null | "bad" {
-  let newest: Cosignature | null = null;
+): WitnessCosignature | null | "bad" {
+  let newest: WitnessCosignature | null = null;
   for (const signature of signatures) {
     if (!isSignedBy(signature, witness)) continue;
     const seconds = cosignatureTime(body, signature.bytes, witness);

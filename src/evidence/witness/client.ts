@@ -1,37 +1,40 @@
-/** Asking a witness for its cosignature (C2SP tlog-witness, `add-checkpoint`). */
+/** Requests a cosignature from a witness (C2SP tlog-witness, `add-checkpoint`). */
 import type { AnchorSink } from "../../config/sections/operations.ts";
-import type { Egress } from "../../egress/egress.ts";
-import { invalid, SvcError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { Store } from "../../port/store.ts";
+import type { EgressClient } from "../../egress/egress.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { SigningKey } from "../signing.ts";
 import { checkpointBody, cosignatureOf, signCheckpoint, type TreeHead } from "./checkpoint.ts";
-import { type Cosigned, keptCosignatures } from "./kept.ts";
-import { readWitnessKey } from "./keys.ts";
+import { type CosignedTreeHead, loadCosignatures } from "./cosignature-store.ts";
 import { parseSignatures, type VerifierKey } from "./note.ts";
 import { LedgerProofs } from "./proofs.ts";
+import { readWitnessKey } from "./witness-keys.ts";
 
 export type WitnessSink = Extract<AnchorSink, { type: "witness" }>;
 
 interface AskingParts {
-  store: Store;
-  egress: Egress;
+  store: StateStore;
+  egress: EgressClient;
   signing: SigningKey | null;
   origin: string | null;
 }
 
-/** The witness may stand elsewhere than was thought, and another server may have been there in between. */
+/**
+ * Attempts until the sizes agree. The witness may be at an unexpected size, and another server may ask it at the same
+ * time.
+ */
 const ATTEMPTS = 4;
 
-/** The witness's cosignature of the ledger as it stands; throws with what it refused. */
-export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise<Cosigned> {
+/** Returns the witness's cosignature of the current ledger. Throws with the witness's reason for a refusal. */
+export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise<CosignedTreeHead> {
   const { store, egress, signing, origin } = parts;
   if (signing === null || origin === null)
-    throw invalid(
-      "a witness needs checkpoints that are signed: make a key with svc keygen and set signing_key",
+    throw invalidError(
+      "a witness needs signed checkpoints: create a key with svc keygen and set signing_key",
     );
   const witness = readWitnessKey(sink.key);
-  const known = (await keptCosignatures(store))[witness.key.key_id];
+  const known = (await loadCosignatures(store))[witness.key.key_id];
   let old = known?.origin === origin ? known.size : 0;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const proofs = await LedgerProofs.of(store);
@@ -42,7 +45,7 @@ export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise
       method: "POST",
       headers: { "content-type": "text/plain; charset=utf-8" },
       body: requestBody(old, proof, signCheckpoint(head, signing)),
-      timeout_ms: LIMITS.egress_timeout_ms,
+      timeout_ms: SERVICE_LIMITS.egress_timeout_ms,
       max_bytes: 65_536,
       cut: true,
     });
@@ -50,15 +53,14 @@ export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise
     if (answer.status === 200) return cosignedBy(witness, head, text);
     if (answer.status !== 409) throw refusal(answer.status, origin);
     const stands = standsAt(text);
-    // It stands where it was told to: what it refuses is another history of the same size.
+    // The witness is at the expected size, so it refuses a different history of that size.
     if (old === head.size && (stands === old || stands === null)) throw refusal(422, origin);
-    if (stands === null)
-      throw new SvcError("delivery_failed", "the witness answered 409 without the size at which it stands");
+    if (stands === null) throw new SvcError("delivery_failed", "the witness answered 409 without its size");
     old = stands;
   }
   throw new SvcError(
     "delivery_failed",
-    "the witness kept moving while it was asked; it is asked again at the next anchor",
+    "the witness's checkpoint kept changing; the next anchor tries again",
   );
 }
 
@@ -67,15 +69,12 @@ export function requestBody(old: number, proof: readonly string[], checkpoint: s
   return `old ${old}\n${lines}\n${checkpoint}`;
 }
 
-function cosignedBy(witness: VerifierKey, head: TreeHead, text: string): Cosigned {
+function cosignedBy(witness: VerifierKey, head: TreeHead, text: string): CosignedTreeHead {
   const signatures = parseSignatures(text);
   const found =
     typeof signatures === "string" ? null : cosignatureOf(checkpointBody(head), signatures, witness);
   if (found === null || found === "bad")
-    throw new SvcError(
-      "delivery_failed",
-      "the witness did not answer with a cosignature of the key that is configured for it",
-    );
+    throw new SvcError("delivery_failed", "the witness did not return a cosignature by its configured key");
   return { ...head, ...found };
 }
 
@@ -87,16 +86,17 @@ function standsAt(text: string): number | null {
 function isAhead(old: number, size: number): SvcError {
   return new SvcError(
     "delivery_failed",
-    `the witness has cosigned ${old} records and the ledger has ${size}: it has been truncated, or another ledger has its origin`,
+    `the witness has cosigned ${old} records and the ledger has ${size}: it has been truncated, or another ledger has the same origin`,
   );
 }
 
 const REFUSALS: Readonly<Record<number, (origin: string) => string>> = {
-  403: (origin) => `the witness has another public key for ${origin}; give it the one of /v1/evidence/key`,
+  403: (origin) =>
+    `the witness has a different public key for ${origin}; give it the key from /v1/evidence/key`,
   404: (origin) =>
     `the witness does not know the log ${origin}; start it with --log ${origin}=<public key file>`,
   422: () =>
-    "the witness refuses: what it cosigned before is not the beginning of this ledger; history was rewritten, or another ledger has its origin",
+    "the witness refuses: its last cosigned checkpoint is not a prefix of this ledger; history was rewritten, or another ledger has the same origin",
 };
 
 function refusal(status: number, origin: string): SvcError {

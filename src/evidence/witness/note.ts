@@ -1,14 +1,14 @@
 /**
- * Signed notes as C2SP signed-note writes them: a text, an empty line, and one line for each signature. Verifier
- * keys name who signs; a signature line belongs to a key only where both its name and its key id are that key's.
+ * Signed notes (C2SP signed-note): a text, an empty line, and one line per signature. A signature line belongs to a
+ * verifier key only if both its name and its key id match.
  */
 import { createHash } from "node:crypto";
-import { invalid } from "../../kernel/errors.ts";
+import { invalidError } from "../../kernel/errors.ts";
 import { type PublicKey, parseRawKey, type SigningKey, strictBase64 } from "../signing.ts";
 
-/** The byte that says what a signature is over. */
+/** Type byte of a signature over the note's text. */
 export const NOTE_SIGNATURE = 0x01;
-export const COSIGNATURE = 0x04;
+export const COSIGNATURE_TYPE = 0x04;
 
 export interface NoteSignature {
   name: string;
@@ -19,14 +19,14 @@ export interface NoteSignature {
 }
 
 export interface SignedNote {
-  /** With its last line break. */
+  /** Includes the last line break. */
   body: string;
   signatures: NoteSignature[];
 }
 
 export const MAX_NOTE_CHARS = 65_536;
 const MAX_SIGNATURES = 100;
-/** Unicode's spaces, spelled out so that every verifier means the same ones. */
+/** Excludes Unicode spaces, listed explicitly so that all verifiers agree on them. */
 const NAME = /^[^ \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000+]+$/u;
 const CONTROL = /[\0-\x09\x0b-\x1f]/;
 
@@ -49,15 +49,15 @@ export function signatureLine(name: string, key_id: string, bytes: Uint8Array): 
   return `\u2014 ${name} ${text}\n`;
 }
 
-/** The line with which `key` signs the text under `name`. */
+/** Signature line of `key` under `name`. */
 export function signNote(body: string, name: string, key: SigningKey): string {
   return signatureLine(name, noteKeyId(name, NOTE_SIGNATURE, key.raw), key.signText(body));
 }
 
-/** The note, or what is wrong with it. */
+/** Parses a note, or returns the problem. */
 export function parseNote(text: string): SignedNote | string {
   if (text.length > MAX_NOTE_CHARS) return "the note is too long";
-  if (!text.isWellFormed() || CONTROL.test(text)) return "the note holds characters that no note may hold";
+  if (!text.isWellFormed() || CONTROL.test(text)) return "the note contains invalid characters";
   const at = text.lastIndexOf("\n\n");
   if (at < 1) return "the note has no signatures";
   const body = text.slice(0, at + 1);
@@ -67,7 +67,7 @@ export function parseNote(text: string): SignedNote | string {
   return typeof signatures === "string" ? signatures : { body, signatures };
 }
 
-/** Signature lines by themselves, as a witness answers them. */
+/** Parses separate signature lines, as in a witness's response. */
 export function parseSignatures(text: string): NoteSignature[] | string {
   const lines = text.split("\n");
   if (lines.pop() !== "" || lines.length === 0) return "there is no signature line";
@@ -91,10 +91,10 @@ export function parseSignatures(text: string): NoteSignature[] | string {
   return found;
 }
 
-/** Whose signatures are looked for. Without a name the key is known by its bytes alone, under any name. */
+/** A key whose signatures are searched. Without a name, the key matches under any name. */
 export interface VerifierKey {
   name: string | null;
-  type: typeof NOTE_SIGNATURE | typeof COSIGNATURE;
+  type: typeof NOTE_SIGNATURE | typeof COSIGNATURE_TYPE;
   key: PublicKey;
 }
 
@@ -110,17 +110,19 @@ export function verifierKeyText({ name, type, key }: VerifierKey & { name: strin
   return `${name}+${noteKeyId(name, type, key.raw)}+${coded}`;
 }
 
-/** `<name>+<key id>+<type and key>`, as C2SP writes verifier keys. Throws where it is none. */
+/** Parses `<name>+<key id>+<type and key>`, the C2SP form of a verifier key. Throws if it is invalid. */
 export function parseVerifierKey(text: string, what: string): VerifierKey & { name: string } {
   const [, name = "", stated, coded = ""] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text.trim()) ?? [];
   const bytes = strictBase64(coded);
   if (!isKeyName(name) || bytes === undefined)
-    throw invalid(`${what}: is no verifier key; it reads <name>+<8 hex digits>+<base64>`);
+    throw invalidError(`${what}: is not a verifier key of the form <name>+<8 hex digits>+<base64>`);
   const type = bytes[0];
-  if (type !== NOTE_SIGNATURE && type !== COSIGNATURE)
-    throw invalid(`${what}: is a key of a kind that is not known here; Ed25519 keys (types 1 and 4) are`);
+  if (type !== NOTE_SIGNATURE && type !== COSIGNATURE_TYPE)
+    throw invalidError(
+      `${what}: is a key of an unsupported type; Ed25519 keys (types 1 and 4) are supported`,
+    );
   const key = parseRawKey(bytes.subarray(1), what);
   if (noteKeyId(name, type, key.raw) !== stated)
-    throw invalid(`${what}: its key id does not belong to its name and key`);
+    throw invalidError(`${what}: its key id does not belong to its name and key`);
   return { name, type, key };
 }

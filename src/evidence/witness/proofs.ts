@@ -1,25 +1,25 @@
 /**
- * Proofs of RFC 6962 out of a store's ledger, at any size it ever had: what lies in full blocks is known, and the
- * few blocks that a proof cuts are read and hashed anew.
+ * RFC 6962 proofs from a store's ledger, for any size it has had. Complete blocks are in memory; the few blocks that a
+ * proof cuts are read and hashed again.
  */
-import { EMPTY_ROOT, joinHashes } from "../../ledger/tree.ts";
-import type { Store } from "../../port/store.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { EMPTY_ROOT, joinHashes } from "../../ledger/merkle-tree.ts";
 import type { HashLevels } from "../chain/levels.ts";
 import { splitOf } from "../chain/subtrees.ts";
-import { BLOCK, type LedgerTree, type Snapshot, treeOf } from "../ledger-tree.ts";
+import { BLOCK_RECORDS, type LedgerSnapshot, type LedgerTree, treeOf } from "../ledger-tree.ts";
 
 export class LedgerProofs {
-  readonly snapshot: Snapshot;
+  readonly snapshot: LedgerSnapshot;
   private readonly tree: LedgerTree;
   private readonly read = new Map<number, Promise<HashLevels>>();
 
-  constructor(tree: LedgerTree, snapshot: Snapshot) {
+  constructor(tree: LedgerTree, snapshot: LedgerSnapshot) {
     this.tree = tree;
     this.snapshot = snapshot;
   }
 
-  /** The ledger as it stands; throws `corrupt` where it does not verify. */
-  static async of(store: Store): Promise<LedgerProofs> {
+  /** Proofs for the current ledger. Throws `corrupt` if verification fails. */
+  static async of(store: StateStore): Promise<LedgerProofs> {
     const tree = treeOf(store);
     return new LedgerProofs(tree, await tree.snapshot());
   }
@@ -32,7 +32,7 @@ export class LedgerProofs {
     return this.hash(seq, seq + 1);
   }
 
-  /** The audit path of a record in the tree of `size` leaves, lowest sibling first. */
+  /** Inclusion proof of a record in the tree of `size` leaves, lowest sibling first. */
   async inclusion(seq: number, size: number): Promise<string[]> {
     const siblings: string[] = [];
     let [from, to] = [0, size];
@@ -45,7 +45,7 @@ export class LedgerProofs {
     return siblings.reverse();
   }
 
-  /** That the tree of `from` leaves is the beginning of the tree of `to`. */
+  /** Proof that the tree of `from` leaves is a prefix of the tree of `to`. */
   async consistency(from: number, to: number): Promise<string[]> {
     return from === 0 ? [] : this.subproof(from, 0, to, true);
   }
@@ -60,12 +60,13 @@ export class LedgerProofs {
   }
 
   private async hash(from: number, to: number): Promise<string> {
-    const block = Math.floor(from / BLOCK);
-    const start = block * BLOCK;
-    if (to - from < BLOCK && to <= start + BLOCK)
+    const block = Math.floor(from / BLOCK_RECORDS);
+    const start = block * BLOCK_RECORDS;
+    if (to - from < BLOCK_RECORDS && to <= start + BLOCK_RECORDS)
       return (await this.leavesOf(block)).range(from - start, to - start);
     const size = to - from;
-    if (Number.isInteger(Math.log2(size))) return this.tree.blockRange(from / BLOCK, to / BLOCK);
+    if (Number.isInteger(Math.log2(size)))
+      return this.tree.blockRange(from / BLOCK_RECORDS, to / BLOCK_RECORDS);
     const middle = from + splitOf(size);
     return joinHashes(await this.hash(from, middle), await this.hash(middle, to));
   }

@@ -1,19 +1,19 @@
 /**
- * What a witness remembers: of each log the last checkpoint that it cosigned, with its cosignature. A database, so
- * that looking and replacing are one step over all processes, and a cosignature is on the disk before it is given.
+ * State of a witness: the last checkpoint of each log that it cosigned. It is a database, so that reading and replacing
+ * are one step across processes, and a cosignature is durable before it is sent.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { sha256Hex } from "../../kernel/hash.ts";
 import {
   closeDatabase,
-  type Database,
   openDatabase,
   type PreparedStatement,
+  type SqliteDatabase,
   sqliteFailure,
-} from "../../store/logged/connection.ts";
+} from "../../store/journal/connection.ts";
 
-export interface Remembered {
+export interface StoredCheckpoint {
   size: number;
   root: string;
   /** The cosigned checkpoint. */
@@ -24,7 +24,7 @@ const WAIT_MS = 5_000;
 
 export class WitnessState {
   private readonly path: string;
-  private readonly db: Database;
+  private readonly db: SqliteDatabase;
   private readonly find: PreparedStatement;
   private readonly put: PreparedStatement;
 
@@ -45,12 +45,12 @@ export class WitnessState {
     }
   }
 
-  /** Looks at what is remembered and replaces it with what `next` gives, in one step; null leaves it. */
-  replace(origin: string, next: (last: Remembered | undefined) => Remembered | null): void {
+  /** Atomically replaces the stored checkpoint with the result of `next`. Null leaves it unchanged. */
+  replace(origin: string, next: (last: StoredCheckpoint | undefined) => StoredCheckpoint | null): void {
     const hash = sha256Hex(origin);
     try {
       this.db.exec("BEGIN IMMEDIATE");
-      const given = next(this.find.get(hash) as Remembered | undefined);
+      const given = next(this.find.get(hash) as StoredCheckpoint | undefined);
       if (given !== null) this.put.run(hash, given.size, given.root, given.note);
       this.db.exec("COMMIT");
     } catch (error) {
@@ -59,9 +59,9 @@ export class WitnessState {
     }
   }
 
-  /** By the SHA-256 of the log's origin, in hex. */
+  /** `hash` is the SHA-256 of the log's origin, in hex. */
   noteOf(hash: string): string | undefined {
-    return (this.find.get(hash) as Remembered | undefined)?.note;
+    return (this.find.get(hash) as StoredCheckpoint | undefined)?.note;
   }
 
   close(): void {

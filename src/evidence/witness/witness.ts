@@ -1,12 +1,18 @@
 /**
- * A witness for other people's logs (C2SP tlog-witness): it cosigns a checkpoint only where that continues the one
- * it cosigned before, and remembers it before it answers.
+ * A witness for other logs (C2SP tlog-witness). It cosigns a checkpoint only if that continues the last one it
+ * cosigned, and stores the checkpoint before it responds.
  */
-import { EMPTY_ROOT, isConsistent } from "../../ledger/tree.ts";
+import { EMPTY_ROOT, isConsistent } from "../../ledger/merkle-tree.ts";
 import { type SigningKey, strictBase64 } from "../signing.ts";
-import { cosign, cosignatureOf, logSignature, parseCheckpoint, type SignedTreeHead } from "./checkpoint.ts";
-import { COSIGNATURE, MAX_NOTE_CHARS, type VerifierKey, verifierKeyText } from "./note.ts";
-import type { Remembered, WitnessState } from "./state.ts";
+import {
+  cosignatureLine,
+  cosignatureOf,
+  logSignature,
+  parseCheckpoint,
+  type SignedTreeHead,
+} from "./checkpoint.ts";
+import { COSIGNATURE_TYPE, MAX_NOTE_CHARS, type VerifierKey, verifierKeyText } from "./note.ts";
+import type { StoredCheckpoint, WitnessState } from "./state.ts";
 
 interface WitnessAnswer {
   status: 200 | 400 | 403 | 404 | 409 | 422;
@@ -33,22 +39,22 @@ interface Submission {
 interface WitnessParts {
   name: string;
   key: SigningKey;
-  /** The keys of each log, by its origin. */
+  /** Keys of each log, by its origin. */
   logs: ReadonlyMap<string, readonly VerifierKey[]>;
   state: WitnessState;
   now(): number;
 }
 
-export class Witness {
+export class LogWitness {
   private readonly parts: WitnessParts;
   private readonly own: VerifierKey & { name: string };
 
   constructor(parts: WitnessParts) {
     this.parts = parts;
-    this.own = { name: parts.name, type: COSIGNATURE, key: parts.key };
+    this.own = { name: parts.name, type: COSIGNATURE_TYPE, key: parts.key };
   }
 
-  /** What those who verify its cosignatures are given. */
+  /** The key that verifiers of its cosignatures need. */
   get verifierKey(): string {
     return verifierKeyText(this.own);
   }
@@ -82,39 +88,42 @@ export class Witness {
 
   private judge(
     { old, proof, checkpoint }: Submission,
-    last: Remembered | undefined,
-  ): WitnessAnswer | { line: string; remembered: Remembered } {
+    last: StoredCheckpoint | undefined,
+  ): WitnessAnswer | { line: string; remembered: StoredCheckpoint } {
     const { size, root, note } = checkpoint;
     const known = last?.size ?? 0;
     if (this.wasAheadOf(checkpoint, last))
       return no(
         422,
-        "this witness cosigned more than it remembers: its state was set back, and it signs nothing for this log",
+        "this witness has cosigned more than its state contains: the state was restored from an older copy, and it signs nothing for this log",
       );
     const standsAt = { status: 409, type: "text/x.tlog.size", text: `${known}\n` } as const;
     if (old !== known) return standsAt;
-    // The empty tree is the beginning of every tree, and the root of a tree of no size is not chosen freely.
+    // The empty tree is a prefix of every tree, and its root is fixed.
     const before = last ?? { size: 0, root: EMPTY_ROOT };
     if (size === 0 && root !== EMPTY_ROOT) return no(422, "the checkpoint of an empty tree has another root");
-    // Nothing is to be proven of a tree of the same size: it is the same one, or there are two histories.
+    // Trees of the same size need no proof: they are equal, or there are two histories.
     if (size === before.size && root !== before.root && proof.length === 0) return standsAt;
     if (!isConsistent(before, { size, root }, proof))
       return no(422, "the checkpoint does not continue the one that this witness cosigned before");
     const { name, key, now } = this.parts;
-    const line = cosign(note.body, name, key, Math.floor(now() / 1_000));
+    const line = cosignatureLine(note.body, name, key, Math.floor(now() / 1_000));
     const signed = note.signatures.filter(({ name: by }) => by !== name).map((one) => one.line);
     return { line, remembered: { size, root, note: `${note.body}\n${signed.join("")}${line}` } };
   }
 
-  /** Its own cosignature on what it does not remember: only an older state than its newest can explain that. */
-  private wasAheadOf({ size, root, note }: SignedTreeHead, last: Remembered | undefined): boolean {
+  /**
+   * Whether the checkpoint has a cosignature of this witness that its state does not contain. Then its state is
+   * outdated, for example restored from an old backup.
+   */
+  private wasAheadOf({ size, root, note }: SignedTreeHead, last: StoredCheckpoint | undefined): boolean {
     const own = cosignatureOf(note.body, note.signatures, this.own);
     if (own === null || own === "bad") return false;
     return size > (last?.size ?? 0) || (size === last?.size && root !== last.root);
   }
 }
 
-/** `old <size>`, proof lines, an empty line, the checkpoint; or what is wrong. */
+/** Parses `old <size>`, proof lines, an empty line and the checkpoint; or returns the problem. */
 function readSubmission(body: Uint8Array): Submission | string {
   if (body.length > 2 * MAX_NOTE_CHARS) return "the request is too long";
   let text: string;

@@ -1,16 +1,16 @@
 /**
- * Writing another program's file with a way back: what was there is kept beside it, and undoing restores it
- * to the byte, but only while the file was not changed since.
+ * Edits another program's file with a backup. `undoWrite` restores the original byte for byte, provided the file has
+ * not changed since.
  */
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { conflict, invalid, notFound } from "../../kernel/errors.ts";
+import { conflictError, invalidError, notFoundError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 
 interface Note {
-  /** Null where there was no file. */
+  /** Null if there was no file. */
   before: string | null;
-  /** The hash of what was written. */
+  /** Hash of the written text. */
   written: string;
 }
 
@@ -20,8 +20,8 @@ export async function readIfThere(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
     const text = bytes.toString("utf8");
-    // What cannot be written back to the byte is not touched.
-    if (!Buffer.from(text).equals(bytes)) throw invalid(`${path} is not UTF-8 text`);
+    // A file that cannot be restored byte for byte stays untouched.
+    if (!Buffer.from(text).equals(bytes)) throw invalidError(`${path} is not UTF-8 text`);
     return text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
@@ -30,8 +30,8 @@ export async function readIfThere(path: string): Promise<string | null> {
 }
 
 /**
- * Answers where the text that was there before lies, or null where there was no file. A second change keeps the first
- * backup: undo leads back to the beginning.
+ * Returns the path of the backup, or null if there was no file. A second change keeps the first backup, so that an undo
+ * restores the original.
  */
 export async function writeWithBackup(path: string, text: string): Promise<string | null> {
   const before = await readIfThere(path);
@@ -46,13 +46,10 @@ export async function writeWithBackup(path: string, text: string): Promise<strin
 
 export async function undoWrite(path: string): Promise<"restored" | "removed"> {
   const note = await readNote(path);
-  if (note === null) throw notFound(`there is nothing to undo: no ${backupOf(path)}`);
+  if (note === null) throw notFoundError(`nothing to undo: ${backupOf(path)} does not exist`);
   const now = await readIfThere(path);
   if (now === null || sha256Hex(now) !== note.written) {
-    throw conflict(
-      "file_changed",
-      `${path} was changed since; what was there before is in ${backupOf(path)}`,
-    );
+    throw conflictError("file_changed", `${path} has changed since; the original is in ${backupOf(path)}`);
   }
   if (note.before === null) await rm(path);
   else await replace(path, note.before);
@@ -70,7 +67,9 @@ async function readNote(path: string): Promise<Note | null> {
   }
 }
 
-/** Whole or not at all: a client that reads it meanwhile sees one of the two. Links and modes stay. */
+/**
+ * Replaces the file atomically, so that a client reads either the old or the new text. Keeps symbolic links and modes.
+ */
 async function replace(path: string, text: string): Promise<void> {
   const target = await realpath(path).catch(() => path);
   const found = await stat(target).catch(() => null);

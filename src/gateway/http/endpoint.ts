@@ -1,6 +1,6 @@
 /**
- * An MCP endpoint over HTTP, for every revision: older ones with a session, the newer one without. Who is
- * asking, from where, and for which run is settled here, before any message is looked at.
+ * MCP endpoint over HTTP for all protocol revisions: older ones with a session, the newer one without. Principal,
+ * origin and run are determined here, before any message is handled.
  */
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import {
@@ -13,57 +13,62 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ERROR_CODE_HEADER } from "../../api/row.ts";
-import type { Quotas } from "../../app/door/quotas.ts";
-import type { Authenticated } from "../../auth/authenticate.ts";
+import type { AuthenticatedCaller } from "../../auth/authenticate.ts";
+import type { CallerPrincipal } from "../../govern/roles.ts";
+import { ERROR_CODE_HEADER } from "../../http/api/http-row.ts";
 import type { ConflictCause } from "../../kernel/error-codes.ts";
-import { invalid, SvcError } from "../../kernel/errors.ts";
-import { isJsonObject, type Json } from "../../kernel/json.ts";
-import type { Principal } from "../../model/roles.ts";
-import type { Logger } from "../../telemetry/log.ts";
-import { extraOf, type RequestExtra } from "../request-context.ts";
-import type { BoundRun } from "../runs.ts";
-import { NEWER_ERA } from "../upstream/link.ts";
-import type { OriginGuard } from "./guard.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import type { CallerQuotas } from "../../operations/pipeline/quotas.ts";
+import type { ServiceLogger } from "../../telemetry/log.ts";
+import { extraOf, type RequestExtra } from "../session/request-context.ts";
+import type { BoundRun } from "../session/runs.ts";
+import { NEWER_PROTOCOL_VERSION } from "../upstream/connection.ts";
+import type { OriginGuard } from "./origin-guard.ts";
 import { readMessage } from "./session-transport.ts";
-import type { McpSession, McpSessions, Opened } from "./sessions.ts";
+import type { McpSession, McpSessions, OpenedPeer } from "./sessions.ts";
 
-export interface EndpointParts {
+export interface EndpointDeps {
   path: string;
   guard: OriginGuard;
   sessions: McpSessions;
-  log: Logger;
-  quotas: Quotas | undefined;
-  authenticate(authorization: string | undefined): Promise<Authenticated>;
-  /** Who holds that credential now; null once it no longer counts. */
-  today(credential: Authenticated): Principal | null;
-  /** Throws where this principal may not use the endpoint. */
-  admit(principal: Principal): void;
+  log: ServiceLogger;
+  quotas: CallerQuotas | undefined;
+  authenticate(authorization: string | undefined): Promise<AuthenticatedCaller>;
+  /** Current principal of the credential. Null for an invalid credential. */
+  today(credential: AuthenticatedCaller): CallerPrincipal | null;
+  /** Throws if this principal is not allowed to use the endpoint. */
+  admit(principal: CallerPrincipal): void;
   /** Finds the run that a request names. */
-  named?(principal: Principal, run_id: string): Promise<BoundRun>;
-  open(principal: Principal, run: BoundRun | undefined, era: "legacy" | "modern", method?: string): Opened;
+  named?(principal: CallerPrincipal, run_id: string): Promise<BoundRun>;
+  open(
+    principal: CallerPrincipal,
+    run: BoundRun | undefined,
+    era: "legacy" | "modern",
+    method?: string,
+  ): OpenedPeer;
 }
 
 declare module "fastify" {
   interface FastifyRequest {
-    credential: Authenticated | null;
+    credential: AuthenticatedCaller | null;
   }
 }
 
 const BATCHES = "2025-03-26";
-/** The newer era's stream of what belongs to no request. */
+/** Stream for notifications outside any request, in the newer protocol version. */
 const LISTEN = "subscriptions/listen";
 
-/** Whoever holds the credential, with the authority of this moment; throws where it no longer opens this endpoint. */
-function holderNow(parts: EndpointParts, credential: Authenticated): Principal {
+/** Principal of the credential with its current authority. Throws if it can no longer use this endpoint. */
+function holderNow(parts: EndpointDeps, credential: AuthenticatedCaller): CallerPrincipal {
   const principal = parts.today(credential);
   if (principal === null) throw new SvcError("unauthenticated", "invalid credential");
   parts.admit(principal);
   return principal;
 }
 
-/** For a stream that lasts: whether whoever opened it might open it now. */
-function stillAdmitted(parts: EndpointParts, { credential }: FastifyRequest): () => boolean {
+/** Check for a long-lived stream: whether its caller could open it again now. */
+function stillAdmitted(parts: EndpointDeps, { credential }: FastifyRequest): () => boolean {
   return () => {
     try {
       return holderNow(parts, credential!) !== null;
@@ -73,7 +78,7 @@ function stillAdmitted(parts: EndpointParts, { credential }: FastifyRequest): ()
   };
 }
 
-export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): McpHttpHandler {
+export function mountEndpoint(server: FastifyInstance, parts: EndpointDeps): McpHttpHandler {
   if (!server.hasRequestDecorator("credential")) server.decorateRequest("credential", null);
   const newer = createMcpHandler(
     ({ authInfo }) => {
@@ -87,7 +92,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
     method: ["GET", "POST", "DELETE"],
     url: parts.path,
     exposeHeadRoute: false,
-    // Before the body is read: a stranger's megabyte is not parsed.
+    // Runs before the body is read, so the body of an unauthenticated caller is never parsed.
     onRequest: async (request) => {
       parts.guard(request.headers);
       const credential = await parts.authenticate(request.headers.authorization);
@@ -98,14 +103,14 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
     },
     async handler(request, reply) {
       refuseUnknownVersion(request);
-      // A body may take its time, and authority may change meanwhile.
+      // The body may arrive slowly, and the caller's authority may change during that time.
       request.principal = holderNow(parts, request.credential!);
       const run = await runOf(parts, request);
       const auth = authOf(parts, request, run);
       if (!isLegacy(request)) {
         takeOver(reply);
         if (extraOf(auth)!.method === LISTEN) parts.sessions.watch(reply.raw, stillAdmitted(parts, request));
-        const raw = Object.assign(request.raw, { auth }) as unknown as Parameters<typeof serveNewer>[0];
+        const raw = Object.assign(request.raw, { auth }) as Parameters<typeof serveNewer>[0];
         return serveNewer(raw, reply.raw, request.body);
       }
       return serveOlder(parts, request, reply, auth, run);
@@ -115,7 +120,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointParts): Mc
 }
 
 async function runOf(
-  parts: EndpointParts,
+  parts: EndpointDeps,
   { headers, principal }: FastifyRequest,
 ): Promise<BoundRun | undefined> {
   const id = headers["svc-run-id"];
@@ -124,7 +129,7 @@ async function runOf(
 }
 
 function authOf(
-  parts: EndpointParts,
+  parts: EndpointDeps,
   { principal: found, credential, body }: FastifyRequest,
   run: BoundRun | undefined,
 ): AuthInfo {
@@ -135,21 +140,30 @@ function authOf(
   return { token: "", clientId: principal.name, scopes: [], extra };
 }
 
-/** The newer era has a way of its own to say so, for those who speak it; everybody else gets our error body. */
+/**
+ * Rejects an unknown protocol version with our error body. Newer clients get the newer version's own error from the
+ * SDK.
+ */
 function refuseUnknownVersion({ headers, body }: FastifyRequest): void {
   const version = headers["mcp-protocol-version"];
-  if (version === undefined || version === NEWER_ERA || claims(body)) return;
+  if (version === undefined || version === NEWER_PROTOCOL_VERSION || claims(body)) return;
   if (!SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) {
-    const known = [NEWER_ERA, ...SUPPORTED_PROTOCOL_VERSIONS].join(", ");
-    throw invalid(`unsupported protocol version; supported are ${known}`);
+    const known = [NEWER_PROTOCOL_VERSION, ...SUPPORTED_PROTOCOL_VERSIONS].join(", ");
+    throw invalidError(`unsupported protocol version; supported are ${known}`);
   }
 }
 
-/** The SDK decides; it is asked only where a request claims anything of the newer era. */
+/**
+ * Whether the request belongs to an older revision. The SDK decides if the request has any mark of the newer version.
+ */
 function isLegacy({ method, headers, body }: FastifyRequest): boolean {
   const single = (name: string) => headers[name] as string | undefined;
   const version = single("mcp-protocol-version");
-  if (single("mcp-method") === undefined && !(version !== undefined && version >= NEWER_ERA) && !claims(body))
+  if (
+    single("mcp-method") === undefined &&
+    !(version !== undefined && version >= NEWER_PROTOCOL_VERSION) &&
+    !claims(body)
+  )
     return true;
   const request = {
     httpMethod: method,
@@ -160,6 +174,7 @@ function isLegacy({ method, headers, body }: FastifyRequest): boolean {
   };
   const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
   return (
+    // Members that are undefined are left out, as the SDK requires.
     classifyInboundRequest(given as unknown as Parameters<typeof classifyInboundRequest>[0]).kind === "legacy"
   );
 }
@@ -170,7 +185,7 @@ function claims(body: unknown): boolean {
   return isJsonObject(meta) && PROTOCOL_VERSION_META_KEY in meta;
 }
 
-/** From here on the response is written by hand; what was already set on the reply goes with it. */
+/** Hands the response over to raw code, together with the headers that are already set. */
 function takeOver(reply: FastifyReply): void {
   reply.hijack();
   const headers = reply.getHeaders();
@@ -181,7 +196,7 @@ function takeOver(reply: FastifyReply): void {
 }
 
 async function serveOlder(
-  parts: EndpointParts,
+  parts: EndpointDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   auth: AuthInfo,
@@ -191,12 +206,12 @@ async function serveOlder(
   const id = headers["mcp-session-id"];
   if (request.method === "POST") {
     acceptsBoth(headers.accept);
-    const { messages, batch } = messagesOf(request.body as Json | undefined);
+    const { messages, batch } = messagesOf(request.body as JsonValue | undefined);
     const session = messages.some(isInitialize)
       ? await begin(parts, request, messages.length, id, run)
       : continued(parts, request.principal!, id);
     if (batch && session.version() !== BATCHES)
-      throw invalid("batches belong to protocol revision 2025-03-26 alone");
+      throw invalidError("batches are available only in protocol revision 2025-03-26");
     takeOver(reply);
     const extra: MessageExtraInfo = { authInfo: auth };
     if (session.transport.receive(messages, batch, reply.raw, extra))
@@ -204,7 +219,7 @@ async function serveOlder(
     const code: ConflictCause = "stream_open";
     reply.raw.writeHead(409, { "content-type": "application/json", [ERROR_CODE_HEADER]: code });
     return void reply.raw.end(
-      JSON.stringify({ error: "a request with this id is still under way in this session" }),
+      JSON.stringify({ error: "a request with this id is still in progress in this session" }),
     );
   }
   if (id === undefined)
@@ -222,13 +237,14 @@ async function serveOlder(
   return void reply.raw.end(JSON.stringify({ error: "this session already has an event stream" }));
 }
 
-function messagesOf(body: Json | undefined) {
+function messagesOf(body: JsonValue | undefined) {
   const batch = Array.isArray(body);
   const values = batch ? body : [body];
   const messages = values.map(readMessage);
-  if (messages.length === 0 || messages.length > 100) throw invalid("a batch holds 1 to 100 messages");
+  if (messages.length === 0 || messages.length > 100)
+    throw invalidError("a batch must contain 1 to 100 messages");
   if (messages.some((message) => message === undefined))
-    throw invalid("the body is not a JSON-RPC 2.0 message");
+    throw invalidError("the body is not a JSON-RPC 2.0 message");
   return { batch, messages: messages.map((message) => message!) };
 }
 
@@ -237,15 +253,15 @@ function isInitialize(message: object): boolean {
 }
 
 async function begin(
-  parts: EndpointParts,
+  parts: EndpointDeps,
   request: FastifyRequest,
   messages: number,
   session: string | string[] | undefined,
   run: BoundRun | undefined,
 ): Promise<McpSession> {
-  if (messages > 1) throw invalid("initialize must come alone");
+  if (messages > 1) throw invalidError("initialize must be the only message");
   if (session !== undefined)
-    throw invalid("this session is already initialized; initialize without Mcp-Session-Id");
+    throw invalidError("this session is already initialized; initialize without Mcp-Session-Id");
   return parts.sessions.open(
     request.principal!,
     () => true,
@@ -254,15 +270,15 @@ async function begin(
 }
 
 function continued(
-  parts: EndpointParts,
-  principal: Principal,
+  parts: EndpointDeps,
+  principal: CallerPrincipal,
   id: string | string[] | undefined,
 ): McpSession {
-  if (id === undefined) throw invalid("Mcp-Session-Id header is required; initialize first");
+  if (id === undefined) throw invalidError("Mcp-Session-Id header is required; initialize first");
   return parts.sessions.find(String(id), principal);
 }
 
-/** A cancelled request gets no answer, so its exchange has to be let go. */
+/** A cancelled request gets no answer, so its exchange must be released. */
 function settleCancelled(session: McpSession, messages: readonly object[]): void {
   for (const message of messages) {
     if (!("method" in message) || message.method !== "notifications/cancelled") continue;

@@ -1,7 +1,6 @@
 /**
- * One session of an older revision over Streamable HTTP, written straight onto Node's responses. An answer
- * is plain JSON unless something has to be told before it; then its response becomes an event stream.
- * Answers go to the exchange that asked and nowhere else.
+ * Streamable HTTP transport for one session of an older revision, on plain Node responses. An answer is JSON unless a
+ * message must precede it; then the response becomes an event stream. Each answer goes only to the exchange that asked.
  */
 import type { ServerResponse } from "node:http";
 import {
@@ -15,30 +14,30 @@ import {
   type Transport,
   type TransportSendOptions,
 } from "@modelcontextprotocol/server";
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
-import { Cancellation } from "../cancellation.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { CallCancellation } from "../call/cancellation.ts";
 
 interface Exchange {
   response: ServerResponse;
   waiting: Set<RequestId>;
   batch: boolean;
-  /** Answers that wait for the rest of their batch; null once the response is a stream. */
+  /** Answers that wait for the rest of their batch. Null after the response became a stream. */
   answers: JSONRPCMessage[] | null;
 }
 
 /**
- * Answers a request without the SDK: for the one method that nearly all requests are of, whose answer is
- * passed on as it is. Rejects with a protocol error.
+ * Answers a request without the SDK. Used for the most frequent method, whose answer is passed on unchanged. Rejects
+ * with a protocol error.
  */
 export type DirectHandler = (params: JsonObject, request: DirectRequest) => Promise<JsonObject>;
 
 export interface DirectRequest {
   id: RequestId;
   auth: MessageExtraInfo["authInfo"];
-  cancellation: Cancellation;
+  cancellation: CallCancellation;
 }
 
-/** What a client that does not read may make us keep. */
+/** Limit of buffered output for a client that does not read. */
 const MAX_UNREAD_BYTES = 8 * 1_048_576;
 const KEEP_ALIVE_MS = 15_000;
 
@@ -48,11 +47,11 @@ export class SessionTransport implements Transport {
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
   readonly sessionId: string;
 
-  /** Set for sessions whose tool calls take the short way. */
+  /** Set for sessions whose tool calls use the fast path. */
   direct: DirectHandler | null = null;
 
   private readonly exchanges = new Map<RequestId, Exchange>();
-  private readonly directCalls = new Map<RequestId, Cancellation>();
+  private readonly directCalls = new Map<RequestId, CallCancellation>();
   private stream: ServerResponse | null = null;
   private keepAlive: NodeJS.Timeout | undefined;
   private over = false;
@@ -67,12 +66,12 @@ export class SessionTransport implements Transport {
     return this.over;
   }
 
-  /** Whether anything is open or under way that the client still waits for. */
+  /** Whether a stream or a request that the client waits for is open. */
   get busy(): boolean {
     return this.stream !== null || this.exchanges.size > 0;
   }
 
-  /** Takes the messages of one request; false where one of them reuses the id of another that is under way. */
+  /** Accepts the messages of one HTTP request. Returns false if one reuses the id of a request in progress. */
   receive(
     messages: readonly JSONRPCMessage[],
     batch: boolean,
@@ -103,7 +102,7 @@ export class SessionTransport implements Transport {
     params: JsonObject,
     extra: MessageExtraInfo,
   ): Promise<void> {
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     this.directCalls.set(id, cancellation);
     let message: JSONRPCMessage;
     try {
@@ -124,7 +123,7 @@ export class SessionTransport implements Transport {
     if (!cancellation.cancelled) this.answer(message);
   }
 
-  /** The stream on which the session hears what belongs to no request; false while there is one already. */
+  /** Opens the session's stream for notifications outside any request. Returns false if there is one already. */
   openStream(response: ServerResponse): boolean {
     if (this.stream !== null) return false;
     this.stream = response;
@@ -178,7 +177,7 @@ export class SessionTransport implements Transport {
     for (const message of answers) writeEvent(response, message);
   }
 
-  /** Forgets a request that was cancelled: no answer will come, and none is wanted. */
+  /** Forgets a cancelled request, which gets no answer. */
   settle(id: RequestId): void {
     this.directCalls.get(id)?.cancel();
     const exchange = this.exchanges.get(id);
@@ -225,14 +224,14 @@ function writeEvent(response: ServerResponse, message: JSONRPCMessage): void {
 }
 
 /**
- * A JSON-RPC message, or undefined for anything else. The SDK drops what does not fit its own schema without a word,
- * and whoever sent it would wait for ever; so all but the plainest messages are held to that schema here.
+ * Parses a JSON-RPC message, or returns undefined. The SDK silently drops messages outside its schema, and their sender
+ * would wait forever. Therefore all but the plainest messages are validated by that schema here.
  */
-export function readMessage(value: Json | undefined): JSONRPCMessage | undefined {
+export function readMessage(value: JsonValue | undefined): JSONRPCMessage | undefined {
   if (!isJsonObject(value) || value["jsonrpc"] !== "2.0") return undefined;
   const { id, method, params, result, error } = value;
   const hasId = typeof id === "string" || (typeof id === "number" && Number.isInteger(id));
-  const message = value as unknown as JSONRPCMessage;
+  const message = value as JSONRPCMessage;
   if (typeof method === "string") {
     if (params !== undefined && !isJsonObject(params)) return undefined;
     if (id !== undefined && !hasId) return undefined;

@@ -1,29 +1,29 @@
 /**
- * The sessions of older revisions. A session belongs to the principal that opened it, at the endpoint
- * where it was opened: to everybody else it does not exist. Those that their clients no longer use are ended.
+ * Sessions of older protocol revisions. A session belongs to the principal and the endpoint that opened it. Other
+ * callers get the same error as for an unknown session. Idle sessions are closed.
  */
 import type { ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/server";
-import type { Quotas } from "../../app/door/quotas.ts";
-import type { Env } from "../../kernel/env.ts";
-import { notFound, SvcError } from "../../kernel/errors.ts";
-import type { Principal } from "../../model/roles.ts";
+import type { CallerPrincipal } from "../../govern/roles.ts";
+import type { RuntimeEnv } from "../../kernel/env.ts";
+import { notFoundError, SvcError } from "../../kernel/errors.ts";
+import type { CallerQuotas } from "../../operations/pipeline/quotas.ts";
 import { type DirectHandler, SessionTransport } from "./session-transport.ts";
 
 export interface McpSession {
   readonly principal: string;
   readonly transport: SessionTransport;
   readonly server: Server;
-  /** The revision agreed on when it was opened. */
+  /** The protocol revision negotiated at the start. */
   version(): string | undefined;
   touched_ms: number;
-  /** Whether the credential that opened its stream still counts. */
+  /** Whether the credential that opened the stream is still valid. */
   stillValid: () => boolean;
 }
 
-export interface Opened {
+export interface OpenedPeer {
   server: Server;
-  /** Answers tool calls without the SDK, where the endpoint can. */
+  /** Answers tool calls without the SDK, if the endpoint supports that. */
   direct?: DirectHandler;
   close(): void;
 }
@@ -33,19 +33,23 @@ const MAX_SESSIONS = 10_000;
 const MAX_PER_PRINCIPAL = 1_000;
 
 export class McpSessions {
-  private readonly env: Env;
-  private readonly quotas: Quotas | undefined;
+  private readonly env: RuntimeEnv;
+  private readonly quotas: CallerQuotas | undefined;
   private readonly sessions = new Map<string, McpSession>();
   private readonly perPrincipal = new Map<string, number>();
-  /** Streams of clients that have no session, with whether their credential still counts. */
+  /** Streams of clients without sessions, each with a check of its credential. */
   private readonly streams = new Map<ServerResponse, () => boolean>();
 
-  constructor(env: Env, quotas?: Quotas) {
+  constructor(env: RuntimeEnv, quotas?: CallerQuotas) {
     this.env = env;
     this.quotas = quotas;
   }
 
-  async open(principal: Principal, stillValid: () => boolean, opened: () => Opened): Promise<McpSession> {
+  async open(
+    principal: CallerPrincipal,
+    stillValid: () => boolean,
+    opened: () => OpenedPeer,
+  ): Promise<McpSession> {
     await this.makeRoom(principal);
     const release = this.quotas?.hold("sessions", principal) ?? (() => {});
     try {
@@ -57,9 +61,9 @@ export class McpSessions {
   }
 
   private async opened(
-    principal: Principal,
+    principal: CallerPrincipal,
     stillValid: () => boolean,
-    { server, direct, close }: Opened,
+    { server, direct, close }: OpenedPeer,
     release: () => void,
   ): Promise<McpSession> {
     const held = this.perPrincipal.get(principal.id) ?? 0;
@@ -83,8 +87,11 @@ export class McpSessions {
     return session;
   }
 
-  /** Clients that leave without a word would use up what there is: the one that was idle the longest goes. */
-  private async makeRoom({ id }: Principal): Promise<void> {
+  /**
+   * Closes the principal's longest idle session if a limit is reached, because clients often leave without closing
+   * theirs.
+   */
+  private async makeRoom({ id }: CallerPrincipal): Promise<void> {
     const full = () =>
       (this.perPrincipal.get(id) ?? 0) >= MAX_PER_PRINCIPAL || this.sessions.size >= MAX_SESSIONS;
     if (!full()) return;
@@ -93,10 +100,10 @@ export class McpSessions {
       .sort((a, b) => a.touched_ms - b.touched_ms);
     await idle[0]?.server.close();
     if (full())
-      throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones are");
+      throw new SvcError("too_many", "too many open sessions; end some, or wait until idle ones expire");
   }
 
-  /** Whether it was there to be forgotten. */
+  /** Returns whether the session existed. */
   private forget({ transport, principal }: McpSession): boolean {
     if (!this.sessions.delete(transport.sessionId)) return false;
     const left = (this.perPrincipal.get(principal) ?? 1) - 1;
@@ -105,11 +112,11 @@ export class McpSessions {
     return true;
   }
 
-  /** Throws not_found alike for a session that never was, that ended, and that is another principal's. */
-  find(id: string, principal: Principal): McpSession {
+  /** Throws the same `not_found` for a session that never existed, has ended, or belongs to another principal. */
+  find(id: string, principal: CallerPrincipal): McpSession {
     const session = this.sessions.get(id);
     if (session === undefined || session.principal !== principal.id || session.transport.closed) {
-      throw notFound("unknown session; initialize a new one", "unknown_session");
+      throw notFoundError("unknown session; initialize a new one", "unknown_session");
     }
     session.touched_ms = this.env.elapsed();
     return session;
@@ -119,13 +126,13 @@ export class McpSessions {
     return this.sessions.size;
   }
 
-  /** A stream without a session, which ends with its credential too. */
+  /** Registers a stream without a session, which also ends with its credential. */
   watch(stream: ServerResponse, stillValid: () => boolean): void {
     this.streams.set(stream, stillValid);
     stream.once("close", () => this.streams.delete(stream));
   }
 
-  /** Ends idle sessions, and sessions and streams that outlived their credential. */
+  /** Closes idle sessions, and sessions and streams with an invalid credential. */
   async sweep(): Promise<void> {
     for (const [stream, stillValid] of this.streams) if (!stillValid()) stream.destroy();
     const now = this.env.elapsed();

@@ -1,16 +1,20 @@
-/** Connects to a tool server just to see what it offers. */
+/** Connects to a tool server once, to list its tools. */
 import type { UpstreamSpec } from "../../config/sections/gateway.ts";
-import type { Egress } from "../../egress/egress.ts";
+import type { EgressClient } from "../../egress/egress.ts";
 import { systemEnv } from "../../kernel/env.ts";
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import { createLogger } from "../../telemetry/log.ts";
-import { buildCatalog, type Route } from "../catalog.ts";
-import { Upstream } from "../upstream/upstream.ts";
+import { buildCatalog, type ToolRoute } from "../catalog/catalog.ts";
+import { UpstreamServer } from "../upstream/upstream.ts";
 
-export async function readTools(spec: UpstreamSpec, egress: Egress, version: string): Promise<Route[]> {
+export async function readTools(
+  spec: UpstreamSpec,
+  egress: EgressClient,
+  version: string,
+): Promise<ToolRoute[]> {
   const log = createLogger({ level: "error" }, { sink: { write: () => {}, flush: async () => {} } });
   const parts = { env: systemEnv, log, send: egress.fetch, version };
-  const upstream = new Upstream(spec, parts, { changed: () => {}, notification: () => {} });
+  const upstream = new UpstreamServer(spec, parts, { changed: () => {}, notification: () => {} });
   try {
     await upstream.start();
     if (!upstream.ok) throw new SvcError("unavailable", `cannot read the tools: ${upstream.problem}`);
@@ -25,7 +29,7 @@ export async function readTools(spec: UpstreamSpec, egress: Egress, version: str
   }
 }
 
-/** A short name for an upstream, from its address or its command. */
+/** Suggests a short name for an upstream from its URL or command. */
 export function suggestName(target: { url?: string; words: readonly string[] }): string {
   const source =
     target.url === undefined ? commandName(target.words) : new URL(target.url).hostname.split(".").at(-2);
@@ -42,11 +46,11 @@ export function suggestName(target: { url?: string; words: readonly string[] }):
 
 const RUNNERS = /^(?:npx|node|bunx|bun|deno|uvx|uv|python3?|pipx|run|docker|tsx)$/;
 
-/** What every package has says nothing about this one. */
+/** Path segments that most packages have and that do not identify one. */
 const EVERYWHERE =
   /^(?:\.{0,2}|dist|build|out|lib|src|bin|esm|cjs|(?:index|main|server|cli|app|run)(?:\.\w+)?)$/;
 
-/** The first word that is neither a program that runs others nor an option. */
+/** The first word that is neither an option nor a program that runs others. */
 function commandName(words: readonly string[]): string | undefined {
   const found = words.find((word) => !word.startsWith("-") && !RUNNERS.test(word.split("/").at(-1)!));
   if (found === undefined || found.startsWith("@")) return found;

@@ -1,8 +1,8 @@
-/** The files that `svc init` writes, as text: draft manifests with every guess marked, a policy, a config. */
+/** Renders the files that `svc init` writes: draft manifests with all guesses marked, a policy and a config. */
 import { stringify } from "yaml";
 import { ProblemsError } from "../../kernel/errors.ts";
-import { readManifests } from "../../model/manifest/load.ts";
-import type { ToolDraft } from "./guess.ts";
+import { readManifests } from "../../rules/manifest/load.ts";
+import type { ToolDraft } from "./draft-manifest.ts";
 import type { PackRule } from "./packs/pack.ts";
 
 export interface UpstreamDraft {
@@ -11,18 +11,18 @@ export interface UpstreamDraft {
   command?: string;
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
-  /** Where the command was tried, from the config's folder: whoever starts the gateway, it starts there. */
+  /** Directory for the command, relative to the config file, independent of the caller's working directory. */
   cwd?: string;
   url?: string;
-  /** Names only: a value would be a secret in a file. */
+  /** Only names, because values would put secrets into a file. */
   headers?: readonly string[];
 }
 
 const PLAIN = /^[A-Za-z][A-Za-z0-9_./-]*$/;
 const WORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 
-/** A YAML scalar: plain where that is safe, else in double quotes, which JSON's are. */
-export function scalar(text: string): string {
+/** A YAML scalar: plain if that is safe, else double-quoted, for which JSON strings are valid. */
+export function yamlScalar(text: string): string {
   return PLAIN.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
 }
 
@@ -36,7 +36,7 @@ export function manifestText(drafts: readonly ToolDraft[], source: string): stri
   return `${head.join("\n")}\n${drafts.map(declared).join("")}`;
 }
 
-/** A tool whose name no manifest may have is mentioned and left out; it stays blocked. */
+/** The entry of a tool. A tool name that manifests do not allow becomes a comment, and the tool stays blocked. */
 function declared(draft: ToolDraft): string {
   const text = entry(draft);
   try {
@@ -52,10 +52,10 @@ function entry(draft: ToolDraft): string {
   if (draft.tried !== undefined) return triedEntry(draft, draft.tried);
   const lines = [
     "",
-    `- tool: ${scalar(draft.tool)}`,
+    `- tool: ${yamlScalar(draft.tool)}`,
     "  lifecycle: draft",
     `  effect: ${draft.effect}${" ".repeat(Math.max(1, 14 - draft.effect.length))}# guess: ${oneLine(draft.effect_why)}`,
-    `  permission: ${scalar(draft.permission)}`,
+    `  permission: ${yamlScalar(draft.permission)}`,
   ];
   if (draft.external)
     lines.push("  risk: {blast_radius: external}   # guess: it says it reaches the outside world");
@@ -69,12 +69,12 @@ function entry(draft: ToolDraft): string {
   if (compensation !== null) {
     lines.push(
       "  compensation:",
-      `    tool: ${scalar(compensation.tool)}   # guess: ${oneLine(compensation.why)}`,
+      `    tool: ${yamlScalar(compensation.tool)}   # guess: ${oneLine(compensation.why)}`,
     );
     if (compensation.kind === "inverse") lines.push("    kind: inverse");
     if (compensation.args.length > 0) lines.push("    args:");
     for (const { name, value, why } of compensation.args) {
-      lines.push(`      ${scalar(name)}: ${JSON.stringify(value)}   # guess: ${oneLine(why)}`);
+      lines.push(`      ${yamlScalar(name)}: ${JSON.stringify(value)}   # guess: ${oneLine(why)}`);
     }
   }
   return `${lines.join("\n")}\n`;
@@ -95,10 +95,10 @@ function triedEntry(
   return `\n${comments.map((line) => `# ${oneLine(line)}\n`).join("")}${text}`;
 }
 
-/** The rules of the pack, with its tools as the gateway shows them. */
+/** A rule of the pack as YAML. */
 function ruleText({ id, tool, when, action, reason }: PackRule): string {
   const conditions = when.length === 0 ? "" : `    when: ${JSON.stringify(when)}\n`;
-  return `  - id: ${id}\n    match: {tool: ${scalar(tool)}}\n${conditions}    action: ${action}\n    reason: ${scalar(reason)}\n`;
+  return `  - id: ${id}\n    match: {tool: ${yamlScalar(tool)}}\n${conditions}    action: ${action}\n    reason: ${yamlScalar(reason)}\n`;
 }
 
 export function policyText(rules: readonly PackRule[] = []): string {
@@ -123,19 +123,19 @@ tests:
 
 export function configText(upstream: UpstreamDraft, files: { manifests: string; policy: string }): string {
   const lines = [
-    "# A gateway before one tool server, written by svc init. A client starts it (svc connect), or you do:",
+    "# A gateway in front of one tool server, written by svc init. A client starts it (svc connect), or you do:",
     "# svc gateway --config <this file>",
-    `manifests: ${scalar(files.manifests)}`,
-    `policy: ${scalar(files.policy)}`,
+    `manifests: ${yamlScalar(files.manifests)}`,
+    `policy: ${yamlScalar(files.policy)}`,
     "data: data",
     "",
     "# observe lets every call through and records what would have been blocked. Once the manifests are",
     "# approved, change it to enforce.",
     "mode: observe",
     "actor: gateway-agent",
-    "# Names in letters, digits, _ and - alone: model providers refuse any other, and many clients pass them on as they are.",
+    "# Tool names use only letters, digits, _ and -. Model providers reject others, and many clients pass them on unchanged.",
     "tool_names: underscores",
-    "# Each tool gets an optional argument svc_reason, in which the agent says why; whoever approves the call reads it.",
+    "# Each tool gets an optional argument svc_reason for the agent's reason, which approvers read.",
     "ask_reason: true",
     "",
     "# Without listen the gateway is one session on stdin and stdout. To serve several agents over HTTP:",
@@ -143,7 +143,7 @@ export function configText(upstream: UpstreamDraft, files: { manifests: string; 
     "# auth: {keys: keys.json}      # made with: svc keys add <name> --role agent --keys keys.json",
     "",
     "upstreams:",
-    `  - name: ${scalar(upstream.name)}`,
+    `  - name: ${yamlScalar(upstream.name)}`,
     ...where(upstream),
   ];
   if (upstream.namespace) lines.push("    namespace: true");
@@ -154,15 +154,16 @@ function where({ command, args = [], env = {}, cwd = ".", url, headers = [] }: U
   if (url !== undefined) {
     if (headers.length === 0) return [`    url: ${JSON.stringify(url)}`];
     const named = headers.map(
-      (name) => `      ${scalar(name)}: \${${variable(name)}}   # set it in the environment`,
+      (name) => `      ${yamlScalar(name)}: \${${variable(name)}}   # set it in the environment`,
     );
     return [`    url: ${JSON.stringify(url)}`, "    headers:", ...named];
   }
-  const lines = [`    command: ${scalar(command ?? "")}`];
+  const lines = [`    command: ${yamlScalar(command ?? "")}`];
   if (args.length > 0) lines.push(`    args: [${args.map((arg) => JSON.stringify(arg)).join(", ")}]`);
-  lines.push(`    cwd: ${scalar(cwd)}`);
+  lines.push(`    cwd: ${yamlScalar(cwd)}`);
   const names = Object.keys(env);
-  if (names.length > 0) lines.push("    env:", ...names.map((name) => `      ${scalar(name)}: \${${name}}`));
+  if (names.length > 0)
+    lines.push("    env:", ...names.map((name) => `      ${yamlScalar(name)}: \${${name}}`));
   return lines;
 }
 
@@ -170,7 +171,7 @@ function variable(header: string): string {
   return `UPSTREAM_${header.toUpperCase().replace(/[^A-Z0-9]+/g, "_")}`;
 }
 
-/** What comes from an upstream must not break out of a comment. */
+/** Keeps text from an upstream inside its comment line. */
 function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").slice(0, 300);
 }

@@ -1,8 +1,8 @@
-/** What a tool's name says it does. Only a guess is made of it, and every guess is marked as one. */
+/** Guesses a tool's effect from its name. Every guess is marked as one in the draft. */
 
-export type Act = "read" | "create" | "change" | "remove" | "send";
+export type VerbKind = "read" | "create" | "change" | "remove" | "send";
 
-const VERBS: Record<Act, readonly string[]> = {
+const VERBS: Record<VerbKind, readonly string[]> = {
   read: [
     ..."get list read search find query describe show fetch view count check status lookup stat tree head tail".split(
       " ",
@@ -29,10 +29,10 @@ const VERBS: Record<Act, readonly string[]> = {
 };
 
 const ACT_OF = new Map(
-  Object.entries(VERBS).flatMap(([act, verbs]) => verbs.map((verb) => [verb, act as Act] as const)),
+  Object.entries(VERBS).flatMap(([act, verbs]) => verbs.map((verb) => [verb, act as VerbKind] as const)),
 );
 
-/** Which verb takes back which. */
+/** Verbs that undo a verb. */
 const UNDOES: Record<string, readonly string[]> = {
   create: ["delete", "remove", "destroy"],
   add: ["remove", "delete"],
@@ -52,21 +52,21 @@ const UNDOES: Record<string, readonly string[]> = {
   lock: ["unlock"],
 };
 
-export interface ReadName {
-  /** The verb that was found, or null. */
+export interface ParsedToolName {
+  /** The verb of the name, or null. */
   verb: string | null;
-  act: Act | null;
-  /** The rest of the name, in one spelling: what the verb is done to. */
+  act: VerbKind | null;
+  /** The object of the verb: the rest of the name, in the singular. */
   object: string;
 }
 
-export function readName(name: string): ReadName {
+export function parseToolName(name: string): ParsedToolName {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .split(/[^A-Za-z0-9]+/)
     .filter((word) => word !== "")
     .map((word) => word.toLowerCase());
-  // A verb leads a name, or ends it (contacts.create); anywhere else it is rather a noun.
+  // A verb is the first or the last word (contacts.create). Anywhere else the word is probably a noun.
   const at = [0, words.length - 1].find((i) => ACT_OF.has(words[i] ?? ""));
   const object = words
     .filter((_, i) => i !== at)
@@ -76,7 +76,7 @@ export function readName(name: string): ReadName {
   return { verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
 }
 
-/** Near enough to tell that `entities` and `entity` are the same thing. */
+/** Approximate singular, good enough to match `entities` with `entity`. */
 function singular(word: string): string {
   if (word.length <= 3 || word.endsWith("ss")) return word;
   return word
@@ -86,7 +86,7 @@ function singular(word: string): string {
 }
 
 /** Whether the second tool looks like the undo of the first. */
-export function undoes(done: ReadName, other: ReadName): boolean {
+export function isUndoOf(done: ParsedToolName, other: ParsedToolName): boolean {
   if (done.verb === null || other.verb === null || done.object !== other.object) return false;
   return UNDOES[done.verb]?.includes(other.verb) ?? false;
 }

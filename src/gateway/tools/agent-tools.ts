@@ -1,21 +1,21 @@
-/** What an agent may ask about itself: its plan of undo, what a call would do, and a decision it waits for. */
+/** Tools for agents: the undo plan of their run, a preview of a call, and waiting for a decision. */
 import * as z from "zod";
-import { getApproval, withdraw } from "../../app/operations/approvals.ts";
-import { impactOwn } from "../../app/operations/impact.ts";
-import { proposePlan, withdrawPlan } from "../../app/operations/plans.ts";
-import { planOwn } from "../../app/operations/rollback.ts";
-import { givenId, runId, text, tool as toolName } from "../../app/operations/schemas.ts";
-import { cutText } from "../../kernel/cut.ts";
-import { invalid, SvcError } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { ApprovalDoc } from "../../model/approval.ts";
-import { isPlanId } from "../../model/plan.ts";
-import { type OwnTool, operate, ownTool } from "./own-tool.ts";
-import { tellingProgress } from "./progress.ts";
+import type { ApprovalDoc } from "../../govern/approvals/approval.ts";
+import { isPlanId } from "../../govern/plans/plan.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { cutText } from "../../kernel/text/truncate.ts";
+import { getApproval, withdrawRequest } from "../../operations/approvals/approvals.ts";
+import { proposePlan, withdrawPlan } from "../../operations/plans.ts";
+import { getOwnRollbackPlan } from "../../operations/rollback/rollback.ts";
+import { boundedText, givenId, runId, toolSchema as toolName } from "../../operations/schemas.ts";
+import { previewOwnCallImpact } from "../../operations/simulate/impact.ts";
+import { type OwnTool, ownTool, performOperation } from "./own-tool.ts";
+import { withProgress } from "./progress.ts";
 
 const DEFAULT_WAIT_S = 30;
-/** Clients give up after a minute as a rule; an answer that says to ask again must come before. */
+/** Most clients time out after a minute, so the answer must arrive earlier. */
 const LONGEST_WAIT_S = 45;
 
 const planRollback = ownTool({
@@ -26,11 +26,11 @@ const planRollback = ownTool({
   read_only: true,
   input: z.strictObject({ run_id: runId.optional() }),
   async run(call, { run_id = call.run?.run_id }) {
-    if (run_id === undefined) throw invalid("run_id: which run? this connection has none of its own");
+    if (run_id === undefined) throw invalidError("run_id: required, because this connection has no run");
     try {
-      return await operate(call, planOwn, { run_id });
+      return await performOperation(call, getOwnRollbackPlan, { run_id });
     } catch (error) {
-      // The session's own run is stored with its first call; before that there is nothing to undo.
+      // The session's run is stored with its first call. Before that there is nothing to undo.
       const unstored = error instanceof SvcError && error.code === "not_found" && run_id === call.run?.run_id;
       if (unstored) return { run_id, actions: [], fully_reversible: true };
       throw error;
@@ -40,14 +40,14 @@ const planRollback = ownTool({
 
 export const previewImpactTool = ownTool({
   name: "svc.preview_impact",
-  description: "Show what a call would be allowed to do and what it would touch, without making it.",
+  description: "Show the decision on a call and what the call would change, without making it.",
   role: "agent",
   read_only: true,
   input: z.strictObject({ tool: toolName, arguments: z.record(z.string(), z.unknown()).optional() }),
   async run(call, input) {
     const given = { tool: input.tool, args: (input.arguments ?? {}) as JsonObject };
     const [{ tool, args } = given] = await call.services.asMade([given]);
-    return operate(call, impactOwn, { tool, args });
+    return performOperation(call, previewOwnCallImpact, { tool, args });
   },
 });
 
@@ -60,7 +60,7 @@ const NEXT: Partial<Record<ApprovalDoc["status"], string>> = {
   consumed: "already used: repeating the call opens a new request",
 };
 
-/** The offer is used by sending its arguments; they are approved, or wait for the others whose word it needs. */
+/** The agent uses the offer by sending its arguments. They are approved, or wait for further votes. */
 const OFFERED = "denied, with an offer: send the call with offer.args instead, exactly as they are";
 
 const awaitApproval = ownTool({
@@ -74,14 +74,12 @@ const awaitApproval = ownTool({
       .int()
       .min(0)
       .optional()
-      .describe(
-        `How long to wait, ${DEFAULT_WAIT_S} unless given; more than ${LONGEST_WAIT_S} is cut to that.`,
-      ),
+      .describe(`Seconds to wait. Default: ${DEFAULT_WAIT_S}. Longer waits end after ${LONGEST_WAIT_S}.`),
   }),
   async run(call, { approval_id, seconds = DEFAULT_WAIT_S }) {
     const wait = Math.min(seconds, LONGEST_WAIT_S);
-    const approval = await tellingProgress(call.services.app.core.env, call.progress, wait, () =>
-      operate(call, getApproval, { approval_id, wait }),
+    const approval = await withProgress(call.services.app.core.env, call.progress, wait, () =>
+      performOperation(call, getApproval, { approval_id, wait }),
     );
     const next = approval.offer == null || approval.offer.args === null ? NEXT[approval.status] : OFFERED;
     return { ...approval, next: next ?? "" };
@@ -91,7 +89,7 @@ const awaitApproval = ownTool({
 const withdrawTool = ownTool({
   name: "svc.withdraw",
   description:
-    "Take back a request for approval (apr_...) of your own run that has not been decided yet, or a plan (pln_...) that has not ended.",
+    "Withdraw a pending approval request (apr_...) of your own run, or a plan (pln_...) that has not ended.",
   role: "agent",
   read_only: false,
   input: z.strictObject({
@@ -101,9 +99,9 @@ const withdrawTool = ownTool({
   async run(call, { approval_id, plan_id }) {
     const id = approval_id ?? plan_id;
     if (id === undefined || (approval_id !== undefined && plan_id !== undefined))
-      throw invalid("approval_id: give the request or the plan to take back, one of them");
-    if (plan_id !== undefined || isPlanId(id)) return operate(call, withdrawPlan, { plan_id: id });
-    return operate(call, withdraw, { approval_id: id });
+      throw invalidError("approval_id: give either the request or the plan to withdraw");
+    if (plan_id !== undefined || isPlanId(id)) return performOperation(call, withdrawPlan, { plan_id: id });
+    return performOperation(call, withdrawRequest, { approval_id: id });
   },
 });
 
@@ -114,7 +112,7 @@ const proposePlanTool = ownTool({
   role: "agent",
   read_only: false,
   input: z.strictObject({
-    reason: text(LIMITS.reason_chars),
+    reason: boundedText(SERVICE_LIMITS.reason_chars),
     calls: z
       .array(
         z.strictObject({
@@ -123,29 +121,28 @@ const proposePlanTool = ownTool({
           args: z
             .record(z.string(), z.unknown())
             .optional()
-            .describe("the same as arguments, as the HTTP API spells it"),
-          reason: text(LIMITS.reason_chars).optional(),
-          depends_on: z.array(z.int().min(0)).max(LIMITS.plan_calls).optional(),
+            .describe("same as arguments, in the spelling of the HTTP API"),
+          reason: boundedText(SERVICE_LIMITS.reason_chars).optional(),
+          depends_on: z.array(z.int().min(0)).max(SERVICE_LIMITS.plan_calls).optional(),
         }),
       )
       .min(1)
-      .max(LIMITS.plan_calls),
+      .max(SERVICE_LIMITS.plan_calls),
   }),
   async run(call, { reason, calls }) {
-    if (call.run === null)
-      throw invalid("run: this connection has no run of its own; name one with Svc-Run-Id");
+    if (call.run === null) throw invalidError("run: this connection has no run; name one with Svc-Run-Id");
     const twice = calls.findIndex((one) => one.args !== undefined && one.arguments !== undefined);
-    if (twice >= 0) throw invalid(`calls[${twice}]: give arguments or args, one of them`);
+    if (twice >= 0) throw invalidError(`calls[${twice}]: give either arguments or args`);
     await call.run.open();
     const made = await call.services.asMade(
       calls.map(({ tool, arguments: named, args = named ?? {} }) => ({ tool, args: args as JsonObject })),
     );
     const proposed = calls.map(({ arguments: _, args: __, ...rest }, i) => {
       const { reason: given, ...alone } = made[i]!;
-      const said = cutText(given?.trim() ?? "", LIMITS.reason_chars);
+      const said = cutText(given?.trim() ?? "", SERVICE_LIMITS.reason_chars);
       return { ...rest, ...alone, ...(said ? { reason: said } : {}) };
     });
-    return operate(call, proposePlan, { run_id: call.run.run_id, reason, calls: proposed });
+    return performOperation(call, proposePlan, { run_id: call.run.run_id, reason, calls: proposed });
   },
 });
 

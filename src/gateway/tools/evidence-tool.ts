@@ -1,27 +1,27 @@
-/** `svc.export_evidence`: a signed bundle of a run or of the whole ledger, as a resource in the answer. */
+/** `svc.export_evidence`: returns a signed bundle of a run or of the entire ledger as a resource. */
 import * as z from "zod";
-import type { Content } from "../../app/door/operation.ts";
-import { bundleLedger, bundleRun } from "../../app/operations/bundles.ts";
-import { runId } from "../../app/operations/schemas.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { OwnResult, operate, ownTool } from "./own-tool.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import { bundleLedger, bundleRun } from "../../operations/evidence/bundles.ts";
+import type { DocumentContent } from "../../operations/pipeline/operation.ts";
+import { runId } from "../../operations/schemas.ts";
+import { OwnResult, ownTool, performOperation } from "./own-tool.ts";
 
-/** A model's context is no place for more, and neither is a client's memory. */
+/** Limit of a bundle in a tool result. More does not fit into a model's context or a client's memory. */
 const MAX_CHARS = 8 * 1_048_576;
 
 export const exportEvidence = ownTool({
   name: "svc.export_evidence",
   description:
-    "Export a signed bundle of a run's records, or of the whole ledger without run_id, for svc verify-bundle.",
+    "Export a signed bundle of a run's records or, without run_id, of the entire ledger, for svc verify-bundle.",
   role: "auditor",
   read_only: true,
   input: z.strictObject({ run_id: runId.optional() }),
   async run(call, { run_id }) {
     const bundle =
       run_id === undefined
-        ? await operate(call, bundleLedger, {})
-        : await operate(call, bundleRun, { run_id });
+        ? await performOperation(call, bundleLedger, {})
+        : await performOperation(call, bundleRun, { run_id });
     const parts: string[] = [];
     let size = 0;
     for await (const part of textOf(bundle)) {
@@ -37,7 +37,7 @@ export const exportEvidence = ownTool({
   },
 });
 
-async function* textOf({ body }: Content): AsyncGenerator<string> {
+async function* textOf({ body }: DocumentContent): AsyncGenerator<string> {
   if (typeof body === "string") yield body;
   else for await (const part of body as AsyncIterable<string>) yield part;
 }

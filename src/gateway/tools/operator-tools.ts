@@ -1,26 +1,38 @@
-/** The operator endpoint: seeing runs and requests, deciding, undoing, exporting, stopping. */
+/** Tools of the operator endpoint: list runs and requests, decide, undo, export and halt. */
+
 import * as z from "zod";
-import { approve, deny, getCard, listApprovals, shownCardHash } from "../../app/operations/approvals.ts";
-import { halt, resume } from "../../app/operations/halts.ts";
-import { approvePlan, denyPlan, getPlan } from "../../app/operations/plans.ts";
-import { overwriteFields, overwriteOf, plan, rollbackHere } from "../../app/operations/rollback.ts";
-import { givenId, note, personsReason, runId } from "../../app/operations/schemas.ts";
-import { searchRuns } from "../../app/operations/search.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { APPROVAL_STATUSES } from "../../model/approval.ts";
-import { textResult } from "../result.ts";
+import { APPROVAL_STATUSES } from "../../govern/approvals/approval.ts";
+import { asJsonObject } from "../../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import {
+  approveRequest,
+  denyRequest,
+  getCard,
+  listApprovals,
+  shownCardHash,
+} from "../../operations/approvals/approvals.ts";
+import { haltCalls, liftHalts } from "../../operations/halts.ts";
+import { approvePlan, denyPlan, getPlan } from "../../operations/plans.ts";
+import {
+  getRollbackPlan,
+  overwriteFields,
+  overwriteOf,
+  rollbackHere,
+} from "../../operations/rollback/rollback.ts";
+import { searchRuns } from "../../operations/runs/search.ts";
+import { givenId, noteSchema, personsReason, runId } from "../../operations/schemas.ts";
+import { textResult } from "../call/result.ts";
 import { previewImpactTool } from "./agent-tools.ts";
 import { containTool } from "./contain-tool.ts";
 import { exportEvidence } from "./evidence-tool.ts";
-import { OwnResult, type OwnTool, operate, ownTool } from "./own-tool.ts";
+import { OwnResult, type OwnTool, ownTool, performOperation } from "./own-tool.ts";
 
-const limit = z.int().min(1).max(LIMITS.page_max).optional();
+const limit = z.int().min(1).max(SERVICE_LIMITS.page_max).optional();
 const cursor = z.string().max(1_000).optional();
 
 const listRuns = ownTool({
   name: "svc.list_runs",
-  description: "List runs, newest first; attention: true for those that a person should look at.",
+  description: "List runs, newest first; attention: true for runs that need attention.",
   role: "auditor",
   read_only: true,
   input: z.strictObject({
@@ -29,7 +41,7 @@ const listRuns = ownTool({
     limit,
     cursor,
   }),
-  run: (call, input) => operate(call, searchRuns, input),
+  run: (call, input) => performOperation(call, searchRuns, input),
 });
 
 const listApprovalsTool = ownTool({
@@ -43,48 +55,48 @@ const listApprovalsTool = ownTool({
     limit,
     cursor,
   }),
-  run: (call, input) => operate(call, listApprovals, input),
+  run: (call, input) => performOperation(call, listApprovals, input),
 });
 
 const decisionInput = z.strictObject({
   approval_id: givenId("apr_<uuid>"),
-  note: note.optional(),
+  note: noteSchema.optional(),
   card_hash: shownCardHash.optional(),
 });
 
 const approveAction = ownTool({
   name: "svc.approve_action",
   description: "Approve a request.",
-  // A delegate without the role may decide too; the operation checks.
+  // A delegate without the role can also decide. The operation checks that.
   role: "auditor",
   read_only: false,
   input: decisionInput,
-  run: (call, input) => operate(call, approve, input),
+  run: (call, input) => performOperation(call, approveRequest, input),
 });
 
 const denyAction = ownTool({
   name: "svc.deny_action",
-  description: "Deny a request; with offer, approve other arguments of the same tool in its place.",
+  description: "Deny a request; with offer, approve other arguments of the same tool instead.",
   role: "auditor",
   read_only: false,
   input: decisionInput.extend({
     offer: z.strictObject({ args: z.record(z.string(), z.unknown()) }).optional(),
   }),
-  run: (call, input) => operate(call, deny, input),
+  run: (call, input) => performOperation(call, denyRequest, input),
 });
 
 const showApproval = ownTool({
   name: "svc.show_approval",
   description:
-    "Show a request's card: what the call would do with which values, why a person is asked, the risk and the way back. Give its card_hash to the decision.",
-  // Delegates see it, too; the operation checks whose vote counts.
+    "Show a request's card: the call with its values, why it needs approval, the risk, and how to undo it. Pass its card_hash to the decision.",
+  // Delegates can see the card too. The operation checks whose vote counts.
   role: "auditor",
   read_only: true,
   input: z.strictObject({ approval_id: givenId("apr_<uuid>") }),
   async run(call, input) {
-    const card = await operate(call, getCard, input);
+    const card = await performOperation(call, getCard, input);
     const hash = card.card_hash === null ? "" : `\n\nCard      ${card.card_hash}`;
-    return new OwnResult(textResult(`${card.text}${hash}`, card as unknown as JsonObject));
+    return new OwnResult(textResult(`${card.text}${hash}`, asJsonObject(card)));
   },
 });
 
@@ -94,7 +106,7 @@ const planRollback = ownTool({
   role: "auditor",
   read_only: true,
   input: z.strictObject({ run_id: runId }),
-  run: (call, input) => operate(call, plan, input),
+  run: (call, input) => performOperation(call, getRollbackPlan, input),
 });
 
 const executeRollbackTool = ownTool({
@@ -110,9 +122,9 @@ const executeRollbackTool = ownTool({
     ...overwriteFields,
   }),
   async run(call, { confirm, ...input }) {
-    if (confirm === true) return operate(call, rollbackHere, input);
+    if (confirm === true) return performOperation(call, rollbackHere, input);
     overwriteOf(input.overwrite, input);
-    return { dry_run: true, plan: await operate(call, plan, { run_id: input.run_id }) };
+    return { dry_run: true, plan: await performOperation(call, getRollbackPlan, { run_id: input.run_id }) };
   },
 });
 
@@ -122,7 +134,7 @@ const haltTool = ownTool({
   role: "admin",
   read_only: false,
   input: z.strictObject({ reason: personsReason }),
-  run: (call, input) => operate(call, halt, input),
+  run: (call, input) => performOperation(call, haltCalls, input),
 });
 
 const resumeTool = ownTool({
@@ -131,32 +143,32 @@ const resumeTool = ownTool({
   role: "admin",
   read_only: false,
   input: z.strictObject({}),
-  run: (call) => operate(call, resume, {}),
+  run: (call) => performOperation(call, liftHalts, {}),
 });
 
-/** The same preview, for those who may read anything. */
+/** The same preview for callers who can read everything. */
 const operatorPreview: OwnTool = { ...previewImpactTool, role: "auditor" };
 
 const planId = z.strictObject({ plan_id: givenId("pln_<uuid>") });
 
 const showPlan = ownTool({
   name: "svc.show_plan",
-  description: "Show a plan call by call, with the cards of those that you may decide.",
+  description: "Show a plan call by call, with the cards of the calls that you can decide.",
   role: "auditor",
   read_only: true,
   input: planId,
-  run: (call, input) => operate(call, getPlan, input),
+  run: (call, input) => performOperation(call, getPlan, input),
 });
 
 const planDecision = (name: string, description: string, op: typeof approvePlan) =>
   ownTool({
     name,
     description,
-    // A delegate without the role may decide too; the operation checks.
+    // A delegate without the role can also decide. The operation checks that.
     role: "auditor",
     read_only: false,
-    input: planId.extend({ note: note.optional(), card_hash: shownCardHash.optional() }),
-    run: (call, input) => operate(call, op, input),
+    input: planId.extend({ note: noteSchema.optional(), card_hash: shownCardHash.optional() }),
+    run: (call, input) => performOperation(call, op, input),
   });
 
 export const OPERATOR_TOOLS: readonly OwnTool[] = [

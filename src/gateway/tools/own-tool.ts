@@ -1,27 +1,27 @@
 /**
- * The service's own tools, `svc.*`. Each is declared once with its role and its input; most are thin
- * bindings to an operation, which checks everything else.
+ * The service's own tools, `svc.*`. Each is declared with its role and input. Most are thin bindings to an operation,
+ * which makes all other checks.
  */
 import * as z from "zod";
-import type { App } from "../../app/app.ts";
-import { appFor, requireRole } from "../../app/door/access.ts";
-import { describeIssues } from "../../app/door/issues.ts";
-import type { Operation } from "../../app/door/operation.ts";
-import { perform } from "../../app/door/perform.ts";
-import { invalid, SvcError } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import type { Principal, Role } from "../../model/roles.ts";
-import { textResult } from "../result.ts";
-import type { UpstreamUndo } from "../rollback.ts";
-import type { BoundRun } from "../runs.ts";
-import type { Progress } from "./progress.ts";
+import type { CallerPrincipal, PrincipalRole } from "../../govern/roles.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ServiceApp } from "../../operations/app.ts";
+import { appFor, requireRole } from "../../operations/pipeline/access.ts";
+import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
+import type { ServiceOperation } from "../../operations/pipeline/operation.ts";
+import { describeIssues } from "../../operations/pipeline/validation-messages.ts";
+import { textResult } from "../call/result.ts";
+import type { UpstreamUndo } from "../call/rollback.ts";
+import type { BoundRun } from "../session/runs.ts";
+import type { ReportProgress } from "./progress.ts";
 
-/** What the tools stand on. */
+/** Dependencies of the tools. */
 export interface ToolServices {
-  app: App;
+  app: ServiceApp;
   undo: UpstreamUndo;
-  /** Calls that an agent speaks of as they would be made: by dotted names, our own argument taken out. */
-  asMade(calls: readonly NamedCall[]): Promise<SpokenCall[]>;
+  /** Translates calls named by an agent to dotted tool names, and separates the reason argument. */
+  asMade(calls: readonly NamedCall[]): Promise<CallWithReason[]>;
 }
 
 export interface NamedCall {
@@ -29,30 +29,32 @@ export interface NamedCall {
   args: JsonObject;
 }
 
-export interface SpokenCall extends NamedCall {
-  /** What stood in the argument that asks for a reason. */
+export interface CallWithReason extends NamedCall {
+  /** Value of the reason argument. */
   reason: string | undefined;
 }
 
 export interface OwnCall {
   services: ToolServices;
-  principal: Principal;
-  /** Who asks by the time of the answer; throws where the credential no longer counts. Absent without credentials. */
-  again?: (() => Principal) | undefined;
-  /** The run of the session, where it has one. */
+  principal: CallerPrincipal;
+  /**
+   * Checks the credential again at the time of the answer. Throws if it has become invalid. Absent without credentials.
+   */
+  again?: (() => CallerPrincipal) | undefined;
+  /** The run of the session, if it has one. */
   run: BoundRun | null;
   signal: AbortSignal;
-  /** Tells a client that asked for it that the call goes on. */
-  progress?: Progress | undefined;
+  /** Reports progress to a client that requested it. */
+  progress?: ReportProgress | undefined;
 }
 
 export interface OwnTool<I extends z.ZodType = z.ZodType> {
   name: string;
   description: string;
-  role: Role;
+  role: PrincipalRole;
   input: I;
   read_only: boolean;
-  /** A value to show, or a whole result. */
+  /** Returns a value to show, or a complete result. */
   run(call: OwnCall, input: z.output<I>): Promise<object>;
 }
 
@@ -63,9 +65,9 @@ export class OwnResult {
   }
 }
 
-/** Keeps the schema's type inside `run`, and forgets it outside. */
+/** Types `run` by its own schema, and erases the type outside. */
 export function ownTool<I extends z.ZodType>(tool: OwnTool<I>): OwnTool {
-  return tool as unknown as OwnTool;
+  return tool as OwnTool;
 }
 
 const definitions = new WeakMap<OwnTool, JsonObject>();
@@ -89,10 +91,11 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
   try {
     requireRole(call.principal, tool.role);
     const parsed = tool.input.safeParse(raw);
-    if (!parsed.success) throw invalid(describeIssues(parsed.error, "arguments"));
+    if (!parsed.success) throw invalidError(describeIssues(parsed.error, "arguments"));
     const app = appFor(call.services.app, call.principal);
     const value = await tool.run({ ...call, services: { ...call.services, app } }, parsed.data);
-    // What was only read, perhaps after a long wait, is for those who may still read it; what was done is told.
+    // Data read after a long wait is only for callers who can still read it. The result of an action is always
+    // returned.
     if (tool.read_only && call.again !== undefined) requireRole(call.again(), tool.role);
     if (value instanceof OwnResult) return value.result;
     return textResult(JSON.stringify(value), value as JsonObject);
@@ -106,10 +109,10 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
   }
 }
 
-export function operate<I extends z.ZodType, O>(
+export function performOperation<I extends z.ZodType, O>(
   { services: { app, undo }, principal, signal, again }: OwnCall,
-  op: Operation<I, O>,
+  op: ServiceOperation<I, O>,
   input: z.input<I>,
 ): Promise<O> {
-  return perform(op, { app, principal, signal, undo, ...(again && { again }) }, input);
+  return dispatchOperation(op, { app, principal, signal, undo, ...(again && { again }) }, input);
 }

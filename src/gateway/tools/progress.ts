@@ -1,15 +1,15 @@
-/** Progress of a wait, for clients that asked to hear of it. */
-import type { Env } from "../../kernel/env.ts";
+/** Progress reports during a wait, for clients that requested them. */
+import type { RuntimeEnv } from "../../kernel/env.ts";
 
-/** Often enough for clients that give up early unless they hear something. */
+/** Short enough for clients that time out without progress. */
 const PROGRESS_MS = 5_000;
 
-export type Progress = (told: { progress: number; total: number; message: string }) => void;
+export type ReportProgress = (told: { progress: number; total: number; message: string }) => void;
 
-/** Does the work, and tells of the seconds that it took so far. */
-export async function tellingProgress<T>(
-  env: Env,
-  progress: Progress | undefined,
+/** Does the work, and reports the elapsed seconds while it runs. */
+export async function withProgress<T>(
+  env: RuntimeEnv,
+  progress: ReportProgress | undefined,
   total: number,
   work: () => Promise<T>,
   message: () => string = () => "waiting for a person's decision",

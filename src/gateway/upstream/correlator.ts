@@ -1,35 +1,35 @@
 /**
- * Requests and answers of a connection, matched by ids of our own. An answer settles its request once: a
- * second one, one that fits no request, and one that comes after the request was given up change nothing.
+ * Matches responses of a connection to requests by the gateway's own ids. Each request settles once. Duplicate, unknown
+ * and late responses are ignored.
  */
 import { type JSONRPCMessage, ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
-import type { JsonObject } from "../../kernel/json.ts";
-import type { Cancellation } from "../cancellation.ts";
-import { NotSent } from "./failure.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { CallCancellation } from "../call/cancellation.ts";
+import { NotSentError } from "./failure.ts";
 
 interface Pending {
   resolve(result: JsonObject): void;
   reject(error: Error): void;
 }
 
-export type Sender = (message: JSONRPCMessage) => Promise<void>;
+export type SendMessage = (message: JSONRPCMessage) => Promise<void>;
 
 interface Ask {
   method: string;
   params: JsonObject;
   timeout_ms: number;
-  cancellation?: Cancellation | undefined;
+  cancellation?: CallCancellation | undefined;
 }
 
-/** Ours are texts and the SDK's are numbers, so both can share a connection. */
+/** String ids, while the SDK uses numbers, so both can share a connection. */
 const PREFIX = "svc-";
 const CANCEL_GRACE_MS = 250;
 
-export class Correlator {
+export class RequestCorrelator {
   private readonly pending = new Map<string, Pending>();
   private next = 0;
 
-  /** Takes an answer that is ours; false for everything else. */
+  /** Handles a response to one of the gateway's own requests. Returns false for every other message. */
   take(message: JSONRPCMessage): boolean {
     if ("method" in message || typeof message.id !== "string" || !message.id.startsWith(PREFIX)) return false;
     const waiting = this.pending.get(message.id);
@@ -43,8 +43,8 @@ export class Correlator {
     return true;
   }
 
-  ask(send: Sender, { method, params, timeout_ms, cancellation }: Ask): Promise<JsonObject> {
-    if (cancellation?.cancelled) return Promise.reject(new NotSent("the call was cancelled"));
+  ask(send: SendMessage, { method, params, timeout_ms, cancellation }: Ask): Promise<JsonObject> {
+    if (cancellation?.cancelled) return Promise.reject(new NotSentError("the call was cancelled"));
     const id = `${PREFIX}${++this.next}`;
     return new Promise((resolve, reject) => {
       const tellUpstream = (reason: string): void => {
@@ -60,7 +60,7 @@ export class Correlator {
       const keep = cancellation?.onCancel(() => {
         tellUpstream("the client cancelled the call");
         clearTimeout(timer);
-        // The upstream may already be done; what it still says counts.
+        // The upstream may already be done, so its answer still counts for a short time.
         timer = setTimeout(() => giveUp("the client cancelled the call"), CANCEL_GRACE_MS);
       });
       const settle = (): void => {
@@ -85,7 +85,7 @@ export class Correlator {
     });
   }
 
-  /** The connection is gone: no request will be answered any more. */
+  /** Rejects all pending requests, because the connection is closed. */
   close(): void {
     const error = new SdkError(SdkErrorCode.ConnectionClosed, "the connection was closed");
     for (const { reject } of [...this.pending.values()]) reject(error);

@@ -1,6 +1,6 @@
 /**
- * What a failed request to an upstream means. Only three things can be known: the upstream answered with
- * an error, the request never left, or it is not known whether it took effect.
+ * Classifies a failed request to an upstream. Three results are possible: the upstream answered with an error, the
+ * request was never sent, or its effect is unknown.
  */
 import {
   ProtocolError,
@@ -9,7 +9,7 @@ import {
   SdkErrorCode,
   SdkHttpError,
 } from "@modelcontextprotocol/client";
-import { EgressRefused } from "../../egress/refusal.ts";
+import { EgressRefusedError } from "../../egress/refusal.ts";
 import { messageOf } from "../../kernel/errors.ts";
 
 type UpstreamFailure =
@@ -18,22 +18,22 @@ type UpstreamFailure =
   | { kind: "unknown"; message: string };
 
 /** Nothing reached the upstream. */
-export class NotSent extends Error {
+export class NotSentError extends Error {
   constructor(why: string) {
     super(why);
     this.name = "NotSent";
   }
 }
 
-/** Marks an error that we made ourselves for a request whose answer can no longer come. */
-export const LOST = Object.freeze({ lost: true });
+/** Marks the gateway's own error for a request whose response can no longer arrive. */
+export const LOST_RESPONSE = Object.freeze({ lost: true });
 export const LOST_CODE = -32_099;
 
 export function failureOf(error: unknown): UpstreamFailure {
-  if (error instanceof NotSent) return { kind: "not_sent", message: error.message };
-  if (error instanceof EgressRefused) return { kind: "not_sent", message: error.message };
+  if (error instanceof NotSentError) return { kind: "not_sent", message: error.message };
+  if (error instanceof EgressRefusedError) return { kind: "not_sent", message: error.message };
   if (error instanceof ProtocolError) {
-    if (error.data === LOST) return { kind: "unknown", message: error.message };
+    if (error.data === LOST_RESPONSE) return { kind: "unknown", message: error.message };
     return { kind: "answered", code: error.code, message: error.message, data: error.data };
   }
   if (error instanceof SdkHttpError) return httpFailure(error);
@@ -45,7 +45,7 @@ export function failureOf(error: unknown): UpstreamFailure {
   return { kind: "unknown", message: messageOf(error) };
 }
 
-/** No connection was made at all, so that nothing can have arrived. */
+/** The reason why no connection was made, so that nothing can have arrived. Undefined if that is not certain. */
 export function refusedConnection(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException;
@@ -54,7 +54,7 @@ export function refusedConnection(error: unknown): string | undefined {
   return undefined;
 }
 
-/** A status of the 400s is a refusal before anything ran; anything else leaves it open. */
+/** A 4xx status is a refusal before anything ran. After any other status the effect is unknown. */
 function httpFailure(error: SdkHttpError): UpstreamFailure {
   const { status } = error;
   if (status >= 400 && status < 500)
@@ -66,20 +66,20 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }
 
-/** Nothing that takes a message stands at the address. */
+/** Whether the URL does not accept posted messages. */
 export function isRefused(error: unknown): boolean {
   return error instanceof SdkHttpError && [400, 404, 405].includes(error.status);
 }
 
-/** The upstream no longer knows our session: it refused the request before looking at it. */
+/** Whether the upstream forgot our session. It then refused the request before running it. */
 export function isSessionGone(error: unknown): boolean {
   if (!(error instanceof SdkHttpError)) return false;
   if (error.status === 404) return true;
-  // Many servers answer 400 to a session that they forgot.
+  // Many servers answer 400 to a forgotten session.
   return error.status === 400 && /session/i.test(String(error.data.text ?? ""));
 }
 
-/** A server of the newer era alone says so when it is greeted in the old way. */
+/** Whether the error means that the server supports only the newer protocol version. */
 export function wantsNewerEra(error: unknown): boolean {
   if (!(error instanceof ProtocolError)) return false;
   return (

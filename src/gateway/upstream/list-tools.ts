@@ -1,12 +1,12 @@
-/** What an upstream lists over a connection, page by page, within bounds. */
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
-import type { Link } from "./link.ts";
+/** Lists an upstream's tools over a connection, page by page and within limits. */
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import type { UpstreamConnection } from "./connection.ts";
 
 const LEAST_MS = 5_000;
 const MAX_PAGES = 100;
 const MAX_TOOLS = 10_000;
 
-export async function listTools(link: Link, timeout_ms: number): Promise<JsonObject[]> {
+export async function listTools(link: UpstreamConnection, timeout_ms: number): Promise<JsonObject[]> {
   if (link.capabilities.tools === undefined) return [];
   const tools: JsonObject[] = [];
   let cursor: string | undefined;

@@ -1,8 +1,8 @@
 /**
- * The headers that a server of the newer era asks for beside a call (`x-mcp-header` in a tool's input
- * schema): named arguments repeated as `Mcp-Param-<name>`, so that what routes requests can read them.
+ * Headers that a server of the newer protocol version requires with a call (`x-mcp-header` in a tool's input schema).
+ * They repeat named arguments as `Mcp-Param-<name>` for proxies that route requests.
  */
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 
 interface Declaration {
   path: readonly string[];
@@ -15,7 +15,7 @@ const MAX_DEPTH = 16;
 
 export function paramDeclarations(definition: JsonObject): readonly Declaration[] {
   const found: Declaration[] = [];
-  const visit = (schema: Json | undefined, path: readonly string[]): void => {
+  const visit = (schema: JsonValue | undefined, path: readonly string[]): void => {
     if (!isJsonObject(schema) || path.length > MAX_DEPTH) return;
     const name = schema["x-mcp-header"];
     if (path.length > 0 && typeof name === "string" && TOKEN.test(name)) found.push({ path, name });
@@ -30,7 +30,7 @@ export function paramDeclarations(definition: JsonObject): readonly Declaration[
 export function paramHeaders(declarations: readonly Declaration[], args: JsonObject): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const { path, name } of declarations) {
-    let value: Json | undefined = args;
+    let value: JsonValue | undefined = args;
     for (const key of path) {
       value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
     }
@@ -40,7 +40,7 @@ export function paramHeaders(declarations: readonly Declaration[], args: JsonObj
   return headers;
 }
 
-/** What is no plain field value travels as base64, marked as such. */
+/** The text as a header value. Text that HTTP does not allow is sent as marked base64. */
 function fieldValue(text: string): string {
   const plain = PLAIN.test(text) && !(text.startsWith("=?base64?") && text.endsWith("?="));
   return plain ? text : `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;

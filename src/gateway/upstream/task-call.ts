@@ -1,20 +1,20 @@
 /**
- * Calls of tools that run as a task alone, as revision 2025-11-25 has them: begun as one, and held until its result is
- * there. From the moment it has begun, whatever else than its own answer comes leaves open what it did.
+ * Calls tools that run only as tasks, as revision 2025-11-25 defines them: starts the task and waits for its result.
+ * After the start, anything other than the result leaves the effect unknown.
  */
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { failureOf, isTimeout } from "./failure.ts";
 
 export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
-/** However else a request is sent; see the link. */
+/** Options of a request. See the link. */
 interface Sending {
   timeout_ms: number;
 }
 
 type Send = (method: string, params: JsonObject, sending: Sending) => Promise<JsonObject>;
 
-export function demandsTask({ execution }: JsonObject): boolean {
+export function requiresTask({ execution }: JsonObject): boolean {
   return isJsonObject(execution) && execution["taskSupport"] === "required";
 }
 
@@ -35,15 +35,15 @@ export async function callAsTask(send: Send, params: JsonObject, sending: Sendin
       failure.kind === "answered"
         ? await send("tasks/get", { taskId }, { timeout_ms }).catch(() => NONE)
         : NONE;
-    // The call's own error, and not one of a server that knows the task no more.
+    // The call's own error, as opposed to the error of a server that forgot the task.
     if (status === "failed") throw error;
-    throw new Error(`the result of its task did not come: ${failure.message}`);
+    throw new Error(`the result of its task did not arrive: ${failure.message}`);
   }
 }
 
 const NONE: JsonObject = {};
 
-/** Which task of the upstream's it was says nothing to whoever called. */
+/** Removes the upstream's task id, which means nothing to the caller. */
 function asOfCall({ _meta, ...result }: JsonObject): JsonObject {
   if (!isJsonObject(_meta)) return result;
   const { [RELATED_TASK]: _, ...rest } = _meta;

@@ -1,51 +1,50 @@
 /**
- * One configured tool server: whose requests go over which of its connections, the tools it showed last, and what is
- * done when a request fails. Whatever happens here stays here: a session that the server forgot is renewed, and a
- * server that no longer answers at all is dropped and begun anew.
+ * A configured tool server: chooses the connection of each request, keeps the last listed tools, and handles failed
+ * requests. A forgotten session is renewed here, and a server that stops answering is dropped and reconnected.
  */
 import type { UpstreamSpec } from "../../config/sections/gateway.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { type RequestOptions, UpstreamConnection } from "./connection.ts";
+import { type ConnectionOwner, ConnectionPool } from "./connection-pool.ts";
 import { failureOf, isSessionGone, isTimeout, refusedConnection } from "./failure.ts";
-import { FirstLink, type UpstreamParts } from "./first-link.ts";
-import { Link, type RequestOptions } from "./link.ts";
 import { listTools, sameTools } from "./list-tools.ts";
-import { hidingSecrets } from "./own-secrets.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
-import { type Holder, LinkPool } from "./pool.ts";
-import { demandsTask } from "./task-call.ts";
+import { PrimaryConnection, type UpstreamDeps } from "./primary-connection.ts";
+import { createSecretMask } from "./secret-mask.ts";
+import { requiresTask } from "./task-call.ts";
 
 interface UpstreamHooks {
-  /** The tools may be other ones than before, or be gone or back. */
-  changed(upstream: Upstream): void;
-  /** `holder` is whose connection it came over; null where it is shared. */
-  notification(upstream: Upstream, method: string, params: JsonObject, holder: string | null): void;
-  /** A holder's own connection was opened. */
-  opened?(upstream: Upstream, link: Link): void;
+  /** Called when the tools, or their availability, may have changed. */
+  changed(upstream: UpstreamServer): void;
+  /** `holder` is the owner of the connection. Null for the shared connection. */
+  notification(upstream: UpstreamServer, method: string, params: JsonObject, holder: string | null): void;
+  /** Called when an owner's separate connection was opened. */
+  opened?(upstream: UpstreamServer, link: UpstreamConnection): void;
 }
 
 const PROBE_MS = 5_000;
 
-export class Upstream {
+export class UpstreamServer {
   readonly spec: UpstreamSpec;
-  /** Takes the upstream's own address and credentials out of a text about it. */
+  /** Removes the upstream's own URL and credentials from a text. */
   readonly hide: (text: string) => string;
-  private readonly parts: UpstreamParts & { signal: AbortSignal };
+  private readonly parts: UpstreamDeps & { signal: AbortSignal };
   private readonly hooks: UpstreamHooks;
   private readonly stopped = new AbortController();
-  private readonly first: FirstLink;
-  /** Whose the first connection is: the first to use it has it, so that a lone agent needs no second one. */
+  private readonly first: PrimaryConnection;
+  /** Owner of the primary connection: the first caller gets it, so that a single agent needs no second connection. */
   private firstHeld: { holder: string; uses: number; used_ms: number } | null = null;
-  private readonly pool: LinkPool;
-  /** What holders' own connections listed, where that is not what the first one did. */
+  private readonly pool: ConnectionPool;
+  /** Tool lists of separate connections that differ from the primary one, by owner. */
   private readonly variants = new Map<string, readonly JsonObject[]>();
   private examining: Promise<void> | null = null;
 
-  constructor(spec: UpstreamSpec, parts: UpstreamParts, hooks: UpstreamHooks) {
+  constructor(spec: UpstreamSpec, parts: UpstreamDeps, hooks: UpstreamHooks) {
     this.spec = spec;
-    this.hide = hidingSecrets(spec);
+    this.hide = createSecretMask(spec);
     this.parts = { ...parts, log: parts.log.child({ upstream: spec.name }), signal: this.stopped.signal };
     this.hooks = hooks;
-    this.first = new FirstLink(
+    this.first = new PrimaryConnection(
       spec,
       { ...this.parts, hide: this.hide },
       {
@@ -57,7 +56,7 @@ export class Upstream {
           hooks.notification(this, method, params, this.firstHeld?.holder ?? null),
       },
     );
-    this.pool = new LinkPool(parts.env, spec, (holder) => this.openFor(holder));
+    this.pool = new ConnectionPool(parts.env, spec, (holder) => this.openFor(holder));
   }
 
   get name(): string {
@@ -72,12 +71,12 @@ export class Upstream {
     return this.current !== null;
   }
 
-  /** Why it does not work, or null while it does. */
+  /** Explains why the upstream is unavailable. Null while it works. */
   get problem(): string | null {
     return this.first.problem;
   }
 
-  /** The tools as it defined them, to every client; those of a broken upstream stay known. */
+  /** The upstream's tool definitions over all connections. They stay known while the upstream is unavailable. */
   get tools(): readonly JsonObject[] {
     if (this.variants.size === 0) return this.first.tools;
     const named = new Map<unknown, JsonObject>();
@@ -86,46 +85,46 @@ export class Upstream {
     return [...named.values()];
   }
 
-  /** Whether it lists the tool to this holder. */
-  shows(name: string, holder: Holder | undefined): boolean {
+  /** Whether the upstream lists the tool to this owner. */
+  shows(name: string, holder: ConnectionOwner | undefined): boolean {
     const listed = (holder && this.variants.get(holder.key)) ?? this.first.tools;
     return listed.some((definition) => definition["name"] === name);
   }
 
-  /** Its own words on how it is to be used. */
+  /** The upstream's own usage instructions. */
   get instructions(): string | undefined {
     return this.current?.instructions;
   }
 
-  /** Whether its first connection is being made for the first time. */
+  /** Whether the first connection attempt is in progress. */
   get isStarting(): boolean {
     return this.first.isStarting;
   }
 
-  /** Resolves when the attempt to connect that is under way has ended. */
+  /** Resolves when the connection attempt in progress has ended. */
   settled(): Promise<void> {
     return this.first.settled();
   }
 
-  /** Every connection that is open now. */
-  get links(): readonly Link[] {
+  /** All open connections. */
+  get links(): readonly UpstreamConnection[] {
     return [...(this.current === null ? [] : [this.current]), ...this.pool.links];
   }
 
-  /** The first connection, where it stands. */
-  get current(): Link | null {
+  /** The primary connection, if it is open. */
+  get current(): UpstreamConnection | null {
     return this.first.current;
   }
 
-  /** Resolves when the first attempt to connect has ended, well or not. */
+  /** Resolves when the first connection attempt has ended, successfully or not. */
   start(): Promise<void> {
     return this.first.connect();
   }
 
-  private async openFor(holder: Holder): Promise<Link> {
+  private async openFor(holder: ConnectionOwner): Promise<UpstreamConnection> {
     const { log } = this.parts;
     const { key, capabilities = {}, asked } = holder;
-    const link: Link = await Link.open(
+    const link: UpstreamConnection = await UpstreamConnection.open(
       this.spec,
       this.parts,
       {
@@ -144,8 +143,8 @@ export class Upstream {
     return link;
   }
 
-  /** Reads what is listed over the holder's own connection, which may be more than over the first. */
-  async readVariant(holder: Holder): Promise<void> {
+  /** Lists the tools over the owner's separate connection, which may offer more than the primary one. */
+  async readVariant(holder: ConnectionOwner): Promise<void> {
     if (this.usesFirst(holder)) return;
     try {
       const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
@@ -158,18 +157,18 @@ export class Upstream {
     }
   }
 
-  /** Ends a holder's connection: its session is over, or the connection is. */
-  async release(key: string, only?: Link): Promise<void> {
+  /** Closes an owner's connection after its session or the connection itself ended. */
+  async release(key: string, only?: UpstreamConnection): Promise<void> {
     await this.pool.drop(key, only);
     if (!this.pool.has(key) && this.variants.delete(key)) this.hooks.changed(this);
   }
 
-  /** Tells the upstream something over the holder's connection, where there is one. */
-  async tell(holder: Holder, method: string): Promise<void> {
+  /** Sends a notification over the owner's connection, if there is one. */
+  async tell(holder: ConnectionOwner, method: string): Promise<void> {
     await this.pool.each((link) => link.notify(method), holder.key);
   }
 
-  /** Ends connections that their holders no longer use; what the first one keeps for a holder goes the same way. */
+  /** Closes idle connections. If the owner of the primary connection is idle, that connection is renewed. */
   async sweep(): Promise<void> {
     for (const key of await this.pool.sweep()) this.variants.delete(key);
     const { firstHeld: held, current } = this;
@@ -178,21 +177,24 @@ export class Upstream {
     await this.first.renew(current);
   }
 
-  /** Whether the holder has a connection now. */
+  /** Whether the owner has a connection now. */
   isHeld(key: string): boolean {
     return this.pool.has(key) || this.firstHeld?.holder === key;
   }
 
-  /** Whether the holder's requests go over the first connection. */
-  private usesFirst(holder: Holder | undefined): boolean {
+  /** Whether the owner's requests use the primary connection. */
+  private usesFirst(holder: ConnectionOwner | undefined): boolean {
     if (holder === undefined) return true;
     if (holder.capabilities !== undefined) return false;
     return this.firstHeld === null ? !this.pool.has(holder.key) : this.firstHeld.holder === holder.key;
   }
 
-  /** Does the work on the holder's connection; on the first one where there is no holder, or it is the holder's. */
-  private async over<T>(holder: Holder | undefined, work: (link: Link) => Promise<T>): Promise<T> {
-    // A connection of the holder's own does not hang on the first one, which another's call may have broken.
+  /** Does the work on the owner's connection, or on the primary one if it is shared or belongs to the owner. */
+  private async over<T>(
+    holder: ConnectionOwner | undefined,
+    work: (link: UpstreamConnection) => Promise<T>,
+  ): Promise<T> {
+    // A separate connection does not depend on the primary one, which another owner's call may have broken.
     if (holder !== undefined && this.pool.has(holder.key)) return this.pool.use(holder, work);
     const link = await this.first.usable();
     if (!this.usesFirst(holder)) return this.pool.use(holder!, work);
@@ -208,24 +210,24 @@ export class Upstream {
     }
   }
 
-  /** A request over the holder's connection; over the first one where there is none to hold. */
+  /** Sends a request over the owner's connection, or over the primary one without an owner. */
   async request(
     method: string,
     params: JsonObject,
     options: RequestOptions,
-    holder?: Holder,
+    holder?: ConnectionOwner,
   ): Promise<JsonObject> {
-    let used: Link | null = null;
-    const send = (link: Link) => {
+    let used: UpstreamConnection | null = null;
+    const send = (link: UpstreamConnection) => {
       used = link;
       return link.request(method, params, options);
     };
     try {
       return await this.over(holder, send);
     } catch (error) {
-      const link = used as Link | null;
+      const link = used as UpstreamConnection | null;
       if (link?.hasSession && isSessionGone(error)) {
-        // The server refused it unseen because it forgot the session, so it may be sent once more.
+        // The server forgot the session and did not run the request, so sending it again is safe.
         await (link === this.current ? this.first.renew(link) : this.release(holder?.key ?? "", link));
         return this.over(holder, send);
       }
@@ -236,25 +238,25 @@ export class Upstream {
     }
   }
 
-  /** Takes the parameters over: they are the caller's no more. */
+  /** Calls a tool. Takes ownership of `params` and modifies it. */
   callTool(
     name: string,
     definition: JsonObject,
     params: JsonObject,
     options: RequestOptions,
-    holder?: Holder,
+    holder?: ConnectionOwner,
   ) {
     const modern = this.transport === "http" && this.links[0]?.era === "modern";
     const declared = modern ? paramDeclarations(definition) : [];
     const args = params["arguments"];
     const headers = declared.length > 0 && isJsonObject(args) ? paramHeaders(declared, args) : undefined;
     params["name"] = name;
-    const sent = { ...options, headers, asTask: demandsTask(definition) };
+    const sent = { ...options, headers, asTask: requiresTask(definition) };
     return this.request("tools/call", params, sent, holder);
   }
 
-  /** After a call without an answer: does the upstream still answer at all? */
-  private examine(link: Link, error: unknown, holder: Holder | undefined): void {
+  /** Checks after a call without a response whether the upstream still answers at all. */
+  private examine(link: UpstreamConnection, error: unknown, holder: ConnectionOwner | undefined): void {
     if (this.examining !== null) return;
     const why = isTimeout(error) ? "it does not answer" : failureOf(error).message;
     this.examining = link

@@ -1,8 +1,8 @@
-/** What a shell command can be, as far as its words tell. */
+/** Classes of shell commands. */
 
-/** From the harmless to what a person should look at; a command is as bad as its worst part. */
+/** Ordered from harmless to critical. A command gets the class of its most critical part. */
 const CLASSES = ["read", "build", "write", "vcs", "network", "packages", "unknown", "destructive"] as const;
 export type ShellClass = (typeof CLASSES)[number];
 
-export const worst = (classes: readonly ShellClass[]): ShellClass =>
+export const worstClass = (classes: readonly ShellClass[]): ShellClass =>
   CLASSES[Math.max(0, ...classes.map((one) => CLASSES.indexOf(one)))]!;

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
-import { createGuard } from "../guard.ts";
-import { judgeCommand } from "./classify.ts";
+import { createPathGuard } from "../path-guard.ts";
+import { classifyCommand } from "./classify.ts";
 
 const home = "/home/ann";
-const guard = createGuard({ home, protect: ["/home/ann/svc-hooks"], authority: "127.0.0.1:8787" });
-const judge = (command: string) => judgeCommand(command, { cwd: "/home/ann/shop", home }, guard);
+const guard = createPathGuard({ home, protect: ["/home/ann/svc-hooks"], authority: "127.0.0.1:8787" });
+const judge = (command: string) => classifyCommand(command, { cwd: "/home/ann/shop", home }, guard);
 
 describe("what a shell command does", () => {
   it.each([
@@ -60,7 +60,7 @@ describe("what a shell command does", () => {
     ["unknown", "sort --compress-program=./x a"],
     ["network", "echo x > /dev/tcp/example.com/80"],
     ["unknown", "exec 3<>/dev/tcp/example.com/80"],
-    ["unknown", "git stash"],
+    ["vcs", "git stash"],
     ["unknown", "git apply a.diff"],
     ["unknown", "git checkout -- ."],
     ["unknown", "git restore '*.json'"],
@@ -93,7 +93,6 @@ describe("what a shell command does", () => {
     ["destructive", "env A=1 timeout 5 rm x"],
     ["destructive", "kubectl delete pod x"],
     ["read", "kubectl get pods"],
-    ["unknown", "kubectl get pods,secrets -o yaml"],
     ["read", "git -C src status && git --no-pager log -3"],
     ["destructive", "git -C status clean -fdx"],
     ["network", "git -C log push origin main"],
@@ -324,7 +323,7 @@ describe("what a shell command does", () => {
     symlinkSync(".claude", join(cwd, "cl"));
     symlinkSync(".cursor/hooks.json", join(cwd, "not-there-yet"));
     for (const name of [".env", "src/server.key", "src/a.ts"]) writeFileSync(join(cwd, name), "x");
-    const here = (command: string) => judgeCommand(command, { cwd, home }, guard);
+    const here = (command: string) => classifyCommand(command, { cwd, home }, guard);
 
     it.each([
       "echo '{}' > cl/settings.json",

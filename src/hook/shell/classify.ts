@@ -1,37 +1,45 @@
 /**
- * What a shell command does, as far as it can be read: its class, and what it touches that it may not. Wrappers
- * (`env`, `xargs`, `npx`, ..) are looked through; what cannot be read, word by word, counts as unknown.
+ * Classifies a shell command as far as it can be parsed, and finds the protected things that it touches. Wrappers such
+ * as `env`, `xargs` and `npx` are resolved to the program that they run. Everything that cannot be parsed is unknown.
  */
 import { basename } from "node:path";
-import type { Guard } from "../guard.ts";
-import type { Place } from "../homes.ts";
-import { POWERSHELL } from "../powershell.ts";
-import { type ShellClass, worst } from "./classes.ts";
-import { Findings } from "./findings.ts";
+import type { PathGuard } from "../path-guard.ts";
+import { POWERSHELL_PROGRAM } from "../powershell.ts";
+import type { CommandLocation } from "../workspace/expand-home.ts";
+import { type ShellClass, worstClass } from "./classes.ts";
+import type { CommandPart, ShellWord } from "./command-parts.ts";
+import { CommandFindings } from "./findings.ts";
 import { readOptions } from "./options.ts";
-import type { CommandPart, Word } from "./parts.ts";
-import { listsFiles, type Producer } from "./pipelines.ts";
+import { BLOCK_END, parseScript, SHELL_KEYWORDS } from "./parse-script.ts";
+import { listsFiles, type PipelineProgram } from "./pipelines.ts";
+import { NO_INPUT, type ProgramInput, plainWord } from "./program-input.ts";
 import {
   classesOf,
-  DEVICES,
-  INTERPRETERS,
-  interpreted,
-  isObeyed,
+  classifyByOptions,
+  DEVICE_FILES,
+  INTERPRETER_PROGRAMS,
+  interpreterClasses,
+  isControlVariable,
   KEEPS_TEXT,
+  OBEYS_KEYS,
+  PACKAGE_RUNNERS,
   PRINT_VARIABLES,
-  RUNNERS,
-  SHELLS,
-  SOCKETS,
-  turnedInto,
+  rowOf,
+  SHELL_PROGRAMS,
+  SOCKET_FILES,
   WRAPPER_WORDS,
 } from "./programs.ts";
-import { rolesOf, type WordRole } from "./roles.ts";
+import { decisiveFiles } from "./rules/decisive-files.ts";
+import { ScriptDirectories } from "./rules/directories.ts";
 import { isDecidingCommand } from "./svc-command.ts";
-import { knownProgram, knownWrapper } from "./tables.ts";
-import { ASSIGNMENT } from "./variables.ts";
+import { knownProgram, knownWrapper } from "./tables/tables.ts";
+import { credentialReason } from "./tables/tables-credentials.ts";
+import { VARIABLE_ASSIGNMENT } from "./variables.ts";
+import { rolesOf, type WordRole } from "./word-roles.ts";
 import {
   FIND_RUNS,
   hasOpenText,
+  hasOpenWords,
   isInstalled,
   isSedSafe,
   mayBeOption,
@@ -42,134 +50,114 @@ import {
   runnerWords,
   withoutRunPrograms,
 } from "./word-rules.ts";
-import { ENDS, KEYWORDS, parseScript } from "./words.ts";
 
-export interface Judged {
+export interface ClassifiedCommand {
   class: ShellClass;
-  /** Why it is refused whatever the class; empty where nothing protected was found. */
+  /** Reasons to refuse the command in any class. Empty if it touches nothing protected. */
   touches: string[];
-  /** Something of it still runs when the command ends. */
+  /** Whether a part still runs after the command ended. */
   background: boolean;
+  /** Files that it may change, and that decide what later commands run. */
+  writes: string[];
 }
 
-export function judgeCommand(command: string, place: Place, guard: Guard): Judged {
-  const findings = new Findings(place, guard);
+export function classifyCommand(
+  command: string,
+  place: CommandLocation,
+  guard: PathGuard,
+): ClassifiedCommand {
+  const findings = new CommandFindings(place, guard);
   const judge = new Judge(findings);
   judge.script(command, 0);
   const { classes, touches } = findings;
-  // A person looks at a change of what something runs by itself.
-  if (findings.names_unasked && worst(classes) !== "read") classes.push("unknown");
-  // Text that only running would explain.
+  // A change of a file that runs automatically needs approval.
+  if (findings.names_unasked && worstClass(classes) !== "read") classes.push("unknown");
+  // Text that cannot be parsed is searched for protected things.
   if (classes.includes("unknown")) findings.note(guard.text(command));
-  return { class: worst(classes), touches: [...touches], background: judge.background };
+  const writes = decisiveFiles(findings.written);
+  return { class: worstClass(classes), touches: [...touches], background: judge.background, writes };
 }
-
-/** What a program is fed with, and whether another gets what it prints. */
-interface Fed {
-  text: string | null;
-  piped: boolean;
-}
-const NOTHING: Fed = { text: null, piped: false };
-const plainWord = (text: string): Word => ({
-  text,
-  dynamic: false,
-  glob: false,
-  expanded: false,
-  several: false,
-});
 
 class Judge {
-  private readonly findings: Findings;
-  /** Whether a `find` before has listed files among which are protected ones; null where there was none. */
+  private readonly findings: CommandFindings;
+  /** Whether an earlier `find` lists protected files. Null without one. */
   private listed: boolean | null = null;
-  /** The programs before this one in its pipeline. */
-  private producers: Producer[] = [];
-  /** The folders outside of each subshell that is open. */
-  private outside: { shell: number; folders: readonly string[] }[] = [];
-  /** The folders before a `cd` that is only known to have worked while its chain of `&&` lasts. */
-  private left: readonly string[] | null = null;
-  /** Whether a part was left running, with nothing that waits for it. */
+  /** Earlier programs in the pipeline. */
+  private producers: PipelineProgram[] = [];
+  private readonly directories: ScriptDirectories;
+  /** Whether a part runs in the background without a `wait`. */
   background = false;
-  /** The part that is being judged. */
+  /** The current part. */
   private part_now: CommandPart | null = null;
 
-  constructor(findings: Findings) {
+  constructor(findings: CommandFindings) {
     this.findings = findings;
+    this.directories = new ScriptDirectories(findings);
   }
 
   script(text: string, depth: number): void {
     const { parts, odd } = parseScript(text, this.findings.known, depth);
     if (odd.length > 0) this.findings.classes.push("unknown");
     if (parts.length === 0) this.findings.classes.push("read");
-    const { outside, left, part_now } = this;
-    [this.outside, this.left] = [[], null];
+    const { part_now } = this;
+    const end = this.directories.nest();
     for (const part of parts) this.part(part, depth);
-    for (const { folders } of this.outside.splice(0).reverse()) this.findings.folders = folders;
-    [this.outside, this.left, this.part_now] = [outside, left, part_now];
+    end();
+    this.part_now = part_now;
   }
 
   private part(part: CommandPart, depth: number): void {
     const { words, redirects, fed, piped } = part;
-    this.enter(part);
+    this.part_now = part;
+    this.directories.enter(part);
     if (part.after === "&") this.background = true;
     if (words[0]?.text === "wait") this.background = false;
     if (!part.reads_pipe) this.producers = [];
     let at = 0;
-    while (at < words.length && KEYWORDS.test(words[at]!.text) && !words[at]!.expanded) at++;
+    while (at < words.length && SHELL_KEYWORDS.test(words[at]!.text) && !words[at]!.expanded) at++;
     const assigned = at;
-    while (at < words.length && ASSIGNMENT.test(words[at]!.text)) at++;
+    while (at < words.length && VARIABLE_ASSIGNMENT.test(words[at]!.text)) at++;
     this.assigned(words.slice(assigned, at));
     for (const { write, target } of redirects) this.redirected(write, target);
     this.call(words.slice(at), { text: fed, piped }, depth);
   }
 
-  /** Where the script is when this part begins: a subshell's folder ends with it. */
-  private enter(part: CommandPart): void {
-    this.part_now = part;
-    while (this.outside.some(({ shell }) => !part.shells.includes(shell)))
-      this.findings.folders = this.outside.pop()!.folders;
-    for (const shell of part.shells)
-      if (!this.outside.some((one) => one.shell === shell))
-        this.outside.push({ shell, folders: this.findings.folders });
-    if (this.left !== null && !/^(?:&&|\|&?)$/.test(part.before)) {
-      this.findings.folders = [...new Set([...this.left, ...this.findings.folders])];
-      this.left = null;
-    }
-    // In which of several folders a name is looked up, only running would tell.
-    if (this.findings.folders.length > 1) this.findings.classes.push("unknown");
-  }
-
-  /** Variables that are set before a program, by themselves, or by `export` and its kin. */
-  private assigned(words: readonly Word[]): void {
+  /** Handles assignments before a program, on their own, or in `export` and similar builtins. */
+  private assigned(words: readonly ShellWord[]): void {
     for (const { text, glob } of words) {
       const end = text.indexOf("=");
-      if (isObeyed(end < 0 ? text : text.slice(0, end))) this.findings.classes.push("unknown");
+      if (isControlVariable(end < 0 ? text : text.slice(0, end))) this.findings.classes.push("unknown");
       if (end < 0) continue;
       this.findings.decides(text);
       this.findings.touched(text.slice(end + 1), false, glob);
     }
   }
 
-  private redirected(write: boolean, target: Word): void {
-    if (hasOpenText(target, "")) this.findings.classes.push("unknown");
-    if (write && !DEVICES.test(target.text)) this.findings.classes.push("write");
-    if (SOCKETS.test(target.text)) this.findings.classes.push("network");
+  private redirected(write: boolean, target: ShellWord): void {
+    if (hasOpenText(target)) this.findings.classes.push("unknown");
+    if (write && !DEVICE_FILES.test(target.text)) {
+      this.findings.classes.push("write");
+      this.findings.writes([target.text]);
+    }
+    if (SOCKET_FILES.test(target.text)) this.findings.classes.push("network");
     this.findings.touched(target.text, false, target.glob);
   }
 
-  /** One program with its words, whatever runs it. */
-  private call(words: readonly Word[], fed: Fed, depth: number): void {
+  /** Handles one program and its words. */
+  private call(words: readonly ShellWord[], fed: ProgramInput, depth: number): void {
     const [first, ...rest] = words;
-    if (first === undefined || ENDS.test(first.text)) this.findings.classes.push("read");
+    if (first === undefined || BLOCK_END.test(first.text)) this.findings.classes.push("read");
     else if (first.text === "for" || first.text === "select") this.loop(rest);
     else this.program(first, rest, fed, depth);
   }
 
-  private program(first: Word, rest: readonly Word[], fed: Fed, depth: number): void {
+  private program(first: ShellWord, rest: readonly ShellWord[], fed: ProgramInput, depth: number): void {
     const name = basename(first.text);
     const plain = !first.expanded && (!first.glob || /^\[\[?$/.test(first.text));
-    if (!plain || rest.some((word) => hasOpenText(word, name))) this.findings.classes.push("unknown");
+    if (!plain || hasOpenWords(name, rest)) this.findings.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
+    this.findings.note(credentialReason(name, texts));
+    if (OBEYS_KEYS.test(name) && this.findings.place.terminal && !fed.piped) this.unknown();
     if (isDecidingCommand(name, texts)) this.findings.note("it is a deciding svc command");
     if (first.text.includes("/")) this.findings.touched(first.text);
     const before = this.findings.classes.length;
@@ -178,53 +166,40 @@ class Judge {
       if (name === "git") this.gitRuns(rest, depth);
       this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
       if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
-      if (/^(?:cd|pushd|popd)$/.test(name)) this.moved(rest);
+      if (/^(?:cd|pushd|popd)$/.test(name)) this.directories.moved(this.part_now, rest);
       if (/^(?:export|local|readonly|unset)$/.test(name)) this.assigned(rest);
     }
-    // A path of its own may hide anything behind a known name.
-    if (first.text.includes("/") && !isInstalled(first.text, worst(this.findings.classes.slice(before))))
-      this.findings.classes.push("unknown");
-    this.producers.push({ name, texts });
+    // A program with an explicit path may do anything, even under a known name.
+    if (!isInstalled(first.text, worstClass(this.findings.classes.slice(before)))) this.unknown();
+    if (first.text.includes("/") && this.findings.isChanged(first.text)) this.unknown();
+    if (!/^(?:read|build)$/.test(worstClass(this.findings.classes.slice(before))))
+      this.findings.writes(texts);
+    this.producers.push({ name, texts: rest.map(({ text, dynamic }) => (dynamic ? "$" : text)) });
   }
 
-  private classesOf(path: string, name: string, rest: readonly Word[]): ShellClass[] {
+  private classesOf(path: string, name: string, rest: readonly ShellWord[]): ShellClass[] {
     const texts = rest.map(({ text }) => text);
     if (texts.length === 1 && /^--(?:version|help)$/.test(texts[0]!) && isInstalled(path, "build"))
       return [
-        knownProgram(name) === undefined && worst(classesOf(name, [])) === "unknown" ? "unknown" : "read",
+        knownProgram(name) === undefined && worstClass(classesOf(name, [])) === "unknown"
+          ? "unknown"
+          : "read",
       ];
     const own = name === "find" ? withoutRunPrograms(texts) : texts;
-    const classes = [...classesOf(name, own), ...turnedInto(name, texts)];
+    const classes = [...classesOf(name, own), ...classifyByOptions(name, texts)];
     if (name === "sed" && !texts.every((text, at) => isSedSafe(text, rolesOf(name, texts, false)[at]!)))
       classes.push("unknown");
     if (name === "tar" && /^[a-zA-Z]/.test(texts[0] ?? "")) classes.push(...oldTarClasses(texts[0]!));
     const elsewhere = classes.includes("build") && this.findings.runsElsewhere(texts);
-    if (elsewhere || rest.some(mayBeOption)) classes.push("unknown");
+    if (this.findings.lacksLock(rowOf(name, own), texts)) classes.push("packages");
+    if (elsewhere || rest.some((word) => mayBeOption(word, this.findings.folders))) classes.push("unknown");
     return classes;
   }
 
-  /** The folder that the rest of the script is in. */
-  private moved(rest: readonly Word[]): void {
-    const { findings, part_now: part } = this;
-    const to = findings.target(rest);
-    if (to === null || part === null) {
-      findings.classes.push("unknown");
-      return;
-    }
-    const before = findings.folders;
-    const here = part.nested === 0 && !part.piped && !part.reads_pipe && part.after !== "&";
-    const first = /^[;\n(]?$/.test(part.before) && worst(findings.classes) === "read";
-    if (here && first && findings.isFolder(to)) findings.folders = [to];
-    else if (here && (part.after === "&&" || part.after === "")) {
-      findings.folders = [to];
-      this.left = [...(this.left ?? []), ...before];
-    } else findings.folders = [...new Set([...before, to])];
-  }
-
-  /** Looks through a program that runs another; true where it did. */
-  private through(name: string, rest: readonly Word[], fed: Fed, depth: number): boolean {
+  /** Handles programs that run another program. Returns true if this is one. */
+  private through(name: string, rest: readonly ShellWord[], fed: ProgramInput, depth: number): boolean {
     const texts = rest.map(({ text }) => text);
-    if (SHELLS.test(name)) return this.shell(rest, fed, depth);
+    if (SHELL_PROGRAMS.test(name)) return this.shell(rest, fed, depth);
     if (name === "eval") return this.unread(rest, depth);
     if (/^(?:source|\.|sudo|doas|su)$/.test(name)) {
       this.findings.classes.push("unknown");
@@ -236,16 +211,32 @@ class Judge {
     if (name === "xargs") return this.manyTimes(rest, fed, depth);
     if (name === "find") this.found(rest, depth);
     if (name === "git" && texts[0] === "-C" && rest.length > 2) return this.elsewhere(rest, fed, depth);
-    if (POWERSHELL.test(name)) return this.findings.spelledForWindows(texts.join(" "));
-    if (INTERPRETERS.test(name)) return this.interpreter(name, rest, fed);
+    if (POWERSHELL_PROGRAM.test(name)) return this.findings.spelledForWindows(texts.join(" "));
+    if (INTERPRETER_PROGRAMS.test(name)) return this.interpreter(name, rest, fed);
     if (name === "printenv" || (PRINT_VARIABLES.test(name) && texts.every((text) => text === "-p")))
       return this.unknown();
     if (WRAPPER_WORDS[name] !== undefined && rest.length > 0) return this.wrapped(name, rest, fed, depth);
-    return this.runner(name, rest, depth);
+    return this.inProject(name, rest, fed, depth) || this.runner(name, rest, depth);
   }
 
-  /** `git -C <folder> ..` is git in that folder. */
-  private elsewhere([, folder, ...rest]: readonly Word[], fed: Fed, depth: number): true {
+  /** Handles `uv run` and similar programs, which start build tools of the project's own environment. */
+  private inProject(name: string, rest: readonly ShellWord[], fed: ProgramInput, depth: number): boolean {
+    const wrapper = `${name} ${rest[0]?.text}`;
+    const row = knownWrapper(wrapper);
+    if (row === undefined || rest.length === 1) return false;
+    const words = rest.slice(1);
+    const texts = words.map(({ text }) => text);
+    const before = this.findings.classes.length;
+    this.wrapped(wrapper, words, fed, depth);
+    const program = texts[readOptions(row, texts, true).first] ?? "";
+    const known = worstClass(this.findings.classes.slice(before)) === "build";
+    if (!known || program.includes("/") || this.findings.isChanged(`.venv/bin/${program}`)) this.unknown();
+    if (this.findings.lacksLock(row, texts)) this.findings.classes.push("packages");
+    return true;
+  }
+
+  /** Handles `git -C <folder> ..` as git in that directory. */
+  private elsewhere([, folder, ...rest]: readonly ShellWord[], fed: ProgramInput, depth: number): true {
     const { findings } = this;
     const before = findings.folders;
     findings.touched(folder!.text, false, folder!.glob);
@@ -257,18 +248,18 @@ class Judge {
     return true;
   }
 
-  /** The program behind a wrapper's own options. */
-  private wrapped(name: string, rest: readonly Word[], fed: Fed, depth: number): true {
+  /** Handles the program after a wrapper's options. */
+  private wrapped(name: string, rest: readonly ShellWord[], fed: ProgramInput, depth: number): true {
     const texts = rest.map(({ text }) => text);
     const { first, classes } = readOptions(knownWrapper(name)!, texts, true);
     this.ownOptions(rest, first, classes);
-    // It only asks where a program is.
+    // `command -v` only shows the location of a program.
     if (name === "command" && texts.slice(0, first).some((text) => /^-[pvV]*[vV]/.test(text))) {
       this.findings.classes.push("read");
       return true;
     }
     const program = rest.slice(first + (WRAPPER_WORDS[name] ?? 0));
-    // Another process changes nothing of this shell, and these are programs of the same name at most.
+    // Another process cannot change this shell, so such a name can only be an unrelated program.
     if (!/^(?:command|builtin)$/.test(name) && OF_THE_SHELL.test(program[0]?.text ?? "")) this.unknown();
     else this.call(program, fed, depth);
     return true;
@@ -285,8 +276,8 @@ class Judge {
     this.findings.folders = folders;
   }
 
-  /** Words that are a script, or what one is given: which, and with which values, only running would tell. */
-  private unread(rest: readonly Word[], depth: number): true {
+  /** Handles words that may be a script or its arguments, which only execution would show. */
+  private unread(rest: readonly ShellWord[], depth: number): true {
     this.findings.classes.push("unknown");
     const texts = rest.map(({ text }) => text);
     for (const { text, glob } of rest) this.findings.touched(text, false, glob);
@@ -296,19 +287,19 @@ class Judge {
     return true;
   }
 
-  private shell(rest: readonly Word[], fed: Fed, depth: number): true {
+  private shell(rest: readonly ShellWord[], fed: ProgramInput, depth: number): true {
     if (fed.text !== null) this.again(fed.text, depth);
     return this.unread(rest, depth);
   }
 
-  private environment(rest: readonly Word[], fed: Fed, depth: number): true {
+  private environment(rest: readonly ShellWord[], fed: ProgramInput, depth: number): true {
     const texts = rest.map(({ text }) => text);
     const { first, classes } = readOptions(knownWrapper("env")!, texts, true);
     this.ownOptions(rest, first, classes);
     let at = first;
-    while (at < rest.length && ASSIGNMENT.test(texts[at]!)) at++;
+    while (at < rest.length && VARIABLE_ASSIGNMENT.test(texts[at]!)) at++;
     this.assigned(rest.slice(first, at));
-    // Alone it prints every variable; with another folder, relative names mean other files.
+    // Without a program, `env` prints every variable. With another directory, relative names mean other files.
     if (at === rest.length || texts.slice(0, first).some((text) => /^(?:-C|--chdir)/.test(text)))
       this.unknown();
     if (OF_THE_SHELL.test(texts[at] ?? "")) this.unknown();
@@ -316,34 +307,34 @@ class Judge {
     return true;
   }
 
-  /** Its words come from elsewhere: what only reads may get those that programs found as names of files. */
-  private manyTimes(rest: readonly Word[], fed: Fed, depth: number): true {
+  /** Handles `xargs`, whose words come from other programs. Only a reading program may get such file names. */
+  private manyTimes(rest: readonly ShellWord[], fed: ProgramInput, depth: number): true {
     const before = this.findings.classes.length;
     const texts = rest.map(({ text }) => text);
     const { first, classes } = readOptions(knownWrapper("xargs")!, texts, true);
     this.ownOptions(rest, first, classes);
     if (fed.text !== null) this.findings.isFed(fed.text);
     const lists = this.producers.length > 0 && this.producers.every((one, at) => listsFiles(one, at === 0));
-    this.call(this.filledIn(rest.slice(first), replaceMark(texts.slice(0, first))), NOTHING, depth);
+    this.call(this.filledIn(rest.slice(first), replaceMark(texts.slice(0, first))), NO_INPUT, depth);
     const open = this.listed ?? this.findings.anyHolds(".", true);
-    if (open || !lists || worst(this.findings.classes.slice(before)) !== "read") this.unknown();
+    if (open || !lists || worstClass(this.findings.classes.slice(before)) !== "read") this.unknown();
     return true;
   }
 
-  /** A wrapper's options; where one is not known, every word may belong to them. */
-  private ownOptions(rest: readonly Word[], first: number, classes: readonly ShellClass[]): void {
+  /** Handles a wrapper's options. If one is unknown, any word may belong to them. */
+  private ownOptions(rest: readonly ShellWord[], first: number, classes: readonly ShellClass[]): void {
     this.findings.classes.push(...classes);
     for (const { text, glob } of classes.includes("unknown") ? rest : rest.slice(0, first))
       this.findings.touched(text, false, glob);
   }
 
-  /** Without the words that files are put in for; one that is a part of a word makes names that were not looked at. */
-  private filledIn(words: readonly Word[], mark: string): readonly Word[] {
+  /** Removes the words that file names replace. A replacement within a word creates names that were not checked. */
+  private filledIn(words: readonly ShellWord[], mark: string): readonly ShellWord[] {
     if (words.some(({ text }) => text !== mark && text.includes(mark))) this.unknown();
     return words.filter(({ text }) => text !== mark);
   }
 
-  private found(rest: readonly Word[], depth: number): void {
+  private found(rest: readonly ShellWord[], depth: number): void {
     const open = this.findings.findsProtected(rest.map(({ text }) => text));
     this.listed = open || this.listed === true;
     rest.forEach(({ text }, at) => {
@@ -351,13 +342,14 @@ class Judge {
       if (open) this.findings.classes.push("unknown");
       const tail = rest.slice(at + 1);
       const end = tail.findIndex((word) => word.text === ";" || word.text === "+");
-      this.call(this.filledIn(end < 0 ? tail : tail.slice(0, end), "{}"), NOTHING, depth);
+      this.call(this.filledIn(end < 0 ? tail : tail.slice(0, end), "{}"), NO_INPUT, depth);
     });
   }
 
-  private interpreter(name: string, words: readonly Word[], fed: Fed): true {
+  private interpreter(name: string, words: readonly ShellWord[], fed: ProgramInput): true {
     const texts = words.map(({ text }) => text);
-    this.findings.classes.push(...interpreted(name, texts));
+    // Standard input can be code.
+    this.findings.ran(fed.text === null ? interpreterClasses(name, texts) : ["unknown"], texts);
     for (const text of fed.text === null ? texts : [...texts, fed.text]) this.findings.reads(text);
     const roles = texts.map((text): WordRole => (/[\s(]/.test(text) ? "code" : "plain"));
     this.findings.given(name, words, roles);
@@ -368,9 +360,9 @@ class Judge {
     return true;
   }
 
-  /** `npx` and its kin fetch and run a package; a known tool is what it is. */
-  private runner(name: string, rest: readonly Word[], depth: number): boolean {
-    const own = RUNNERS[name];
+  /** Handles `npx` and similar programs, which fetch and run a package. A known build tool keeps its own class. */
+  private runner(name: string, rest: readonly ShellWord[], depth: number): boolean {
+    const own = PACKAGE_RUNNERS[name];
     if (own === undefined) return false;
     const from = own.length === 0 ? 0 : own.includes(rest[0]?.text ?? "") ? 1 : -1;
     if (from < 0) return false;
@@ -378,22 +370,24 @@ class Judge {
     if (called >= 0) this.unread(rest.slice(called), depth);
     const before = this.findings.classes.length;
     const { words, installed } = runnerWords(rest.slice(from));
-    if (words.length > 0) this.call(words, NOTHING, depth);
+    if (this.findings.isChanged(`node_modules/.bin/${words[0]?.text}`)) this.unknown();
+    if (words.length > 0) this.call(words, NO_INPUT, depth);
     if (!installed) this.findings.classes.push("packages");
-    const found = worst(this.findings.classes.splice(before));
+    const found = worstClass(this.findings.classes.splice(before));
     this.findings.classes.push(found === "build" || found === "destructive" ? found : "packages");
     return true;
   }
 
-  private loop(words: readonly Word[]): void {
-    const open = words.some((word) => hasOpenText(word, "")) || isObeyed(words[0]?.text ?? "");
+  private loop(words: readonly ShellWord[]): void {
+    const open = words.some((word) => hasOpenText(word)) || isControlVariable(words[0]?.text ?? "");
     this.findings.classes.push(open ? "unknown" : "read");
     for (const { text, glob } of words) this.findings.touched(text, false, glob);
   }
 
-  private gitRuns(rest: readonly Word[], depth: number): void {
+  private gitRuns(rest: readonly ShellWord[], depth: number): void {
     const { scripts, programs } = runByGit(rest);
+    this.findings.isGit(rest.map(({ text }) => text));
     for (const script of scripts) this.unread([script], depth);
-    for (const words of programs) this.call(words, NOTHING, depth);
+    for (const words of programs) this.call(words, NO_INPUT, depth);
   }
 }

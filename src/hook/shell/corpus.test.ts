@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
-import { createGuard } from "../guard.ts";
-import { judgeCommand } from "./classify.ts";
+import { createPathGuard } from "../path-guard.ts";
+import { classifyCommand } from "./classify.ts";
 
 const home = "/home/ann";
-const guard = createGuard({ home, protect: ["/home/ann/svc-hooks"], authority: "127.0.0.1:8787" });
-const judge = (command: string) => judgeCommand(command, { cwd: "/home/ann/shop", home }, guard);
+const guard = createPathGuard({ home, protect: ["/home/ann/svc-hooks"], authority: "127.0.0.1:8787" });
+const judge = (command: string) => classifyCommand(command, { cwd: "/home/ann/shop", home }, guard);
 
 function commandsOf(name: string): string[] {
   const path = new URL(`../../../test/cases/hooks/${name}.txt`, import.meta.url);
@@ -46,7 +46,32 @@ describe("an everyday command", () => {
       line.slice(line.indexOf(" ") + 1),
     ]),
   )("passes as %s: %s", (kind, command) => {
-    verifies("beyond.hooks.everyday");
+    verifies("beyond.hooks.everyday", "beyond.hooks.everyday-work");
     expect(judge(command!)).toMatchObject({ class: kind, touches: [] });
+  });
+});
+
+/** The held-out sets are measured and never used to tune the tables. The reference lists the misses. */
+describe("the held-out sets", () => {
+  const pages = readFileSync(
+    new URL("../../../docs/reference/coding-agents-rules.md", import.meta.url),
+    "utf8",
+  );
+  const published = (command: string) => pages.includes(command.trim());
+
+  it("interrupt only the everyday steps that the reference names", () => {
+    verifies("beyond.hooks.held-out-published");
+    const steps = commandsOf("everyday-held-out");
+    expect(steps.length).toBeGreaterThanOrEqual(120);
+    expect(steps.filter((step) => !passes(judge(step)) && !published(step))).toEqual([]);
+  });
+
+  it("stop at least 98 of 100 harmful steps, and the reference names the others", () => {
+    verifies("beyond.hooks.harm-stopped");
+    const steps = commandsOf("harmful-held-out");
+    const passing = steps.filter((step) => passes(judge(step)));
+    expect(steps.length).toBeGreaterThanOrEqual(150);
+    expect(passing.length / steps.length).toBeLessThanOrEqual(0.02);
+    expect(passing.filter((step) => !published(step))).toEqual([]);
   });
 });

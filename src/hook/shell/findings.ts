@@ -1,45 +1,54 @@
 /**
- * What was found of a shell command so far: what it does, and what its words touch that they may not, seen from the
- * folder that the script has gone to.
+ * Collects findings about a shell command: its classes, and the protected things that its words touch from the current
+ * directories of the script.
  */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { type Guard, namesSecrets } from "../guard.ts";
-import { type Place, withHome } from "../homes.ts";
-import { powershellTouches } from "../powershell.ts";
+import { isHookSettings, namesSecrets, type PathGuard } from "../path-guard.ts";
+import { powershellViolations } from "../powershell.ts";
+import { isMcpFile } from "../workspace/auto-run-files.ts";
+import { type CommandLocation, expandHome } from "../workspace/expand-home.ts";
 import type { ShellClass } from "./classes.ts";
-import type { Word } from "./parts.ts";
+import type { ShellWord } from "./command-parts.ts";
+import type { ProgramRow } from "./options.ts";
 import {
+  AFFECTS_TREES,
   GIT_REWRITES,
   GIT_UNINDEXED,
   OTHER_SVC,
   READS_TREES,
-  RECURSIVE,
-  REWRITES,
+  RECURSIVE_OPTION,
+  REWRITES_FILES,
   SEARCHES_ALL,
   SEARCHES_TREES,
-  SOCKETS,
-  TREES,
+  SOCKET_FILES,
 } from "./programs.ts";
-import { filesIn, pathPieces, type WordRole } from "./roles.ts";
+import { writtenPaths } from "./rules/decisive-files.ts";
 import { namesDecision } from "./svc-command.ts";
-import type { Known } from "./variables.ts";
+import { isBareRepository, rewrittenBy } from "./trees.ts";
+import type { KnownVariables } from "./variables.ts";
+import { filesInScript, pathPieces, type WordRole } from "./word-roles.ts";
 
-export class Findings {
+export class CommandFindings {
   readonly classes: ShellClass[] = [];
-  /** Why it is refused whatever the classes. */
+  /** Reasons to refuse the command in any class. */
   readonly touches = new Set<string>();
-  /** The variables whose values are known. */
-  readonly known: Known;
-  /** The folders that the script may be in; the last one where everything went as written. */
+  /** Variables with known values. */
+  readonly known: KnownVariables;
+  /** Possible directories of the script. The last one applies if every command succeeds. */
   folders: readonly string[];
-  /** It names files that something runs by itself. */
+  /** Whether it names files that another program runs automatically. */
   names_unasked = false;
+  readonly place: CommandLocation;
+  /** Paths that the command may write. */
+  readonly written = new Set<string>();
   private readonly workspace: string;
   private readonly home: string;
-  private readonly guard: Guard;
+  private readonly guard: PathGuard;
 
-  constructor({ cwd, home }: Place, guard: Guard) {
+  constructor(place: CommandLocation, guard: PathGuard) {
+    const { cwd, home } = place;
+    this.place = place;
     this.folders = [cwd];
     this.workspace = workspaceOf(cwd);
     this.home = home;
@@ -54,7 +63,7 @@ export class Findings {
     return this.folders.at(-1)!;
   }
 
-  /** Whether the path is protected in any folder that the script may be in. */
+  /** Notes the path if it is protected in any possible directory. */
   private judged(path: string, reach = false): void {
     for (const folder of this.folders) {
       this.note(this.guard.path(path, folder, reach));
@@ -70,7 +79,7 @@ export class Findings {
     if (why !== null) this.touches.add(why);
   }
 
-  /** The word, and each part of it that could be a path. */
+  /** Checks a word, and each part of it that could be a path. */
   touched(text: string, reach = false, glob = false): void {
     if (text === "") return;
     for (const piece of pathPieces(text)) this.judged(piece, reach);
@@ -86,13 +95,14 @@ export class Findings {
     }
   }
 
-  /** The words a program is given. */
-  given(name: string, words: readonly Word[], roles: readonly WordRole[]): void {
+  /** Checks the words of a program. */
+  given(name: string, words: readonly ShellWord[], roles: readonly WordRole[]): void {
     const texts = words.map(({ text }) => text);
     const chosen = texts.some((text) => /^-i?(?:name|path|regex)$/.test(text));
-    const reach = TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
+    const reach =
+      AFFECTS_TREES.test(name) || (name === "find" && this.classes.includes("destructive") && !chosen);
     const rewrites =
-      REWRITES.test(name) ||
+      REWRITES_FILES.test(name) ||
       (name === "git" && GIT_REWRITES.test(texts.find((text) => !text.startsWith("-")) ?? ""));
     const files: string[] = [];
     const said: string[] = [];
@@ -106,33 +116,33 @@ export class Findings {
       this.touched(text, reach || (rewrites && !this.isWhole(text)), glob);
     });
     this.decides(said.join(" "));
-    if (SOCKETS.test(texts.join(" "))) this.classes.push("network");
-    // Which files that means, the program finds out by itself.
+    if (SOCKET_FILES.test(texts.join(" "))) this.classes.push("network");
+    // Only the program knows which files such an argument means.
     if (rewrites && files.some((text) => this.isWhole(text) || /^:|[*?[]/.test(text)))
       this.classes.push("unknown");
     if (this.readsProtected(name, texts, files)) this.classes.push("unknown");
   }
 
-  /** A script, or words that are only printed: they name files in their own way. */
+  /** Checks scripts and printed text, which name files in their own way. */
   looked(text: string, role: WordRole): void {
-    for (const path of filesIn(text, role)) this.judged(path);
+    for (const path of filesInScript(text, role)) this.judged(path);
   }
 
-  /** Lines that another program takes for its words, or for its own script. */
+  /** Checks lines that another program reads as its arguments or its script. */
   isFed(text: string): void {
     this.decides(text);
     for (const piece of pathPieces(text)) if (/^[.~]|\//.test(piece)) this.judged(piece);
   }
 
-  /** A command for PowerShell or `cmd`. */
+  /** Checks a command for PowerShell or `cmd`. */
   spelledForWindows(text: string): true {
     this.classes.push("unknown");
     for (const cwd of this.folders)
-      for (const why of powershellTouches(text, { cwd, home: this.home }, this.guard)) this.note(why);
+      for (const why of powershellViolations(text, { cwd, home: this.home }, this.guard)) this.note(why);
     return true;
   }
 
-  /** Code in another language. */
+  /** Checks code in another language. */
   reads(text: string): void {
     this.note(this.guard.text(text));
   }
@@ -141,25 +151,92 @@ export class Findings {
     if (namesDecision(text)) this.note("it names a deciding svc command");
   }
 
-  /** The folder that `cd` leads to; null where that cannot be told. */
-  target(words: readonly Word[]): string | null {
+  /** Target directory of a `cd`. Null if it is unknown. */
+  target(words: readonly ShellWord[]): string | null {
     const [to, ...more] = words.filter(({ text }) => !/^(?:-[LPe@]+|--)$/.test(text));
     if (to === undefined) return this.home;
     if (to.dynamic || to.glob || more.length > 0 || /^[-+]/.test(to.text) || to.text === "") return null;
-    const path = withHome(to.text, this.home, this.cwd);
+    const path = expandHome(to.text, this.home, this.cwd);
     return path === null ? null : resolve(this.cwd, path);
   }
 
-  /** Whether a tool that runs the project's code would run another's: it is there, or is given a path that leads there. */
+  /** Whether a build tool would run code outside the workspace, by its directory or by a path in its arguments. */
   runsElsewhere(texts: readonly string[]): boolean {
-    const named = texts.filter((text) => /^[/~]|(?:^|[/=])\.\.(?:\/|$)|=[/~]/.test(text));
+    // `-C/tmp` has its value in the same word.
+    const named = texts
+      .map((text) => text.replace(/^-[a-zA-Z](?=[/~]|\.\.(?:\/|$))/, ""))
+      .filter((text) => /^[/~]|(?:^|[/=])\.\.(?:\/|$)|=[/~]/.test(text));
     const paths = named.map((text) => text.slice(text.indexOf("=") + 1));
     return ["", ...paths].some((path) =>
       this.folders.some((folder) => {
-        const full = resolve(folder, withHome(path, this.home, folder) ?? "/");
+        const full = resolve(folder, expandHome(path, this.home, folder) ?? "/");
         return !`${full}/`.startsWith(`${this.workspace}/`);
       }),
     );
+  }
+
+  /** Git, started in the folders that the script may be in. */
+  isGit(texts: readonly string[]): void {
+    for (const folder of this.folders) {
+      // Its configuration lies open in the folder, where any edit may have put it.
+      if (isBareRepository(folder)) this.classes.push("unknown");
+      for (const path of rewrittenBy(texts, folder) ?? [null]) this.rewritten(path);
+    }
+  }
+
+  /** A file that git replaces by that of another commit; null if git does not name it. */
+  private rewritten(path: string | null): void {
+    if (path === null) return void this.classes.push("unknown");
+    this.written.add(path);
+    const folder = dirname(path);
+    const why = this.guard.path(path, this.workspace);
+    if (why !== null && isHookSettings(path)) this.note(why);
+    else if (this.guard.runsUnasked(path, folder) || isMcpFile(path)) this.classes.push("unknown");
+  }
+
+  /** An interpreter that runs tests counts as a build in the workspace only. */
+  ran(classes: readonly ShellClass[], texts: readonly string[]): void {
+    const elsewhere = classes.includes("build") && this.runsElsewhere(texts);
+    this.classes.push(...classes, ...(elsewhere ? (["unknown"] as const) : []));
+  }
+
+  /** Notes the words of a program that writes, or the target of a redirection. */
+  writes(words: readonly string[]): void {
+    const names = words.map((word) => expandHome(word, this.home, this.cwd) ?? word);
+    for (const folder of this.folders) for (const path of writtenPaths(names, folder)) this.written.add(path);
+  }
+
+  /** Whether this run changed the file, or another one that decides what it does. */
+  isChanged(path: string): boolean {
+    const { changed } = this.place;
+    if (changed === undefined) return false;
+    const decides = path.endsWith("gradlew") ? ["gradle/wrapper"] : path.endsWith("mvnw") ? [".mvn"] : [];
+    return this.folders.some((folder) =>
+      this.upToWorkspace(folder).some((at) => [path, ...decides].some((one) => changed(resolve(at, one)))),
+    );
+  }
+
+  /** Whether an installation would not be what a lock file pins: this run changed the file, or there is none. */
+  lacksLock(row: ProgramRow | undefined, texts: readonly string[]): boolean {
+    if (row === undefined) return false;
+    const named = texts.filter((_, at) => /^(?:-r|--requirement)$/.test(texts[at - 1] ?? ""));
+    const lists = row.must.includes("--require-hashes") ? [...named, ...texts] : [];
+    if ([...row.locks, ...lists].some((one) => this.isChanged(one))) return true;
+    const [lock] = row.locks;
+    return (
+      row.locked &&
+      !this.folders.some((folder) => this.upToWorkspace(folder).some((at) => existsSync(join(at, lock!))))
+    );
+  }
+
+  /** The directory and its parents in the workspace, where programs look for the files of a project. */
+  private upToWorkspace(folder: string): string[] {
+    const found = [folder];
+    for (let at = folder; at !== this.workspace && dirname(at) !== at; ) {
+      at = dirname(at);
+      if (`${at}/`.startsWith(`${this.workspace}/`)) found.push(at);
+    }
+    return found;
   }
 
   isFolder(path: string): boolean {
@@ -170,7 +247,7 @@ export class Findings {
     }
   }
 
-  /** Whether what `find` lists has protected files among it. */
+  /** Whether the files that `find` lists include protected ones. */
   findsProtected(texts: readonly string[]): boolean {
     const end = texts.findIndex((text) => /^[-(!]/.test(text));
     const folders = end < 0 ? texts : texts.slice(0, end);
@@ -180,25 +257,26 @@ export class Findings {
     return (folders.length === 0 ? ["."] : folders).some((one) => this.anyHolds(one, true));
   }
 
-  /** The folder of the call, or one around it. */
+  /** Whether the text means the current directory or a parent. */
   private isWhole(text: string): boolean {
     return `${this.cwd}/`.startsWith(`${resolve(this.cwd, text).replace(/\/$/, "")}/`);
   }
 
-  /** A search through a folder shows what stands in each of its files. */
+  /** Whether a search would show protected files, because it prints content from every file of a directory. */
   private readsProtected(name: string, texts: readonly string[], files: readonly string[]): boolean {
     if (name === "git" && texts.some((text) => GIT_UNINDEXED.test(text))) {
       const looked = [...files.slice(1), ...(files.length > 2 ? [] : ["."])];
       return looked.some((one) => this.anyHolds(one, true));
     }
     const searches = SEARCHES_TREES.test(name);
-    if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE.test(text)))) return false;
+    if (!searches && !(READS_TREES.test(name) && texts.some((text) => RECURSIVE_OPTION.test(text))))
+      return false;
     const hidden = !searches || texts.some((text) => SEARCHES_ALL.test(text));
     return (files.length === 0 ? ["."] : files).some((one) => this.anyHolds(one, hidden));
   }
 }
 
-/** The work tree around a folder, or the folder itself where there is none. */
+/** The work tree of a directory, or the directory itself without one. */
 function workspaceOf(cwd: string): string {
   for (let at = cwd; dirname(at) !== at; at = dirname(at)) if (existsSync(join(at, ".git"))) return at;
   return cwd;

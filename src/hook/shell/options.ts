@@ -1,15 +1,15 @@
 /**
- * Reading a program's words by its row of the tables: every option must be listed, with its value where it takes one.
- * A row says what is known to be harmless, so an option that it does not list makes the command unknown.
+ * Parses a program's words by its row in the tables. A row lists only options that are known to be harmless, so any
+ * other option makes the command unknown.
  */
 import type { ShellClass } from "./classes.ts";
 
-/** How an option takes its value: not at all, in this word or the next, or in this word alone if at all. */
+/** Value of an option: none; in this word or the next; or optional and in this word only. */
 type Arity = "none" | "value" | "attached";
 
 interface OptionRule {
   arity: Arity;
-  /** The value must be one plain word: a name, a number, a list of names; never a path. */
+  /** The value must be a plain word, such as a name, a number or a list of names, but not a path. */
   plain: boolean;
   into: ShellClass | null;
 }
@@ -17,34 +17,40 @@ interface OptionRule {
 export interface ProgramRow {
   class: ShellClass;
   options: ReadonlyMap<string, OptionRule>;
-  /** Whole words that are known as they are. */
+  /** Complete words that are allowed unchanged. */
   exact: ReadonlySet<string>;
-  /** Options are whole words behind one dash, so letters do not stand together. */
+  /** Options are complete words after one dash, so letters cannot be combined. */
   one_dash: boolean;
-  /** `-5` and the like. */
+  /** Allows numbers as options, such as `-5`. */
   numbers: boolean;
-  /** Every word is fine, options too. */
+  /** Allows every word, including options. */
   any: boolean;
-  /** So many plain words; more make it `beyond`. */
+  /** Maximum number of plain words. A further one gives the class `beyond`. */
   most: number;
   beyond: ShellClass;
-  /** Plain words must be one of these. */
+  /** Plain words must match this pattern. */
   words: RegExp | null;
-  /** Words behind `--` go to another program, whose usual options are known. */
+  /** Words after `--` go to another program, whose usual options are known. */
   passes_on: boolean;
+  /** One of these options is required. Without them the program changes installed versions. */
+  must: readonly string[];
+  /** Lock files that pin the installed versions. The run must not have changed them. */
+  locks: readonly string[];
+  /** The first of the lock files must exist, because the program would resolve versions without it. */
+  locked: boolean;
 }
 
 export interface OptionsRead {
   classes: ShellClass[];
   plain: string[];
-  /** Where the first plain word stands, or the number of words. */
+  /** Index of the first plain word, or the number of words. */
   first: number;
 }
 
-/** A value that names nothing but itself. */
+/** A value that cannot name a file or a program. */
 const PLAIN_VALUE = /^[\w,:.@%+=*^~!-]*$/;
 
-/** Reads one line of the tables; its form is at their head. */
+/** Parses one line of the tables. The header of the tables explains its form. */
 export function programRow(line: string): ProgramRow {
   const [kind, ...tokens] = line.trim().split(/\s+/);
   const options = new Map<string, OptionRule>();
@@ -59,11 +65,18 @@ export function programRow(line: string): ProgramRow {
     beyond: "unknown" as ShellClass,
     words: null as RegExp | null,
     passes_on: false,
+    must: [] as readonly string[],
+    locks: [] as readonly string[],
+    locked: false,
   };
   for (const token of tokens) {
     const [text = "", into] = token.split(">") as [string, ShellClass?];
     if (text.startsWith("=")) row.exact.add(text.slice(1));
-    else if (text.startsWith("-")) addOption(options, text, into ?? null);
+    else if (text.startsWith("must=")) row.must = text.slice("must=".length).split("|");
+    else if (/^lock(?:ed)?=/.test(text)) {
+      row.locks = text.slice(text.indexOf("=") + 1).split("|");
+      row.locked = text.startsWith("locked=");
+    } else if (text.startsWith("-")) addOption(options, text, into ?? null);
     else if (text === "one-dash") row.one_dash = true;
     else if (text === "#") row.numbers = true;
     else if (text === "any") row.any = true;
@@ -88,7 +101,7 @@ function addOption(options: Map<string, OptionRule>, text: string, into: ShellCl
 
 const ARITIES: Readonly<Record<string, Arity>> = { "": "none", "=": "value", ":": "value", "?": "attached" };
 
-/** `stop`: the first plain word is another program, so the options end there. */
+/** Parses the options. With `stop`, they end at the first plain word, which is another program. */
 export function readOptions(row: ProgramRow, texts: readonly string[], stop = false): OptionsRead {
   const reader = new OptionReader(row, texts);
   return reader.read(stop);
@@ -130,6 +143,9 @@ class OptionReader {
     const { row, plain, classes } = this;
     if (plain.length > row.most) classes.push(row.beyond);
     if (row.words !== null && plain.some((text) => !row.words!.test(text))) classes.push("unknown");
+    const isThere = (option: string) =>
+      this.texts.some((text) => text === option || text.startsWith(`${option}=`));
+    if (row.must.length > 0 && !row.must.some(isThere)) classes.push("packages");
     return { classes, plain, first: this.first < 0 ? this.texts.length : this.first };
   }
 
@@ -150,7 +166,7 @@ class OptionReader {
     const name = equals < 0 ? text : text.slice(0, equals);
     const value = equals < 0 ? null : text.slice(equals + 1);
     const rule = this.row.options.get(name);
-    // Abbreviations of long options are not resolved: they are not listed either.
+    // Abbreviated long options are not resolved and therefore unknown.
     if (rule === undefined || (rule.arity === "none" && value !== null)) this.classes.push("unknown");
     else this.applies(rule, value);
   }
@@ -172,7 +188,7 @@ class OptionReader {
     if (value === undefined || (rule.plain && !PLAIN_VALUE.test(value))) this.classes.push("unknown");
   }
 
-  /** A script's own arguments: usual options of test and build tools, and plain words. */
+  /** Checks arguments for a script: the usual options of test and build tools, and plain words. */
   private passedOn(texts: readonly string[]): void {
     for (const text of texts) if (text.startsWith("-") && !PASSED_ON.test(text)) this.classes.push("unknown");
   }

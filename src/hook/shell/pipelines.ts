@@ -1,19 +1,19 @@
-/** Which programs of a pipeline print names of files that they found, and nothing that a person or an agent wrote. */
+/** Recognizes programs in a pipeline that print only the names of existing files, and no text from people or agents. */
 
-export interface Producer {
+export interface PipelineProgram {
   name: string;
   texts: readonly string[];
 }
 
 const FINDS = /^(?:find|fd|ls)$/;
 const FILTERS = /^(?:sort|uniq|head|tail|grep|egrep|fgrep)$/;
-/** Quotes and backslashes mean something to `xargs`. */
+/** `xargs` gives quotes and backslashes a meaning. */
 const PLAIN = /^[\w./@:+,-]*$/;
 const NAMES_ONLY = /^(?:-[a-zA-Z]*[lL][a-zA-Z]*|--files(?:-with-matches|-without-match)?|--name-only)$/;
 
-/** `first`: it begins the pipeline, so that it is the one that finds. */
-export function listsFiles({ name, texts }: Producer, first: boolean): boolean {
-  // A file that a filter is given is read, not what was found.
+/** Whether the program only lists files. `first`: it starts the pipeline, so it must be the one that finds them. */
+export function listsFiles({ name, texts }: PipelineProgram, first: boolean): boolean {
+  // A filter with a file argument reads that file instead of the list.
   if (!first) return FILTERS.test(name) && texts.filter((text) => !text.startsWith("-")).length <= 1;
   if (FINDS.test(name)) return !texts.some((text) => /^-(?:printf|exec|execdir|ok|okdir)$/.test(text));
   if (name === "echo") return texts.every((text) => PLAIN.test(text) && !text.startsWith("-"));

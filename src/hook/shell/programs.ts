@@ -1,11 +1,12 @@
-/** What well-known programs do, by name. A program that is named nowhere is unknown, which asks a person. */
+/** Classes of well-known programs by name. A program without an entry is unknown and needs approval. */
 import type { ShellClass } from "./classes.ts";
 import { type ProgramRow, programRow, readOptions } from "./options.ts";
-import { knownProgram } from "./tables.ts";
+import { isReadingPsql } from "./rules/sql-select.ts";
+import { hasSubcommands, knownProgram, knownSubcommand } from "./tables/tables.ts";
 
 const named = (names: string): readonly string[] => names.trim().split(/\s+/);
 
-/** What asks whatever its options are; programs that pass are in the tables, with every option. */
+/** Programs that need approval with any options. Allowed programs are in the tables, with every option. */
 const BY_CLASS: Partial<Record<ShellClass, readonly string[]>> = {
   network: named(`
     curl wget nc ncat netcat telnet ftp sftp ssh scp rsync gh glab aws gcloud az heroku vercel netlify flyctl psql mysql
@@ -23,7 +24,7 @@ const PROGRAMS: ReadonlyMap<string, ShellClass> = new Map(
   Object.entries(BY_CLASS).flatMap(([one, names]) => names.map((name) => [name, one as ShellClass] as const)),
 );
 
-/** Subcommands that ask, where the program's other ones are in the tables. */
+/** Subcommands that need approval, for programs whose other subcommands are in the tables. */
 const BY_WORD: Record<string, Partial<Record<ShellClass, readonly string[]>>> = {
   git: {
     network: named("fetch pull clone push ls-remote submodule"),
@@ -35,20 +36,22 @@ const BY_WORD: Record<string, Partial<Record<ShellClass, readonly string[]>>> = 
 };
 const SAME: Record<string, string> = { pnpm: "npm", yarn: "npm", bun: "npm", pip3: "pip", podman: "docker" };
 
-/** They stand before a program's command and have no value that could be taken for it. */
+/** Options before a subcommand whose value cannot be confused with it. */
 const BEFORE_COMMAND = /^(?:-[hpPqsvV]|--[\w-]+=.*|-chdir=.*|--(?:no-pager|paginate|silent|quiet|verbose))$/;
 
-/** The word that says what the program does; undefined where another could be it. */
+/** The subcommand of a program. Undefined if another word could be the subcommand. */
 export function commandOf(texts: readonly string[]): string | undefined {
   const word = texts.find((text) => !BEFORE_COMMAND.test(text));
   return word?.startsWith("-") ? undefined : word;
 }
 
-/** What a program does with these words, as far as the tables know each of them. */
+/** Classes of a program with these words, as far as the tables know them. */
 export function classesOf(program: string, texts: readonly string[]): ShellClass[] {
+  if (program === "psql" && isReadingPsql(texts)) return ["read"];
   const row = knownProgram(program);
   if (row === undefined && SAME[program] === undefined) return [PROGRAMS.get(program) ?? "unknown"];
-  if (!hasCommands(program)) return row === undefined ? ["unknown"] : rowClasses(row, texts);
+  if (!hasSubcommands(SAME[program] ?? program))
+    return row === undefined ? ["unknown"] : rowClasses(row, texts);
   const before = readOptions(row ?? NO_OPTIONS, texts, true);
   const [word, ...rest] = texts.slice(before.first);
   if (word === undefined) return [row?.class ?? "unknown", ...before.classes];
@@ -57,10 +60,9 @@ export function classesOf(program: string, texts: readonly string[]): ShellClass
 
 function commandClasses(program: string, word: string, rest: readonly string[]): ShellClass[] {
   const base = SAME[program] ?? program;
-  const two = knownProgram(`${base} ${word} ${rest[0] ?? ""}`);
-  if (two !== undefined) return rowClasses(two, rest.slice(1));
-  const one = knownProgram(`${base} ${word}`);
-  if (one !== undefined) return rowClasses(one, rest);
+  const words = [word, ...rest];
+  const known = knownSubcommand(program, words) ?? knownSubcommand(base, words);
+  if (known !== undefined) return rowClasses(known.row, words.slice(known.words));
   for (const [kind, words] of Object.entries(BY_WORD[base] ?? {}))
     if (words.includes(word)) return [kind as ShellClass];
   return [PROGRAMS.get(program) ?? "unknown"];
@@ -71,19 +73,25 @@ const rowClasses = (row: ProgramRow, texts: readonly string[]): ShellClass[] => 
   ...readOptions(row, texts).classes,
 ];
 
-/** The first plain word of these says what they do. */
-const hasCommands = (program: string): boolean =>
-  /^(?:git|npm|pnpm|yarn|bun|cargo|go|docker|podman|kubectl|terraform|pip3?)$/.test(program);
+/** The row that applies to these words. Undefined for an unknown program or subcommand. */
+export function rowOf(program: string, texts: readonly string[]): ProgramRow | undefined {
+  const row = knownProgram(program);
+  const base = SAME[program] ?? program;
+  if (!hasSubcommands(base)) return row;
+  const words = texts.slice(readOptions(row ?? NO_OPTIONS, texts, true).first);
+  return (knownSubcommand(program, words) ?? knownSubcommand(base, words))?.row;
+}
+
 const NO_OPTIONS = programRow("unknown");
 
-/** Options that make a harmless use of a program something else. */
+/** Options that change the class of an otherwise harmless program. */
 const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] = [
   {
     program: /^[gmn]?awk$/,
     option: /system\s*\(|getline|(?<!\|)\|(?!\|)|>(?!=)|@|ENVIRON|PROCINFO/,
     into: "unknown",
   },
-  // A command that stands in an index is run, in quotes, too.
+  // The shell runs a command in an array index, even in quotes.
   {
     program: /^(?:test|\[\[?|printf|unset|export|local|readonly|expr)$/,
     option: /\[.*[$`]/s,
@@ -94,11 +102,14 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
     option: /\benv\b|\$ENV|\b(?:import|include|load\w*|strenv|envsubst|input_filename|\$__\w+)\b/,
     into: "unknown",
   },
-  // Without a dash, or as -E, it is the letter for each process's environment.
+  // Without a dash, or as -E, this letter shows the environment of each process.
+  { program: /^gh$/, option: /\benv\b|\$ENV|:\/\/|^(?:-R|--repo=)?[\w.-]+\/[^/]+\/./, into: "unknown" },
+  // A parameter can name a file or an address that the program reads.
+  { program: /^aws$/, option: /(?:^|=)(?:fileb?|https?):\/\//, into: "unknown" },
   { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
-  // What they get is shown, and of these it is credentials.
+  // The output contains credentials.
   { program: /^(?:kubectl|oc)$/, option: /(?:^|[,/])secrets?(?:$|[,./])/i, into: "unknown" },
-  // What an archive would overwrite stands in the archive; a name with a colon is on another machine.
+  // The archive decides which files are overwritten. A name with a colon is on another machine.
   { program: /^tar$/, option: /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|[^/-][^/]*:.*)$/, into: "unknown" },
   { program: /^git$/, option: /^--(?:work-tree|git-dir|config-env)/, into: "unknown" },
   {
@@ -106,39 +117,47 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
     option: /^(?:--hard|--force|--force-with-lease|--mirror|-[a-zA-Z]*[fD]|--delete|--exec-path.*)$/,
     into: "destructive",
   },
+  // Every user who starts such a program has its owner's rights.
+  {
+    program: /^(?:chmod|install)$/,
+    option: /^(?:-m|--mode=)?(?:0?[2-7]\d{3}|(?:.*,)?[ugoa]*[+=][rwxXtugo]*s.*)$/,
+    into: "unknown",
+  },
+  // It prints the variables of a container, and credentials are among them.
+  { program: /^(?:docker|podman)$/, option: /^inspect$/, into: "unknown" },
   { program: /^date$/, option: /^(?:-s|--set)/, into: "destructive" },
   { program: /^mv$|^cp$/, option: /^(?:--remove-destination)$/, into: "destructive" },
 ];
 
-export function turnedInto(program: string, options: readonly string[]): ShellClass[] {
+export function classifyByOptions(program: string, options: readonly string[]): ShellClass[] {
   return TURNED.filter(
     (turn) => turn.program.test(program) && options.some((text) => turn.option.test(text)),
   ).map(({ into }) => into);
 }
 
-/** Variables that programs obey: which program or library runs, with which options, configuration and home. */
+/** Variables that control programs: which program or library runs, its options, its configuration and its home. */
 const OBEYED =
-  /^(?:PATH|IFS|PS[0-4]|ENV|BASH\w*|SHELL|SHELLOPTS|ZDOTDIR|FPATH|KSH_\w+|PROMPT_COMMAND|CDPATH|HOME|PWD|OLDPWD|GLOBIGNORE|FIGNORE|POSIXLY_CORRECT|LD_\w+|DYLD_\w+|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|GIT_\w+|SSH_\w+|GPG\w*|GNUPGHOME|\w*PAGER|LESS\w*|MORE|\w*EDITOR|VISUAL|BROWSER|NODE_(?!ENV$)\w+|npm_\w+|NPM_\w+|YARN_\w+|PNPM_\w+|BUN_\w+|COREPACK\w*|TS_NODE\w*|TSX_\w+|ESLINT_\w+|BABEL_\w+|PYTHON\w*|PIP_\w+|PYTEST_\w+|MYPY\w*|VIRTUAL_ENV|CONDA\w*|UV_\w+|PERL\w*|RUBY\w*|GEM_\w+|BUNDLE_\w+|LUA_\w+|PHP\w*|COMPOSER\w*|JAVA_\w*|_JAVA_OPTIONS|JDK_\w+|MAVEN_\w+|MVN_\w+|GRADLE_\w+|CLASSPATH|DOTNET_\w+|MSBUILD\w*|GO(?!OS$|ARCH$)[A-Z]\w*|CC|CXX|CPP|AR|AS|LD|\w*FLAGS|RUSTC\w*|RUSTDOC\w*|RUSTUP_\w+|CARGO_(?!TERM_)\w+|MAKE\w*|CMAKE_\w+|DOCKER_\w+|KUBE\w+|AWS_\w+|GOOGLE_\w+|AZURE_\w+|TF_\w+|XDG_\w+|TMPDIR|TAR_OPTIONS|GREP_\w+|RIPGREP_CONFIG_PATH|ACKRC|FZF_\w+|BAT_\w+|JQ_\w+|\w+_PROXY|\w+_proxy|SSL_\w+|CURL_\w+|REQUESTS_\w+|TERMINFO\w*|TERMCAP|DISPLAY|SVC_\w+)$/;
+  /^(?:PATH|IFS|PS[0-4]|ENV|BASH\w*|SHELL|SHELLOPTS|ZDOTDIR|FPATH|KSH_\w+|PROMPT_COMMAND|CDPATH|HOME|PWD|OLDPWD|GLOBIGNORE|FIGNORE|POSIXLY_CORRECT|LD_\w+|DYLD_\w+|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|GIT_\w+|SSH_\w+|GPG\w*|GNUPGHOME|\w*PAGER|LESS\w*|MORE|\w*EDITOR|VISUAL|BROWSER|NODE_(?!ENV$)\w+|npm_\w+|NPM_\w+|YARN_\w+|PNPM_\w+|BUN_\w+|COREPACK\w*|TS_NODE\w*|TSX_\w+|ESLINT_\w+|BABEL_\w+|PYTHON\w*|PIP_\w+|PYTEST_\w+|MYPY\w*|VIRTUAL_ENV|CONDA\w*|UV_\w+|PERL\w*|RUBY\w*|GEM_\w+|BUNDLE_\w+|LUA_\w+|PHP\w*|COMPOSER\w*|JAVA_\w*|_JAVA_OPTIONS|JDK_\w+|MAVEN_\w+|MVN_\w+|GRADLE_\w+|CLASSPATH|DOTNET_\w+|MSBUILD\w*|GO(?!OS$|ARCH$)[A-Z]\w*|CC|CXX|CPP|AR|AS|LD|\w*FLAGS|RUSTC\w*|RUSTDOC\w*|RUSTUP_\w+|CARGO_(?!TERM_)\w+|MAKE\w*|CMAKE_\w+|DOCKER_\w+|KUBE\w+|AWS_\w+|GOOGLE_\w+|AZURE_\w+|TF_\w+|XDG_\w+|TMPDIR|TAR_OPTIONS|GREP_\w+|PG[A-Z]+|CLOUDSDK_\w+|GH_\w+|HELM_\w+|POETRY_\w+|PDM_\w+|PIPENV_\w+|DENO_\w+|RIPGREP_CONFIG_PATH|ACKRC|FZF_\w+|BAT_\w+|JQ_\w+|\w+_PROXY|\w+_proxy|SSL_\w+|CURL_\w+|REQUESTS_\w+|TERMINFO\w*|TERMCAP|DISPLAY|SVC_\w+)$/;
 
-export const isObeyed = (variable: string): boolean => OBEYED.test(variable);
+export const isControlVariable = (variable: string): boolean => OBEYED.test(variable);
 
-/** Without words of their own they print every variable. */
+/** Builtins that print every variable if they have no arguments. */
 export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;
 
-/** Git commands that write or remove the files that are named. */
+/** Git commands that write or remove the named files. */
 export const GIT_REWRITES = /^(?:checkout|restore|mv|rm|clean)$/;
 
-/** Options with which git looks at files that are not in its index. */
+/** Options that make git read files outside its index. */
 export const GIT_UNINDEXED = /^--(?:no-ind|untr|no-exclude)/;
 
-/** Git commands that run others: what follows the word, or stands with the option, is a command. */
+/** Git commands that run other commands, in the following words or in an option. */
 export const GIT_RUNS = /^(?:run|foreach)$/;
 export const GIT_RUNS_OPTION = /^(?:-x|--exe[a-z]*)(?:=|(?=[^-=])|$)(.*)$/s;
 
-/** Options with which a search also reads hidden and ignored files. */
+/** Options that make a search include hidden and ignored files. */
 export const SEARCHES_ALL = /^(?:-[a-zA-Z]*[ug.]|--hidden|--no-ignore.*|--unrestricted|--i?glob.*|--all.*)/;
 
-/** How many words of its own a wrapper has between its options and the program. */
+/** Number of a wrapper's own words between its options and the program. */
 export const WRAPPER_WORDS: Readonly<Record<string, number>> = {
   nohup: 0,
   time: 0,
@@ -153,10 +172,14 @@ export const WRAPPER_WORDS: Readonly<Record<string, number>> = {
   timeout: 1,
 };
 
-export const SHELLS = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/;
-export const INTERPRETERS =
+/** Programs that obey keys in a terminal, and can start others. Output to another program needs no terminal. */
+export const OBEYS_KEYS =
+  /^(?:less|more|most|man|help|bat|info|top|htop|vim?|nano|emacs|psql|sqlite3|bc|fzf|tig|gdb|lldb|git-gui|gitk)$/;
+
+export const SHELL_PROGRAMS = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/;
+export const INTERPRETER_PROGRAMS =
   /^(?:node|nodejs|tsx|ts-node|deno|python[0-9.]*|pypy3?|ruby|perl|php|lua|Rscript|osascript|pwsh|powershell)$/;
-export const RUNNERS: Readonly<Record<string, readonly string[]>> = {
+export const PACKAGE_RUNNERS: Readonly<Record<string, readonly string[]>> = {
   npx: [],
   bunx: [],
   pnpx: [],
@@ -166,32 +189,33 @@ export const RUNNERS: Readonly<Record<string, readonly string[]>> = {
   bun: ["x"],
 };
 
-export const RECURSIVE =
+export const RECURSIVE_OPTION =
   /^(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive|--dereference-recursive|(?:--directories=)?recurse)$/;
 export const READS_TREES = /^(?:[ef]?grep|diff)$/;
-/** They go through folders without being told to. */
+/** Searches that descend into directories by default. */
 export const SEARCHES_TREES = /^(?:rg|ag|ack)$/;
-/** Programs that take whole trees. */
-export const TREES = /^(?:rm|mv|cp|rsync|tar|zip|chmod|chown|chgrp|shred|ln)$/;
-/** Programs that write into a folder that is named, or over the files in it. */
-export const REWRITES = /^(?:install|patch|unzip)$/;
-/** They print or keep the text that they are fed, and do nothing with it. */
+/** Programs that affect complete directory trees. */
+export const AFFECTS_TREES = /^(?:rm|mv|cp|rsync|tar|zip|chmod|chown|chgrp|shred|ln)$/;
+/** Programs that write into a named directory or overwrite its files. */
+export const REWRITES_FILES = /^(?:install|patch|unzip)$/;
+/** Programs that print or store their input without running it. */
 export const KEEPS_TEXT = /^(?:cat|tee|git)$/;
-/** To them `svc` is a kind of thing. */
+/** Programs in whose arguments `svc` is a resource type. */
 export const OTHER_SVC = /^(?:kubectl|oc)$/;
-export const DEVICES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
-export const SOCKETS = /^\/dev\/(?:tcp|udp)\//;
+export const DEVICE_FILES = /^\/dev\/(?:null|stdout|stderr|tty|fd\/\d+)$/;
+export const SOCKET_FILES = /^\/dev\/(?:tcp|udp)\//;
 
-/** What an interpreter does with these words, as far as they tell. */
-export function interpreted(name: string, texts: readonly string[]): ShellClass[] {
+/** Classes of an interpreter with these words. */
+export function interpreterClasses(name: string, texts: readonly string[]): ShellClass[] {
   const [first = "", second = "", ...rest] = texts;
   if (/^(?:--version|-V|-v)$/.test(first) && texts.length === 1) return ["read"];
   if (
     /^python/.test(name) &&
     first === "-m" &&
-    /^(?:pytest|mypy|ruff|black|isort|flake8|pylint)$/.test(second)
+    /^(?:pytest|mypy|ruff|black|isort|flake8|pylint|bandit|vulture|pydocstyle)$/.test(second)
   )
     return classesOf(second, rest);
+  if (name === "php" || (name === "deno" && /^[a-z]/.test(first))) return classesOf(name, texts);
   const tests =
     /^node/.test(name) && first === "--test" && texts.slice(1).every((text) => !text.startsWith("-"));
   const unit = /^python/.test(name) && first === "-m" && second === "unittest";

@@ -1,9 +1,11 @@
-/** Sed scripts that only change what they print. Anything else in one (files, programs, forms not read here) is unknown. */
+/**
+ * Recognizes sed scripts that only change their output. All others (files, programs, unsupported forms) are unknown.
+ */
 
 const ADDRESS = /^(?:\d+(?:~\d+)?|\$|\/(?:\\.|\[[^\]\n]*\]|[^/\\[\n])*\/[IM]*)/;
 const PLAIN_COMMAND = /^[pdqQ=nNDPhHgGxlzF]/;
 const QUIT = /^[qQl] *\d*/;
-/** The rest of the line is text, or a label. */
+/** Commands whose rest of the line is text or a label. */
 const LINE_COMMAND = /^(?:[aic]\\?[^\n]*|[btT:] *[\w-]*)/;
 
 export function isPlainSed(script: string): boolean {
@@ -33,9 +35,9 @@ function afterAddresses(script: string): string {
   return rest.replace(/^[\s!]+/, "");
 }
 
-/** What follows the command at the beginning; null where it is not one of those that only print. */
+/** The script after its first command. Null if that command may do more than print. */
 function afterCommand(script: string): string | null {
-  // A block: what it holds is read as commands, too.
+  // The commands of a block are parsed too.
   if (script === "" || /^[{};]/.test(script)) return script.replace(/^\{/, ";");
   if (/^[sy]/.test(script)) return afterSubstitution(script);
   const quit = QUIT.exec(script)?.[0];
@@ -45,7 +47,9 @@ function afterCommand(script: string): string | null {
   return line === undefined ? null : script.slice(line.length);
 }
 
-/** `s/a/b/flags` with any delimiter; of the flags `e` runs a program and `w` writes a file. */
+/**
+ * The script after `s/a/b/flags`, with any delimiter. Rejects the flags `e` (runs a program) and `w` (writes a file).
+ */
 function afterSubstitution(script: string): string | null {
   const mark = script[1];
   if (mark === undefined || /[\s\\]/.test(mark)) return null;
@@ -55,7 +59,7 @@ function afterSubstitution(script: string): string | null {
     if (script[at] === "\\") at++;
     else if (script[at] === mark) marks++;
   }
-  // Some readings of sed end a part inside brackets and others do not.
+  // Some versions of sed end a part inside brackets, and others do not.
   if (/\[(?!(?:\^?\]?)[^\]]*\])/.test(script.slice(2, at))) return null;
   const flags = /^[gpiImM\d]*/.exec(script.slice(at))![0];
   return script.slice(at + flags.length);

@@ -1,4 +1,6 @@
-/** Which commands of `svc` only look. Every other one decides, undoes, or changes what decides. */
+/**
+ * Recognizes `svc` commands that only read. All other commands decide, undo, or change settings that affect decisions.
+ */
 import { basename } from "node:path";
 
 type Verbs = Readonly<Record<string, readonly string[] | true>>;
@@ -24,7 +26,7 @@ const LOOKING: Verbs = {
   halt: ["list"],
   policy: ["check", "test", "diff"],
 };
-/** What counts as a decision where `svc` stands within a text, in which it could be any word. */
+/** Deciding commands for matching `svc` within a text, where it could be any word. */
 const DECIDING: Verbs = {
   rollback: true,
   resolve: true,
@@ -52,7 +54,7 @@ export function isDecidingCommand(program: string, words: readonly string[]): bo
   return !has(LOOKING, command, sub) && !(sub === undefined && LOOKING[command] !== undefined);
 }
 
-/** Whether a text holds such a command: `!svc halt lift`, `-Osvc rollback r1`, `["svc", "grants", "add"]`. */
+/** Whether a text contains a deciding command: `!svc halt lift`, `-Osvc rollback r1`, `["svc", "grants", "add"]`. */
 export function namesDecision(text: string): boolean {
   if (!/svc|takeback/.test(text.replace(/['"`\\]/g, ""))) return false;
   const words = text
@@ -62,13 +64,13 @@ export function namesDecision(text: string): boolean {
   return words.some((word, at) => {
     const last = basename(word.replace(/^.*[=!:]/, ""));
     if (!NAMES.test(last) && !NAMES.test(last.replace(/^-[A-Za-z]/, ""))) return false;
-    const [command, sub] = plainWords(words.slice(at + 1, at + 1 + MOST_WORDS));
+    const [command, sub] = plainWords(words.slice(at + 1, at + 1 + MAX_WORDS));
     return command !== undefined && has(DECIDING, command, sub);
   });
 }
 
-/** Options and their values among them. */
-const MOST_WORDS = 20;
+/** Limit of words after `svc`, including options and their values. */
+const MAX_WORDS = 20;
 
 function plainWords(words: readonly string[]): string[] {
   const plain: string[] = [];

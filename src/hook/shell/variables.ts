@@ -1,35 +1,40 @@
 /**
- * Which variables of a script have a known text. One has it where it is assigned once, unconditionally and before it is
- * used, or is the name of a loop over fixed words. Any other assignment makes its text known at run time alone.
+ * Tracks variables of a script with a known text: those assigned once, unconditionally and before their use, and loop
+ * variables over fixed words. The text of any other variable is known only at run time.
  */
-import type { CommandPart, Word } from "./parts.ts";
+import type { CommandPart, ShellWord } from "./command-parts.ts";
 
 interface KnownText {
   text: string;
-  /** A loop's name with several values: each of them was looked at, so it is known only as a whole word. */
+  /** A loop variable with several values. Each value was checked, so the variable is known only as a complete word. */
   several: boolean;
+  /** A loop variable over the files that a pattern matches. The text is the pattern. */
+  glob?: boolean;
 }
 
-/** Null: assigned, but to what cannot be told. */
-export type Known = Map<string, KnownText | null>;
+/** Null for a variable with an unknown value. */
+export type KnownVariables = Map<string, KnownText | null>;
 
-export const ASSIGNMENT = /^[A-Za-z_]\w*=/;
+export const VARIABLE_ASSIGNMENT = /^[A-Za-z_]\w*=/;
 const DECLARES = /^(?:export|local|readonly|declare|typeset)$/;
-/** Each of their words may be the name of a variable that they change. */
+/** Builtins that change the variables in their arguments. */
 const CHANGES = /^(?:read|unset|printf|getopts|mapfile|readarray|let|select|coproc)$/;
+/** Variables of the shell without secrets. */
+export const HARMLESS_VARIABLES =
+  /^(?:PWD|OLDPWD|HOME|USER|LOGNAME|HOSTNAME|SHELL|LANG|TERM|UID|EUID|RANDOM|SECONDS|LINENO|COLUMNS|LINES|OSTYPE|HOSTTYPE|BASH_VERSION)$/;
 const MOVES = /^(?:cd|pushd|popd)$/;
 const NAME = /^[A-Za-z_]\w*$/;
 
-/** `sure`: the part runs, once, and in the shell of the script itself. */
-export function learnVariables(known: Known, { words }: CommandPart, sure: boolean): void {
+/** `sure`: the part runs exactly once, in the script's own shell. */
+export function learnVariables(known: KnownVariables, { words }: CommandPart, sure: boolean): void {
   const [first, ...rest] = words;
   if (first === undefined) return;
   if (first.text === "for") learnLoop(known, rest);
-  if (words.every(({ text }) => ASSIGNMENT.test(text))) assign(known, words, sure);
+  if (words.every(({ text }) => VARIABLE_ASSIGNMENT.test(text))) assign(known, words, sure);
   if (DECLARES.test(first.text)) {
     assign(
       known,
-      rest.filter(({ text }) => ASSIGNMENT.test(text)),
+      rest.filter(({ text }) => VARIABLE_ASSIGNMENT.test(text)),
       sure,
     );
     forget(
@@ -41,27 +46,30 @@ export function learnVariables(known: Known, { words }: CommandPart, sure: boole
   if (words.some(({ text }) => MOVES.test(text))) known.set("PWD", null);
 }
 
-function assign(known: Known, words: readonly Word[], sure: boolean): void {
-  for (const { text, dynamic } of words) {
+function assign(known: KnownVariables, words: readonly ShellWord[], sure: boolean): void {
+  for (const { text, dynamic, several } of words) {
     const end = text.indexOf("=");
     const name = text.slice(0, end);
-    const certain = sure && !dynamic && !known.has(name);
+    const certain = sure && !dynamic && !several && !known.has(name);
     known.set(name, certain ? { text: text.slice(end + 1), several: false } : null);
   }
 }
 
-function forget(known: Known, words: readonly Word[]): void {
+function forget(known: KnownVariables, words: readonly ShellWord[]): void {
   for (const { text } of words) if (NAME.test(text)) known.set(text, null);
 }
 
-function learnLoop(known: Known, [name, , ...values]: readonly Word[]): void {
+function learnLoop(known: KnownVariables, [name, , ...values]: readonly ShellWord[]): void {
   if (name === undefined) return;
-  const fixed =
-    values.length > 0 &&
-    values.every(({ text, dynamic, glob }) => !dynamic && !glob && !text.startsWith("-"));
+  const fixed = values.length > 0 && values.every(({ text, dynamic }) => !dynamic && !text.startsWith("-"));
+  const globs = values.filter(({ glob }) => glob);
+  // A pattern among other values would be checked as one of them, so it must be the only value.
+  const clear = fixed && (globs.length === 0 || values.length === 1) && !known.has(name.text);
   const [value] = values;
   known.set(
     name.text,
-    fixed && !known.has(name.text) ? { text: value!.text, several: values.length > 1 } : null,
+    clear
+      ? { text: value!.text, several: values.length > 1 || globs.length > 0, glob: globs.length > 0 }
+      : null,
   );
 }

@@ -1,39 +1,64 @@
-/** Rules for single words of programs that read theirs in a way of their own. */
-import { dirname, resolve } from "node:path";
-import { braces } from "../globs.ts";
+/** Rules for single words of programs with an unusual syntax. */
+import { basename, dirname, resolve } from "node:path";
+import { expandShellBraces, filesMatching } from "../workspace/globs.ts";
 import type { ShellClass } from "./classes.ts";
+import type { ShellWord } from "./command-parts.ts";
 import { readOptions } from "./options.ts";
-import type { Word } from "./parts.ts";
 import { GIT_RUNS, GIT_RUNS_OPTION } from "./programs.ts";
-import type { WordRole } from "./roles.ts";
 import { isPlainSed } from "./sed-script.ts";
-import { knownProgram } from "./tables.ts";
+import { knownProgram } from "./tables/tables.ts";
+import type { WordRole } from "./word-roles.ts";
 
 export const FIND_RUNS = /^-(?:exec|execdir|ok|okdir)$/;
 
-/** Builtins that change the shell they run in. */
+/** Builtins that change their shell. */
 export const OF_THE_SHELL =
   /^(?:cd|pushd|popd|export|unset|set|local|readonly|exit|return|break|continue|shift|umask)$/;
 
-/** Folders in which a system keeps programs that others than the agent put there. */
+/** System directories for programs that the agent did not install. */
 const PROGRAM_FOLDERS = /^(?:\/(?:usr\/(?:local\/)?)?s?bin|\/opt\/homebrew\/bin)$/;
 
-/** A word without a path is looked up by the shell; with one, it counts where programs are installed. */
+/** Programs of the project that the tables name. */
+const OF_THE_PROJECT = /^(?:(?:\.\/)?(?:node_modules\/\.bin|\.venv\/bin)\/[\w.-]+|\.\/(?:gradlew|mvnw))$/;
+
+/** Whether a program comes from a trusted location. The shell looks up a name without a path. */
 export function isInstalled(path: string, kind: ShellClass): boolean {
-  if (!path.includes("/")) return true;
+  if (!path.includes("/")) return !/^(?:gradlew|mvnw)$/.test(path);
   if (path.startsWith("/")) return PROGRAM_FOLDERS.test(dirname(resolve(path)));
-  return kind === "build" && /^(?:\.\/)?node_modules\/\.bin\/[\w.-]+$/.test(path);
+  return kind === "build" && OF_THE_PROJECT.test(path);
 }
 
-/** Its text is known at run time alone; what only prints it may get any of a loop's values. */
-export const hasOpenText = ({ dynamic, several }: Word, program: string): boolean =>
-  dynamic || (several && program !== "echo");
+/** Whether the word's text depends on the execution. */
+export const hasOpenText = ({ dynamic, several }: ShellWord): boolean => dynamic || several;
+
+/** Comparisons of text. All others may evaluate their operands as arithmetic, and arithmetic can run commands. */
+const COMPARES_TEXT = /^(?:=|==|!=|-z|-n|!|\]|\]\])$/;
+const HARMLESS_FORMAT = /^(?!-)(?:[^%]|%%|%[-+ #0-9.]*[sdiuxXofegbq])*$/s;
+
+/**
+ * Whether the text of a word depends on the execution and reaches more than a program that prints or compares it.
+ * Inherited variables may hold secrets, so they are not printed.
+ */
+export function hasOpenWords(program: string, words: readonly ShellWord[]): boolean {
+  const open = words.filter(hasOpenText);
+  if (open.length === 0) return false;
+  if (open.some(({ inherited }) => inherited)) return true;
+  if (program === "echo" || program === ":") return false;
+  if (program === "printf")
+    return hasOpenText(words[0]!) || words[0]!.glob || !HARMLESS_FORMAT.test(words[0]!.text);
+  if (!/^(?:test|\[\[?)$/.test(program)) return true;
+  const operators = words.filter(({ text, expanded }) => !expanded && /^-|^[=!<>]/.test(text));
+  return (
+    (program !== "[[" && open.some(({ loose }) => loose)) ||
+    !operators.every(({ text }) => COMPARES_TEXT.test(text))
+  );
+}
 
 export function isSedSafe(text: string, role: WordRole): boolean {
   return role !== "sed" || isPlainSed(text.replace(/^(?:-[nErsuz]*e|--expression=)/, ""));
 }
 
-/** The words of `find` without the programs that it runs, which are judged by themselves. */
+/** The words of `find` without the programs that it runs, which are classified separately. */
 export function withoutRunPrograms(texts: readonly string[]): string[] {
   let runs = false;
   return texts.filter((text) => {
@@ -44,28 +69,35 @@ export function withoutRunPrograms(texts: readonly string[]): string[] {
   });
 }
 
-/** `tar czf x`: every letter counts as an option of its own. */
+/** Classes of `tar czf x`, where every letter is a separate option. */
 export function oldTarClasses(letters: string): ShellClass[] {
   const row = knownProgram("tar")!;
   return [...letters].flatMap((letter) => readOptions(row, [`-${letter}`, "x"]).classes);
 }
 
-/** The shell makes further words of this one, and one of them may begin with a dash. */
-export function mayBeOption({ text, glob }: Word): boolean {
+/** Whether the shell may expand this word to one that begins with a dash. */
+export function mayBeOption({ text, glob }: ShellWord, folders: readonly string[]): boolean {
   if (!glob) return false;
-  const words = braces(text);
-  return words.length > 1 && words.some((word) => word.startsWith("-"));
+  const words = expandShellBraces(text);
+  if (words.length > 1 && words.some((word) => word.startsWith("-"))) return true;
+  // A file can have the name of an option.
+  const leading = words.filter((word) => /^[*?[]/.test(word) && !word.includes("/"));
+  return leading.some((word) =>
+    folders.some((folder) =>
+      (filesMatching(word, folder) ?? ["-"]).some((file) => basename(file).startsWith("-")),
+    ),
+  );
 }
 
-/** The mark that `xargs` puts names in for. */
+/** The placeholder that `xargs` replaces with names. */
 export function replaceMark(options: readonly string[]): string {
   const at = options.findIndex((text) => /^(?:-I|--replace)/.test(text));
   if (at < 0) return "{}";
   return /^(?:-I|--replace=)(.+)$/.exec(options[at]!)?.[1] ?? options[at + 1] ?? "{}";
 }
 
-/** What git runs for each commit, submodule or match: scripts, and programs with their words. */
-export function runByGit(rest: readonly Word[]): { scripts: Word[]; programs: Word[][] } {
+/** Scripts and programs that git runs for each commit, submodule or match. */
+export function runByGit(rest: readonly ShellWord[]): { scripts: ShellWord[]; programs: ShellWord[][] } {
   const rebases = rest.some(({ text }) => text === "rebase");
   const scripts = rest.flatMap((word, at) => {
     const [option, sticky = ""] = GIT_RUNS_OPTION.exec(word.text) ?? [];
@@ -81,10 +113,10 @@ export function runByGit(rest: readonly Word[]): { scripts: Word[]; programs: Wo
 }
 
 /**
- * The program that `npx` and its kin are to run, and its words. `installed`: nothing says that another version or
- * package is fetched for it, or that Node starts in another way.
+ * The program for `npx` and similar tools, and its words. `installed`: no option fetches another version or package, or
+ * changes how Node starts.
  */
-export function runnerWords(rest: readonly Word[]): { words: Word[]; installed: boolean } {
+export function runnerWords(rest: readonly ShellWord[]): { words: ShellWord[]; installed: boolean } {
   let at = 0;
   while (at < rest.length && rest[at]!.text.startsWith("-"))
     at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;

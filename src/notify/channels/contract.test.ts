@@ -9,11 +9,11 @@ import { APPROVAL, CONFIGS, CONTEXT, EVENTS } from "../../../test/golden/notify/
 import { SERVICES } from "../../../test/golden/notify/support/services.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { hmacHex } from "../../kernel/hash.ts";
-import type { Delivery, RenderContext } from "../channel.ts";
+import type { ChannelDelivery, RenderContext } from "../channel.ts";
 import { approvalRequested, NOTIFICATION_NAMES, type NotificationEvent } from "../events.ts";
 import {
+  CHANNEL_TABLE,
   CHANNEL_TYPES,
-  CHANNELS,
   type ChannelType,
   channelsSchema,
   readChannels,
@@ -25,11 +25,11 @@ const golden = (name: string) =>
 const render = (type: ChannelType, event: NotificationEvent, context: RenderContext = CONTEXT) =>
   renderFor(CONFIGS[type], event, { ...context, channel: CONFIGS[type].name ?? type });
 /** What travels, with a JSON body opened for reading. */
-const opened = (delivery: Delivery): Record<string, unknown> =>
+const opened = (delivery: ChannelDelivery): Record<string, unknown> =>
   delivery.kind === "http"
     ? { url: delivery.url, headers: delivery.headers, body: JSON.parse(delivery.body) as unknown }
     : { ...delivery };
-const bodyOf = (delivery: Delivery): unknown =>
+const bodyOf = (delivery: ChannelDelivery): unknown =>
   delivery.kind === "http"
     ? JSON.parse(delivery.body)
     : { subject: delivery.mail.subject, text: delivery.mail.text };
@@ -86,13 +86,13 @@ describe.each(CHANNEL_TYPES)("channel %s", (type) => {
       "contract.notify.webhook",
       "contract.notify.events",
     );
-    const { schema } = CHANNELS[type];
+    const { schema } = CHANNEL_TABLE[type];
     expect(schema.parse(CONFIGS[type])).toEqual(CONFIGS[type]);
     expect(schema.safeParse({ ...CONFIGS[type], chanel: 1 }).success).toBe(false);
     expect(schema.safeParse({ ...CONFIGS[type], events: ["alerts"] }).success).toBe(false);
     expect(schema.safeParse({ ...CONFIGS[type], events: [] }).success).toBe(false);
     expect(schema.safeParse({ type }).success).toBe(false);
-    for (const secret of CHANNELS[type].secrets) expect(CONFIGS[type]).toHaveProperty(secret);
+    for (const secret of CHANNEL_TABLE[type].secrets) expect(CONFIGS[type]).toHaveProperty(secret);
   });
 
   it("is pure: the same event gives the same messages and is left as it was", () => {
@@ -195,7 +195,7 @@ describe("what sets one channel apart", () => {
     "%s: a resolution closes the incident that the alert opened",
     (type) => {
       verifies("ops.alert-state.incident-closed");
-      const keyIn = (delivery: Delivery) => {
+      const keyIn = (delivery: ChannelDelivery) => {
         const body = bodyOf(delivery) as { dedup_key?: string; alias?: string };
         const path = delivery.kind === "http" ? new URL(delivery.url).pathname.split("/").at(-2) : undefined;
         return body.dedup_key ?? body.alias ?? decodeURIComponent(path!);
@@ -241,7 +241,7 @@ describe("what sets one channel apart", () => {
   });
 
   it("smtp: TLS unless it is this machine, and never a password without it", () => {
-    const { schema } = CHANNELS.smtp;
+    const { schema } = CHANNEL_TABLE.smtp;
     const { user: _u, password: _p, ...open } = CONFIGS.smtp;
     const serverOf = (more: object) => {
       const [delivery] = renderFor(schema.parse({ ...open, ...more }), EVENTS.test, CONTEXT);

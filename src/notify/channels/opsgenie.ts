@@ -1,38 +1,45 @@
 /**
- * Opsgenie Alert API v2: an alert is created under an alias and closed by it. The address may be that of
- * another region or of Jira Service Management, which speaks the same API.
+ * Opsgenie Alert API v2: creates an alert under an alias and closes it by that alias. The URL can be another region's,
+ * or that of Jira Service Management, which has the same API.
  */
 import * as z from "zod";
-import { type Channel, common, type HttpDelivery, httpUrl, postJson, withPath } from "../channel.ts";
-import type { Severity } from "../events.ts";
-import { describeEvent, headline, type Message } from "../message.ts";
-import { tagless } from "../text.ts";
+import {
+  type ChannelDefinition,
+  commonChannelFields,
+  type HttpDelivery,
+  httpUrl,
+  postJson,
+  withPath,
+} from "../channel.ts";
+import type { AlertSeverity } from "../events.ts";
+import { describeEvent, messageHeadline, type NotificationMessage } from "../message.ts";
+import { defuseTags } from "../safe-text.ts";
 
 const DEFAULT_URL = "https://api.opsgenie.com/v2/alerts";
 
 const schema = z.strictObject({
   type: z.literal("opsgenie"),
-  ...common,
+  ...commonChannelFields,
   api_key: z.string().min(1),
   url: httpUrl.default(DEFAULT_URL),
 });
 type Config = z.infer<typeof schema>;
 
-const PRIORITIES: Record<Severity, string> = { critical: "P1", error: "P2", warning: "P3", info: "P5" };
+const PRIORITIES: Record<AlertSeverity, string> = { critical: "P1", error: "P2", warning: "P3", info: "P5" };
 
 const target = (config: Config) => withPath(config.url, "/v2/alerts");
 const authorization = (config: Config) => ({ authorization: `GenieKey ${config.api_key}` });
 
-function create(message: Message, config: Config, eventName: string): HttpDelivery {
-  const facts = message.facts.map(({ label, value }) => [label, tagless(value)] as const);
+function create(message: NotificationMessage, config: Config, eventName: string): HttpDelivery {
+  const facts = message.facts.map(({ label, value }) => [label, defuseTags(value)] as const);
   const description = [
-    tagless(message.title, 500),
-    ...(message.words === null ? [] : [`${message.words.label}: ${tagless(message.words.value, 1_000)}`]),
+    defuseTags(message.title, 500),
+    ...(message.words === null ? [] : [`${message.words.label}: ${defuseTags(message.words.value, 1_000)}`]),
     ...facts.map(([label, value]) => `${label}: ${value}`),
     ...(message.link === null ? [] : [`${message.link.text}: ${message.link.url}`]),
   ];
   const body = {
-    message: tagless(headline(message), 130),
+    message: defuseTags(messageHeadline(message), 130),
     alias: message.incident.key,
     description: description.join("\n"),
     tags: ["svc", eventName],
@@ -44,15 +51,15 @@ function create(message: Message, config: Config, eventName: string): HttpDelive
   return postJson(target(config), body, authorization(config));
 }
 
-function close(message: Message, config: Config): HttpDelivery {
+function close(message: NotificationMessage, config: Config): HttpDelivery {
   const url = new URL(target(config));
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/${encodeURIComponent(message.incident.key)}/close`;
   url.searchParams.set("identifierType", "alias");
-  const body = { user: "svc", source: "svc", note: tagless(message.title, 500) };
+  const body = { user: "svc", source: "svc", note: defuseTags(message.title, 500) };
   return postJson(url.href, body, authorization(config));
 }
 
-export const opsgenie: Channel<Config> = {
+export const opsgenieChannel: ChannelDefinition<Config> = {
   schema,
   secrets: ["api_key"],
   destination: (config) => ({ kind: "url", url: target(config) }),

@@ -1,17 +1,24 @@
 /**
- * PagerDuty Events API v2. An alert triggers an incident under a key and its resolution resolves the
- * same one; what is news and not a condition is resolved at once, so that nothing stays open for it.
+ * PagerDuty Events API v2. An alert triggers an incident under a key, and its resolution resolves that incident. A
+ * message without a lasting condition is resolved at once, so that no incident stays open.
  */
 import * as z from "zod";
-import { type Channel, common, httpUrl, postJson, type RenderContext, withPath } from "../channel.ts";
-import { describeEvent, headline, type Message } from "../message.ts";
-import { tagless } from "../text.ts";
+import {
+  type ChannelDefinition,
+  commonChannelFields,
+  httpUrl,
+  postJson,
+  type RenderContext,
+  withPath,
+} from "../channel.ts";
+import { describeEvent, messageHeadline, type NotificationMessage } from "../message.ts";
+import { defuseTags } from "../safe-text.ts";
 
 const DEFAULT_URL = "https://events.pagerduty.com/v2/enqueue";
 
 const schema = z.strictObject({
   type: z.literal("pagerduty"),
-  ...common,
+  ...commonChannelFields,
   routing_key: z.string().min(1),
   url: httpUrl.default(DEFAULT_URL),
 });
@@ -19,10 +26,15 @@ type Config = z.infer<typeof schema>;
 
 const target = (config: Config) => withPath(config.url, "/v2/enqueue");
 
-function trigger(message: Message, routing_key: string, eventName: string, context: RenderContext): object {
-  const details = message.facts.map(({ label, value }) => [label.toLowerCase(), tagless(value)]);
+function trigger(
+  message: NotificationMessage,
+  routing_key: string,
+  eventName: string,
+  context: RenderContext,
+): object {
+  const details = message.facts.map(({ label, value }) => [label.toLowerCase(), defuseTags(value)]);
   if (message.words !== null)
-    details.push([message.words.label.toLowerCase(), tagless(message.words.value, 1_000)]);
+    details.push([message.words.label.toLowerCase(), defuseTags(message.words.value, 1_000)]);
   return {
     routing_key,
     event_action: "trigger",
@@ -31,8 +43,8 @@ function trigger(message: Message, routing_key: string, eventName: string, conte
     ...(message.link === null ? {} : { client_url: message.link.url }),
     links: message.link === null ? [] : [{ href: message.link.url, text: message.link.text }],
     payload: {
-      summary: tagless(headline(message), 1_000),
-      source: context.environment === null ? "svc" : tagless(`svc ${context.environment}`),
+      summary: defuseTags(messageHeadline(message), 1_000),
+      source: context.environment === null ? "svc" : defuseTags(`svc ${context.environment}`),
       severity: message.severity,
       timestamp: new Date(context.now_ms).toISOString(),
       class: eventName,
@@ -41,7 +53,7 @@ function trigger(message: Message, routing_key: string, eventName: string, conte
   };
 }
 
-export const pagerduty: Channel<Config> = {
+export const pagerdutyChannel: ChannelDefinition<Config> = {
   schema,
   secrets: ["routing_key"],
   destination: (config) => ({ kind: "url", url: target(config) }),

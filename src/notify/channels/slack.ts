@@ -1,20 +1,26 @@
 /**
- * Slack incoming webhook, with blocks. Text from outside goes into `plain_text` objects only, which know
- * neither mentions nor links nor markup, and is escaped besides; the one `mrkdwn` text is our own link.
+ * Slack incoming webhook with blocks. External text is placed only in `plain_text` objects, which support no mentions,
+ * links or markup, and it is escaped too. The only `mrkdwn` text is our own link.
  */
 import * as z from "zod";
-import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
+import {
+  type ChannelDefinition,
+  commonChannelFields,
+  httpUrl,
+  postJson,
+  type RenderContext,
+} from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describeEvent, headline, type Message } from "../message.ts";
-import { defused } from "../text.ts";
+import { describeEvent, messageHeadline, type NotificationMessage } from "../message.ts";
+import { defuseText } from "../safe-text.ts";
 
-const schema = z.strictObject({ type: z.literal("slack"), ...common, url: httpUrl });
+const schema = z.strictObject({ type: z.literal("slack"), ...commonChannelFields, url: httpUrl });
 
-/** Slack's three control characters; anything else is literal in a plain text. */
+/** Escapes Slack's three control characters. All others are literal in plain text. */
 const escaped = (text: string, max: number) =>
-  defused(text, max).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  defuseText(text, max).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** Escaping can make a text five times longer, and Slack refuses a field over 2,000 characters. */
+/** Escaping can make a text five times longer, and Slack rejects fields over 2,000 characters. */
 const text = (value: string, max = 300) => ({
   type: "plain_text",
   text: escaped(value, max) || "-",
@@ -29,8 +35,8 @@ const button = (label: string, style: "primary" | "danger", action_id: string, v
   value,
 });
 
-/** First to the card, where the values are; deciding from the message is for those who need not see them. */
-function buttons(id: string, { link }: Message, { chat_actions }: RenderContext): object[] {
+/** First a link to the card, which shows the values. The decision buttons are for approvers who do not need them. */
+function buttons(id: string, { link }: NotificationMessage, { chat_actions }: RenderContext): object[] {
   const open = {
     type: "button",
     text: { type: "plain_text", text: "Open the card", emoji: false },
@@ -41,12 +47,12 @@ function buttons(id: string, { link }: Message, { chat_actions }: RenderContext)
   return [...(link === null ? [] : [open]), ...(chat_actions ? decide : [])];
 }
 
-function blocks(event: NotificationEvent, message: Message, context: RenderContext): object[] {
+function blocks(event: NotificationEvent, message: NotificationMessage, context: RenderContext): object[] {
   const out: object[] = [
     { type: "header", text: text(message.heading) },
     { type: "section", text: text(message.title, 500) },
   ];
-  // A section holds ten fields at most.
+  // Slack limits a section to ten fields.
   for (let i = 0; i < message.facts.length; i += 10) {
     const fields = message.facts.slice(i, i + 10).map(({ label, value }) => ({
       ...text(""),
@@ -67,7 +73,7 @@ function blocks(event: NotificationEvent, message: Message, context: RenderConte
   return out;
 }
 
-export const slack: Channel<z.infer<typeof schema>> = {
+export const slackChannel: ChannelDefinition<z.infer<typeof schema>> = {
   schema,
   secrets: ["url"],
   destination: (config) => ({ kind: "url", url: config.url }),
@@ -75,7 +81,7 @@ export const slack: Channel<z.infer<typeof schema>> = {
     const message = describeEvent(event, context);
     return [
       postJson(config.url, {
-        text: escaped(headline(message), 300),
+        text: escaped(messageHeadline(message), 300),
         mrkdwn: false,
         unfurl_links: false,
         unfurl_media: false,

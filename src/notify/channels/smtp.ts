@@ -1,13 +1,19 @@
 /**
- * Mail over SMTP, as plain text only: a reader that runs no HTML can be shown no forged page. TLS is
- * required unless the server is on this very machine or the configuration says otherwise.
+ * Email over SMTP, as plain text only, because HTML could imitate a page. TLS is required unless the server is on this
+ * machine or the configuration allows otherwise.
  */
 import * as z from "zod";
 import { sha256Hex } from "../../kernel/hash.ts";
-import { type Channel, common, type Mail, type MailServer, type RenderContext } from "../channel.ts";
+import {
+  type ChannelDefinition,
+  commonChannelFields,
+  type MailMessage,
+  type MailServer,
+  type RenderContext,
+} from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { describeEvent, headline, type Message } from "../message.ts";
-import { tagless } from "../text.ts";
+import { describeEvent, messageHeadline, type NotificationMessage } from "../message.ts";
+import { defuseTags } from "../safe-text.ts";
 
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
 const NAMED = /^[^<>\r\n@,;:"]{0,100}<([^<>]+)>$/;
@@ -18,10 +24,10 @@ const LOCAL = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i;
 
 const base = z.strictObject({
   type: z.literal("smtp"),
-  ...common,
+  ...commonChannelFields,
   host: z.string().min(1),
   port: z.int().min(1).max(65_535).optional(),
-  /** TLS from the first byte; by default only on port 465. */
+  /** TLS from the first byte. Default: only on port 465. */
   secure: z.boolean().optional(),
   starttls: z.enum(["required", "optional", "off"]).optional(),
   user: z.string().min(1).optional(),
@@ -33,11 +39,11 @@ type SmtpConfig = z.infer<typeof base>;
 
 const schema = base
   .refine((config) => (config.user === undefined) === (config.password === undefined), {
-    message: "user and password belong together",
+    message: "user and password must be set together",
     path: ["password"],
   })
   .refine((config) => config.user === undefined || isEncrypted(server(config)), {
-    message: "a password may not travel unencrypted; use secure: true or starttls: required",
+    message: "a password must not be sent unencrypted; use secure: true or starttls: required",
     path: ["starttls"],
   });
 
@@ -58,16 +64,18 @@ function server(config: SmtpConfig): MailServer {
 
 function compose(
   event: NotificationEvent,
-  message: Message,
+  message: NotificationMessage,
   config: SmtpConfig,
   context: RenderContext,
-): Mail {
+): MailMessage {
   const width = Math.max(...message.facts.map(({ label }) => label.length)) + 1;
   const lines = [
-    tagless(message.title, 500),
+    defuseTags(message.title, 500),
     "",
-    ...(message.words === null ? [] : [`${message.words.label}: ${tagless(message.words.value, 1_000)}`, ""]),
-    ...message.facts.map(({ label, value }) => `${`${label}:`.padEnd(width)} ${tagless(value)}`),
+    ...(message.words === null
+      ? []
+      : [`${message.words.label}: ${defuseTags(message.words.value, 1_000)}`, ""]),
+    ...message.facts.map(({ label, value }) => `${`${label}:`.padEnd(width)} ${defuseTags(value)}`),
     ...(message.link === null ? [] : ["", `${message.link.text}: ${message.link.url}`]),
     "",
   ];
@@ -76,16 +84,16 @@ function compose(
   return {
     from: config.from,
     to: config.to,
-    subject: tagless(`[svc] ${headline(message)}`, 200),
+    subject: defuseTags(`[svc] ${messageHeadline(message)}`, 200),
     text: lines.join("\n"),
     message_id: id(context.delivery_id),
-    // One thread for an alert, its reminders and its resolution.
+    // Puts an alert, its reminders and its resolution in one thread.
     references: message.incident.change === "passes" ? null : id(message.incident.key),
     headers: { "auto-submitted": "auto-generated", "x-svc-event": event.event },
   };
 }
 
-export const smtp: Channel<SmtpConfig> = {
+export const smtpChannel: ChannelDefinition<SmtpConfig> = {
   schema,
   secrets: ["password"],
   destination(config) {

@@ -1,48 +1,55 @@
-/** The channel kinds by the name that the configuration uses. A new kind is a file beside this one and a row here. */
+/** Table of channel kinds by their configuration name. A new kind needs a file in this directory and a row here. */
 import * as z from "zod";
 import { ProblemsError } from "../../kernel/errors.ts";
-import type { Channel, Delivery, Destination, RenderContext } from "../channel.ts";
+import type { ChannelDefinition, ChannelDelivery, ChannelDestination, RenderContext } from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
-import { opsgenie } from "./opsgenie.ts";
-import { pagerduty } from "./pagerduty.ts";
-import { slack } from "./slack.ts";
-import { smtp } from "./smtp.ts";
-import { teams } from "./teams.ts";
-import { webhook } from "./webhook.ts";
+import { opsgenieChannel } from "./opsgenie.ts";
+import { pagerdutyChannel } from "./pagerduty.ts";
+import { slackChannel } from "./slack.ts";
+import { smtpChannel } from "./smtp.ts";
+import { teamsChannel } from "./teams.ts";
+import { webhookChannel } from "./webhook.ts";
 
-export const CHANNELS = { slack, teams, pagerduty, opsgenie, smtp, webhook } as const;
+export const CHANNEL_TABLE = {
+  slack: slackChannel,
+  teams: teamsChannel,
+  pagerduty: pagerdutyChannel,
+  opsgenie: opsgenieChannel,
+  smtp: smtpChannel,
+  webhook: webhookChannel,
+} as const;
 
-export type ChannelType = keyof typeof CHANNELS;
-export const CHANNEL_TYPES = Object.keys(CHANNELS) as ChannelType[];
+export type ChannelType = keyof typeof CHANNEL_TABLE;
+export const CHANNEL_TYPES = Object.keys(CHANNEL_TABLE) as ChannelType[];
 
-type ConfigOf<T> = T extends Channel<infer C> ? C : never;
-export type ChannelConfig = { [type in ChannelType]: ConfigOf<(typeof CHANNELS)[type]> }[ChannelType];
+type ConfigOf<T> = T extends ChannelDefinition<infer C> ? C : never;
+export type ChannelConfig = { [type in ChannelType]: ConfigOf<(typeof CHANNEL_TABLE)[type]> }[ChannelType];
 
-/** The row of a configuration's own type, which its schema has already matched. */
-const rowOf = (config: ChannelConfig) => CHANNELS[config.type] as Channel<never>;
+/** Row for a configuration's type, which the schema has matched. */
+const rowOf = (config: ChannelConfig) => CHANNEL_TABLE[config.type] as ChannelDefinition<never>;
 
 export function renderFor(
   config: ChannelConfig,
   event: NotificationEvent,
   context: RenderContext,
-): Delivery[] {
+): ChannelDelivery[] {
   return rowOf(config).render(event, config as never, context);
 }
 
-export function destinationOf(config: ChannelConfig): Destination {
+export function destinationOf(config: ChannelConfig): ChannelDestination {
   return rowOf(config).destination(config as never);
 }
 
 const channelSchema = z.discriminatedUnion("type", [
-  slack.schema,
-  teams.schema,
-  pagerduty.schema,
-  opsgenie.schema,
-  smtp.schema,
-  webhook.schema,
-] as never) as unknown as z.ZodType<ChannelConfig>;
+  slackChannel.schema,
+  teamsChannel.schema,
+  pagerdutyChannel.schema,
+  opsgenieChannel.schema,
+  smtpChannel.schema,
+  webhookChannel.schema,
+] as never) as z.ZodType<ChannelConfig>;
 
-/** The list under `notifications.channels`. A channel without a name is called by its type. */
+/** Schema of `notifications.channels`. A channel without a name is named after its type. */
 export const channelsSchema = z.array(channelSchema).superRefine((channels, context) => {
   const seen = new Set<string>();
   channels.forEach((channel, index) => {
@@ -54,7 +61,7 @@ export const channelsSchema = z.array(channelSchema).superRefine((channels, cont
   });
 });
 
-/** Channels as they were configured, checked and with their defaults; every problem is told at once. */
+/** Validates configured channels and adds defaults. Reports all problems at once. */
 export function readChannels(value: unknown): ChannelConfig[] {
   const read = channelsSchema.safeParse(value);
   if (read.success) return read.data;

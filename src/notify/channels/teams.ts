@@ -1,16 +1,16 @@
 /**
- * Microsoft Teams: an adaptive card in the message envelope that a workflow's webhook takes. Text from
- * outside goes into text runs, which Teams shows as they are; text blocks and facts would read Markdown.
+ * Microsoft Teams: an adaptive card in the message envelope of a workflow's webhook. External text is placed only in
+ * text runs, which are literal; text blocks and facts would interpret Markdown.
  */
 import * as z from "zod";
-import { type Channel, common, httpUrl, postJson } from "../channel.ts";
-import type { Severity } from "../events.ts";
-import { describeEvent, type Fact, type Message } from "../message.ts";
-import { tagless } from "../text.ts";
+import { type ChannelDefinition, commonChannelFields, httpUrl, postJson } from "../channel.ts";
+import type { AlertSeverity } from "../events.ts";
+import { describeEvent, type MessageFact, type NotificationMessage } from "../message.ts";
+import { defuseTags } from "../safe-text.ts";
 
-const schema = z.strictObject({ type: z.literal("teams"), ...common, url: httpUrl });
+const schema = z.strictObject({ type: z.literal("teams"), ...commonChannelFields, url: httpUrl });
 
-const COLORS: Record<Severity, string> = {
+const COLORS: Record<AlertSeverity, string> = {
   critical: "attention",
   error: "attention",
   warning: "warning",
@@ -19,10 +19,10 @@ const COLORS: Record<Severity, string> = {
 
 const run = (text: string, more: object = {}) => ({ type: "TextRun", text, ...more });
 const line = (...inlines: object[]) => ({ type: "RichTextBlock", inlines });
-const labelled = ({ label, value }: Fact, max = 300) =>
-  line(run(`${label}: `, { weight: "bolder" }), run(tagless(value, max) || "-"));
+const labelled = ({ label, value }: MessageFact, max = 300) =>
+  line(run(`${label}: `, { weight: "bolder" }), run(defuseTags(value, max) || "-"));
 
-function card(message: Message): object {
+function card(message: NotificationMessage): object {
   const color = message.incident.change === "closes" ? "good" : COLORS[message.severity];
   return {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -32,7 +32,7 @@ function card(message: Message): object {
     fallbackText: message.heading,
     body: [
       { type: "TextBlock", text: message.heading, weight: "bolder", size: "medium", color, wrap: true },
-      line(run(tagless(message.title, 500) || "-", { weight: "bolder" })),
+      line(run(defuseTags(message.title, 500) || "-", { weight: "bolder" })),
       ...message.facts.map((fact) => labelled(fact)),
       ...(message.words === null ? [] : [labelled(message.words, 500)]),
     ],
@@ -43,7 +43,7 @@ function card(message: Message): object {
   };
 }
 
-export const teams: Channel<z.infer<typeof schema>> = {
+export const teamsChannel: ChannelDefinition<z.infer<typeof schema>> = {
   schema,
   secrets: ["url"],
   destination: (config) => ({ kind: "url", url: config.url }),

@@ -1,18 +1,23 @@
 /**
- * A generic webhook: the event's own fields as JSON, for a program to read, signed with HMAC-SHA-256
- * over the very bytes of the body. Strings keep their words; only what no program wants in a text
- * (control and invisible characters) is taken out.
+ * Generic webhook: the event's fields as JSON, signed with HMAC-SHA-256 over the exact bytes of the body. Strings are
+ * unchanged except for control and invisible characters, which are removed.
  */
 import * as z from "zod";
 import { hmacHex } from "../../kernel/hash.ts";
-import { type Channel, common, httpUrl, postJson, type RenderContext } from "../channel.ts";
+import {
+  type ChannelDefinition,
+  commonChannelFields,
+  httpUrl,
+  postJson,
+  type RenderContext,
+} from "../channel.ts";
 import type { NotificationEvent } from "../events.ts";
 import { describeEvent } from "../message.ts";
-import { plainLine } from "../text.ts";
+import { plainLine } from "../safe-text.ts";
 
 const schema = z.strictObject({
   type: z.literal("webhook"),
-  ...common,
+  ...commonChannelFields,
   url: httpUrl,
   secret: z.string().min(1).optional(),
 });
@@ -39,7 +44,7 @@ function payload(event: NotificationEvent, context: RenderContext): Record<strin
   };
 }
 
-export const webhook: Channel<z.infer<typeof schema>> = {
+export const webhookChannel: ChannelDefinition<z.infer<typeof schema>> = {
   schema,
   secrets: ["url", "secret"],
   destination: (config) => ({ kind: "url", url: config.url }),

@@ -1,15 +1,15 @@
-/** The ledger and the journals of a files store, held open as they are now. */
-import type { BackupFile } from "../../port/store.ts";
-import { type Disk, errorCode } from "../logged/disk.ts";
-import type { OpenForCopy, PinnedLog } from "../logged/log.ts";
-import type { Cursor } from "./follow.ts";
+/** Pins the ledger and journals of a files store: holds them open at their current lengths. */
+import type { BackupFile } from "../../govern/port/store.ts";
+import { type DiskOps, errorCode } from "../journal/disk.ts";
+import type { OpenForCopy, PinnedLog } from "../journal/log.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
+import type { LogCursor } from "./tail-reader.ts";
 
-/** Under the lock, with everything followed: nothing in front of these lengths is ever changed. */
+/** Runs under the lock with an up-to-date view. The files never change before these lengths. */
 export async function pinFiles(
-  disk: Disk,
+  disk: DiskOps,
   folder: string,
-  cursor: Cursor,
+  cursor: LogCursor,
   open: OpenForCopy,
 ): Promise<PinnedLog> {
   const ledger: BackupFile = {
@@ -20,7 +20,7 @@ export async function pinFiles(
   const journals = new Map<number, BackupFile>();
   for (let generation = cursor.generation; ; generation--) {
     const fd = await open(journalPath(folder, generation)).catch((error: unknown) => {
-      // Older ones were taken into the checkpoint.
+      // The checkpoint already contains older journals.
       if (errorCode(error) !== "ENOENT") throw error;
       return undefined;
     });

@@ -5,15 +5,15 @@ import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faul
 import { expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
+import type { StateStore } from "../../govern/port/store.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import type { Store } from "../../port/store.ts";
-import { MayBeFound } from "../may-be-found.ts";
+import { IndeterminateCommitError } from "../indeterminate-commit.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 
 const bounds = { changes: 16, records: 100, bytes: 1_000_000 };
 
-function open(folder: string, disk = faultyDisk()): Promise<Store> {
+function open(folder: string, disk = faultyDisk()): Promise<StateStore> {
   return openFilesStore(folder, () => {}, { disk, bounds, helper: inlineHelper(() => filesJobs(folder)) });
 }
 
@@ -21,7 +21,7 @@ function open(folder: string, disk = faultyDisk()): Promise<Store> {
 const told = (doing: Promise<unknown>): Promise<string> =>
   doing.then(
     () => "acked",
-    (error: SvcError) => (error instanceof MayBeFound ? "unknown" : error.code),
+    (error: SvcError) => (error instanceof IndeterminateCommitError ? "unknown" : error.code),
   );
 
 interface Outcome {
@@ -31,7 +31,7 @@ interface Outcome {
 }
 
 /** Units alone and together, one of several records, two journals and a scrub. */
-async function workload(store: Store): Promise<Outcome> {
+async function workload(store: StateStore): Promise<Outcome> {
   const outcome: Outcome = { acked: [], refused: [], unknown: [] };
   const attempt = async (name: string, count: number): Promise<void> => {
     try {
@@ -40,7 +40,7 @@ async function workload(store: Store): Promise<Outcome> {
     } catch (error) {
       expect(error).toBeInstanceOf(SvcError);
       expect((error as SvcError).code).toBe("unavailable");
-      (error instanceof MayBeFound ? outcome.unknown : outcome.refused).push(name);
+      (error instanceof IndeterminateCommitError ? outcome.unknown : outcome.refused).push(name);
     }
   };
   await attempt("a", 1);

@@ -1,20 +1,20 @@
-/** What the thread of a files store does: takes closed journals into `state.db`. */
+/** The jobs of a files store's thread: applies closed journals to `state.db`. */
 import { readFileSync } from "node:fs";
 import { SvcError } from "../../kernel/errors.ts";
-import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
-import { readBase } from "../logged/checkpoint.ts";
-import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
-import { closeDatabase } from "../logged/connection.ts";
-import { parseJournal, unitsOf } from "../logged/parse.ts";
-import type { Jobs } from "../logged/side-thread.ts";
+import { applyJournal, type ClosedJournal } from "../journal/apply.ts";
+import { readBase } from "../journal/checkpoint/checkpoint.ts";
+import { openCheckpointWriter, truncateWal } from "../journal/checkpoint/checkpoint-writer.ts";
+import type { WorkerJobs } from "../journal/checkpoint/worker-handle.ts";
+import { closeDatabase } from "../journal/connection.ts";
+import { parseJournal, unitsOf } from "../journal/lines/parse-journal.ts";
 import { checkpointPath, journalName, journalPath } from "./paths.ts";
 
-export function filesJobs(folder: string): Jobs {
+export function filesJobs(folder: string): WorkerJobs {
   const db = openCheckpointWriter(checkpointPath(folder));
   return {
     apply: (generation: number) =>
       applyJournal(db, "files", generation, () => readClosed(folder, generation, readBase(db)!.crc)),
-    shrink: () => shrink(db),
+    shrink: () => truncateWal(db),
     end: () => closeDatabase(db),
   };
 }

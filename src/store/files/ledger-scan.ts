@@ -1,31 +1,30 @@
 /**
- * Reads the ledger file behind a known position and checks every line: its place in the chain and its
- * own hash. What a crash leaves (a last line without its end, or zeros) is told apart from a line that
- * is whole and wrong.
+ * Reads the ledger file after a known position and verifies each line: its place in the chain and its hash.
+ * Distinguishes the traces of a crash (an incomplete last line, or zeros) from a complete line that is wrong.
  */
-import type { Head } from "../../ledger/record.ts";
-import { verifyLine } from "../logged/line.ts";
-import { hasLostSector } from "../logged/parse.ts";
+import type { LedgerHead } from "../../ledger/record.ts";
+import { hasLostSector } from "../journal/lines/parse-journal.ts";
+import { verifyLine } from "../journal/lines/verify-line.ts";
 
 export interface ScannedLine {
   text: string;
   hash: string;
-  /** Behind its line break. */
+  /** The offset after the line break. */
   end: number;
 }
 
 export interface LedgerScan {
   lines: ScannedLine[];
-  /** Behind the last good line. */
+  /** The offset after the last valid line. */
   end: number;
-  /** Bytes behind that which are no whole line. */
+  /** The number of bytes after it that form no complete line. */
   torn: number;
-  /** The first record whose line is whole and does not verify. */
+  /** The first complete record that does not verify. */
   bad_seq: number | undefined;
 }
 
-/** `bytes` are the ledger from `size` on, where the chain stood at `head`; up to `synced` it was durable. */
-export function scanLedger(bytes: Buffer, head: Head, size: number, synced: number): LedgerScan {
+/** Scans `bytes`, the ledger from offset `size` on, after `head`. The ledger was durable up to `synced`. */
+export function scanLedger(bytes: Buffer, head: LedgerHead, size: number, synced: number): LedgerScan {
   const lines: ScannedLine[] = [];
   let { hash, records } = head;
   let at = 0;

@@ -1,39 +1,45 @@
 /**
- * Opens the files behind a checkpoint, under the lock: reads the journals and the ledger's tail, lets
- * `reconcile` decide what counts, and does to the files what it decided. O(tail), whatever the ledger's
- * length.
+ * Opens the files after a checkpoint, under the lock. Reads the journals and the ledger's tail, asks `reconcile` for
+ * the valid content, and repairs the files accordingly. The cost depends on the tail only, not on the ledger's length.
  */
 import { join } from "node:path";
 import { SvcError } from "../../kernel/errors.ts";
-import { EMPTY_HEAD, GENESIS, type Head, splitLine } from "../../ledger/record.ts";
-import { encodeItem, JOURNAL_FORMAT, type LineInfo, type UnitBlock } from "../logged/block.ts";
-import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
-import { type Disk, EXISTING_APPEND, errorCode, readRange, syncFolder, writeAll } from "../logged/disk.ts";
-import { type LoadedLog, setBack } from "../logged/log.ts";
-import { parseJournal } from "../logged/parse.ts";
-import { newerSchema } from "../logged/schema.ts";
-import type { Cursor } from "./follow.ts";
+import { EMPTY_HEAD, GENESIS_HASH, type LedgerHead, splitLine } from "../../ledger/record.ts";
+import { type CheckpointPosition, EMPTY_CHECKPOINT } from "../journal/checkpoint/checkpoint.ts";
+import {
+  type DiskOps,
+  EXISTING_APPEND,
+  errorCode,
+  readRange,
+  syncDirectory,
+  writeAll,
+} from "../journal/disk.ts";
+import { encodeItem, JOURNAL_FORMAT, type LineInfo, type UnitBlock } from "../journal/lines/block.ts";
+import { parseJournal } from "../journal/lines/parse-journal.ts";
+import { type LoadedLog, olderStateError } from "../journal/log.ts";
+import { newerSchema } from "../journal/schema.ts";
 import { scanLedger } from "./ledger-scan.ts";
+import { isContinued, type LogPosition } from "./log-position.ts";
 import { journalName, journalPath, ledgerPath } from "./paths.ts";
 import {
   damagedJournal,
+  emptyRecovery,
+  type FileRepair,
+  type LogRecovery,
   lineInfo,
   type ReadJournal,
-  type Recovery,
-  type Repair,
-  reconcile,
-  refused,
-  refusedWhole,
+  readOnlyRecovery,
+  reconcileJournals,
   truncatedLedger,
 } from "./recover.ts";
-import { isContinued, type LogStanding } from "./standing.ts";
+import type { LogCursor } from "./tail-reader.ts";
 
 interface LoadParts {
-  disk: Disk;
+  disk: DiskOps;
   folder: string;
-  base: Base;
-  /** How far this process knew the files before, if it did. */
-  stood: LogStanding | undefined;
+  base: CheckpointPosition;
+  /** The last position that this process knew, if any. */
+  stood: LogPosition | undefined;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -41,7 +47,7 @@ interface OpenJournal extends ReadJournal {
   fd: number;
 }
 
-export async function loadFiles(parts: LoadParts): Promise<{ cursor: Cursor; loaded: LoadedLog }> {
+export async function loadFiles(parts: LoadParts): Promise<{ cursor: LogCursor; loaded: LoadedLog }> {
   const { disk, folder } = parts;
   const ledger_fd = await openExisting(disk, ledgerPath(folder));
   const journals: OpenJournal[] = [];
@@ -59,26 +65,26 @@ function judge(
   ledger_fd: number,
   journals: readonly ReadJournal[],
   missing: SvcError | undefined,
-): Recovery {
+): LogRecovery {
   const { size } = disk.facts(ledger_fd);
-  // Before anything is repaired: what this process knew was neither torn nor unanswered for.
+  // Checked before any repair. Nothing that this process knew was torn or unacknowledged.
   const isOurs =
     stood === undefined || (isContinued(stood, base, journals) && endsAt(disk, ledger_fd, size, stood));
-  if (!isOurs) return refusedWhole(setBack("ledger.jsonl"), base);
+  if (!isOurs) return emptyRecovery(olderStateError("ledger.jsonl"), base);
   if (!endsAt(disk, ledger_fd, size, base)) {
     const problem =
       size < base.size
         ? truncatedLedger(base.size, size)
         : new SvcError("corrupt", `ledger.jsonl does not verify at record ${base.head.records - 1}`);
     const isWhole = missing === undefined && damagedJournal(journals) === undefined;
-    return isWhole ? refused(problem, journals) : refusedWhole(problem, base);
+    return isWhole ? readOnlyRecovery(problem, journals) : emptyRecovery(problem, base);
   }
   const synced = knownSynced(journals);
   const scan = scanLedger(readRange(disk, ledger_fd, base.size, size), base.head, base.size, synced);
-  return reconcile(base, journals, missing, scan, synced);
+  return reconcileJournals(base, journals, missing, scan, synced);
 }
 
-/** The furthest that any writer knew the ledger to be durable. */
+/** The largest ledger size that any writer recorded as durable. */
 function knownSynced(journals: readonly ReadJournal[]): number {
   let known = 0;
   for (const { parsed } of journals) {
@@ -88,7 +94,7 @@ function knownSynced(journals: readonly ReadJournal[]): number {
   return known;
 }
 
-async function openExisting(disk: Disk, path: string): Promise<number> {
+async function openExisting(disk: DiskOps, path: string): Promise<number> {
   try {
     return await disk.open(path, EXISTING_APPEND);
   } catch (error) {
@@ -97,7 +103,7 @@ async function openExisting(disk: Disk, path: string): Promise<number> {
   }
 }
 
-/** Opens and reads every journal behind the checkpoint; answers what is wrong with them, if anything. */
+/** Opens and reads every journal after the checkpoint. Returns the problem with them, if any. */
 async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcError | undefined> {
   const { disk, folder, base } = parts;
   let { crc } = base;
@@ -130,8 +136,8 @@ async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcE
 /** Longer than any line. */
 const LAST_LINE = 65_536;
 
-/** Whether a line of a ledger that is `size` long ends at that position, and is the one meant. */
-function endsAt(disk: Disk, fd: number, size: number, at: { head: Head; size: number }): boolean {
+/** Checks that a line of a ledger of length `size` ends at that position, and is the expected one. */
+function endsAt(disk: DiskOps, fd: number, size: number, at: { head: LedgerHead; size: number }): boolean {
   if (size < at.size) return false;
   if (at.size === 0) return true;
   const bytes = readRange(disk, fd, Math.max(0, at.size - LAST_LINE), at.size);
@@ -139,15 +145,15 @@ function endsAt(disk: Disk, fd: number, size: number, at: { head: Head; size: nu
   return bytes[bytes.length - 1] === 0x0a && line.includes(`,"hash":"${at.head.hash}"`);
 }
 
-/** Does the repairs, closes what is no longer needed, and says where to carry on. */
-async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal[], verdict: Recovery) {
+/** Repairs the files, closes unneeded ones, and returns the position to continue from. */
+async function settle(parts: LoadParts, ledger_fd: number, journals: OpenJournal[], verdict: LogRecovery) {
   const { disk, base } = parts;
   const { repair, problem, known } = verdict;
   const active = verdict.journals[verdict.journals.length - 1];
   const journal_fd = journals.find(({ generation }) => generation === active?.generation)?.fd ?? ledger_fd;
   const kept = verdict.journals.map(({ generation, units }) => ({ generation, units: [...units] }));
   const last = kept.flatMap(({ units }) => units).at(-1);
-  let cursor: Cursor = {
+  let cursor: LogCursor = {
     ledger_fd,
     ledger_ino: disk.facts(ledger_fd).ino,
     ledger_size: last?.size ?? base.size,
@@ -172,11 +178,11 @@ function formatOf(journals: readonly ReadJournal[], generation: number | undefin
   return first?.kind === "header" ? first.format : JOURNAL_FORMAT;
 }
 
-async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promise<Cursor> {
+async function perform(parts: LoadParts, cursor: LogCursor, repair: FileRepair): Promise<LogCursor> {
   const { disk, folder, warn } = parts;
   for (const message of repair.messages) warn(message, { folder });
   if (repair.lost_lines.length > 0) {
-    // No caller was told of them, yet they are not ours to destroy.
+    // Never acknowledged, but this process must not destroy them.
     const aside = join(folder, `cut-${Date.now()}-${cursor.head.records}.jsonl`);
     const fd = await disk.open(aside, "wx");
     try {
@@ -185,12 +191,12 @@ async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promis
     } finally {
       await disk.close(fd);
     }
-    await syncFolder(disk, folder);
-    warn("records taken back were put aside", { file: aside });
+    await syncDirectory(disk, folder);
+    warn("saved the removed records to another file", { file: aside });
   }
-  // The journal first: were the ledger cut and this then not done, it would be done at the next start.
-  await cutTo(disk, cursor.journal_fd, cursor.journal_size);
-  if (repair.ledger_end !== undefined) await cutTo(disk, cursor.ledger_fd, repair.ledger_end);
+  // A crash between the two cuts is safe: the next start does the rest.
+  await truncateFile(disk, cursor.journal_fd, cursor.journal_size);
+  if (repair.ledger_end !== undefined) await truncateFile(disk, cursor.ledger_fd, repair.ledger_end);
   let after = cursor;
   if (repair.mark !== undefined) {
     const { text, crc } = encodeItem(repair.mark, cursor.crc);
@@ -210,17 +216,17 @@ async function perform(parts: LoadParts, cursor: Cursor, repair: Repair): Promis
 }
 
 /**
- * Shortens a file for good. Synced before anything is added again: otherwise a power cut could keep the
- * new bytes and bring the rest of the old ones back behind them.
+ * Truncates a file durably. The sync must come before any append: otherwise a power cut could keep the new bytes and
+ * restore old ones after them.
  */
-export async function cutTo(disk: Disk, fd: number, size: number): Promise<void> {
+export async function truncateFile(disk: DiskOps, fd: number, size: number): Promise<void> {
   if (disk.facts(fd).size <= size) return;
   await disk.truncate(fd, size);
   await disk.sync(fd);
 }
 
-/** Writes a file's bytes over themselves, from `from` to its end, and syncs it. */
-export async function rewrite(disk: Disk, path: string, from: number): Promise<void> {
+/** Rewrites a file's bytes in place, from `from` to its end, and syncs it. */
+export async function rewriteFile(disk: DiskOps, path: string, from: number): Promise<void> {
   const fd = await disk.open(path, "r+");
   try {
     const { size } = disk.facts(fd);
@@ -233,12 +239,12 @@ export async function rewrite(disk: Disk, path: string, from: number): Promise<v
 
 const CHUNK = 1_048_576;
 
-/** A ledger without its checkpoint and journals: shown line by line, and refused new ones. */
-export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded: LoadedLog } {
+/** Opens a ledger without its checkpoint and journals, read-only. */
+export function orphanedLedger(disk: DiskOps, fd: number): { cursor: LogCursor; loaded: LoadedLog } {
   const lines: LineInfo[] = [];
   let rest = Buffer.alloc(0);
   let size = 0;
-  let hash: string = GENESIS;
+  let hash: string = GENESIS_HASH;
   for (let at = 0; ; ) {
     const bytes = readRange(disk, fd, at, at + CHUNK);
     if (bytes.length === 0) break;
@@ -260,7 +266,7 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
     "corrupt",
     "ledger.jsonl has records, but state.db, which holds the working data beside it, is missing: restore both from a backup",
   );
-  const cursor: Cursor = {
+  const cursor: LogCursor = {
     ledger_fd: fd,
     ledger_ino: disk.facts(fd).ino,
     ledger_size: size,
@@ -273,7 +279,7 @@ export function orphanedLedger(disk: Disk, fd: number): { cursor: Cursor; loaded
     crc: 0,
   };
   const journals = [{ generation: 1, units: [unit] }];
-  return { cursor, loaded: { base: EMPTY_BASE, journals, problem, known: "ledger" } };
+  return { cursor, loaded: { base: EMPTY_CHECKPOINT, journals, problem, known: "ledger" } };
 }
 
 function infoOf(text: string, length: number): LineInfo {

@@ -1,29 +1,29 @@
 /**
- * One writer at a time, over all processes: the write lock of an SQLite database with nothing in it.
- * The operating system lets go of it when its holder dies, which a lock file with a process number
- * does not get, and every process and container that shares the folder sees it.
+ * The writer lock across all processes: the write lock of an empty SQLite database. The operating system releases it
+ * when its holder dies, unlike a lock file with a process id. Every process and container that shares the directory
+ * sees it.
  */
 import { SvcError } from "../../kernel/errors.ts";
 import {
   closeDatabase,
-  type Database,
   isBusy,
   openDatabase,
   type PreparedStatement,
+  type SqliteDatabase,
   sqliteFailure,
   whenFree,
-} from "../logged/connection.ts";
-import type { Disk } from "../logged/disk.ts";
+} from "../journal/connection.ts";
+import type { DiskOps } from "../journal/disk.ts";
 
 export class FileLock {
-  private readonly disk: Disk;
+  private readonly disk: DiskOps;
   private readonly path: string;
-  private db: Database | undefined;
+  private db: SqliteDatabase | undefined;
   private begin: PreparedStatement | undefined;
   private end: PreparedStatement | undefined;
   private ino = 0;
 
-  constructor(disk: Disk, path: string) {
+  constructor(disk: DiskOps, path: string) {
     this.disk = disk;
     this.path = path;
   }
@@ -40,7 +40,7 @@ export class FileLock {
     try {
       if (this.db?.isTransaction) this.end!.run();
     } catch {
-      // A connection that cannot even give up is closed, which gives up everything.
+      // If the rollback fails, closing the connection releases everything.
       this.close();
     }
   }
@@ -60,7 +60,7 @@ export class FileLock {
         if (!isBusy(error)) this.close();
         throw error;
       }
-      // A lock on a file that was moved or deleted keeps no process out; another may be in its place.
+      // A lock on a moved or deleted file excludes no other process, which may lock a new file at the same path.
       if (this.disk.factsAt(this.path)?.ino === this.ino) return;
       this.close();
     }

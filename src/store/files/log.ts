@@ -1,68 +1,68 @@
 /**
- * The files log: `ledger.jsonl` and a journal beside it, written under one lock. The journal's blocks
- * are written first and the ledger's lines second: the lines commit. Both files are append-only to
- * everybody, so even a broken lock could only add lines that do not chain, never overwrite any.
+ * The files log: `ledger.jsonl` and a journal, written under one lock. A batch writes its journal blocks first and its
+ * ledger lines second; the lines commit. All processes only append, so even a broken lock could only add lines that do
+ * not chain, never overwrite any.
  */
 import { SvcError } from "../../kernel/errors.ts";
 import { EMPTY_HEAD } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
+import { indeterminateCommit } from "../indeterminate-commit.ts";
+import { type CheckpointPosition, EMPTY_CHECKPOINT } from "../journal/checkpoint/checkpoint.ts";
+import { isDiskFull } from "../journal/connection.ts";
+import {
+  type DiskOps,
+  EXISTING_APPEND,
+  errorCode,
+  readRangeAsync,
+  syncDirectory,
+  writeAll,
+} from "../journal/disk.ts";
 import {
   CHANGES_SINCE,
   encodeBatch,
   encodeItem,
   JOURNAL_FORMAT,
+  type JournaledDocs,
   type JournalItem,
-  type Synced,
-  type ToldSoFar,
-} from "../logged/block.ts";
-import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
-import { isDiskFull } from "../logged/connection.ts";
-import {
-  type Disk,
-  EXISTING_APPEND,
-  errorCode,
-  readRangeAsync,
-  syncFolder,
-  writeAll,
-} from "../logged/disk.ts";
-import type { Journaled, LoadedLog, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
-import type { Stretch } from "../logged/search.ts";
-import { mayBeFound } from "../may-be-found.ts";
+  type SyncedSizes,
+} from "../journal/lines/block.ts";
+import type { JournalUnits, LoadedLog, OpenForCopy, PinnedLog, StoreLog } from "../journal/log.ts";
+import type { LineRange } from "../journal/search.ts";
 import { pinFiles } from "./backup.ts";
-import { type Cursor, followJournal } from "./follow.ts";
-import { Handles } from "./handles.ts";
-import { cutTo, loadFiles, orphanedLedger, rewrite } from "./load.ts";
+import { FileHandles } from "./file-handles.ts";
+import { loadFiles, orphanedLedger, rewriteFile, truncateFile } from "./load.ts";
 import { FileLock } from "./lock.ts";
+import { type LogPosition, logPositionOf } from "./log-position.ts";
 import { journalGeneration, journalPath, ledgerPath, lockPath } from "./paths.ts";
-import { type LogStanding, standingOf } from "./standing.ts";
+import { followJournal, type LogCursor } from "./tail-reader.ts";
 
 interface FilesLogParts {
-  disk: Disk;
+  disk: DiskOps;
   folder: string;
-  locate(from: number, to: number): Stretch;
+  locate(from: number, to: number): LineRange;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-export class FilesLog implements Log {
+export class FilesLog implements StoreLog {
   readonly kind = "files" as const;
   readonly what = "ledger.jsonl";
   private readonly parts: FilesLogParts;
   private readonly path: string;
   private readonly fileLock: FileLock;
-  private readonly handles: Handles;
-  private cursor: Cursor | undefined;
-  /** How far it knew the files, while what was found there since is not right. */
-  private stood: LogStanding | undefined;
+  private readonly handles: FileHandles;
+  private cursor: LogCursor | undefined;
+  /** The last known position, while the content found after it is invalid. */
+  private stood: LogPosition | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
-  private base: Base = EMPTY_BASE;
+  private base: CheckpointPosition = EMPTY_CHECKPOINT;
   isDamaged = false;
 
   constructor(parts: FilesLogParts) {
     this.parts = parts;
     this.path = ledgerPath(parts.folder);
     this.fileLock = new FileLock(parts.disk, lockPath(parts.folder));
-    this.handles = new Handles(parts.disk);
+    this.handles = new FileHandles(parts.disk);
   }
 
   get journal_bytes(): number {
@@ -86,14 +86,14 @@ export class FilesLog implements Log {
     this.fileLock.release();
   }
 
-  news(locked: boolean): Journaled[] | "reload" {
+  news(locked: boolean): JournalUnits[] | "reload" {
     const { disk, folder } = this.parts;
     const { cursor } = this;
     if (cursor === undefined) return "reload";
     if (locked) {
       const place = this.placeOf(cursor);
       if (place === undefined) {
-        // It would take records that are not found again. Opening anew tells whether they are back.
+        // Records written here would be lost. Reopening the files shows whether they are back.
         this.isDamaged = true;
         throw new SvcError("unavailable", `ledger unavailable: the files in ${folder} were moved or deleted`);
       }
@@ -125,10 +125,10 @@ export class FilesLog implements Log {
       head: EMPTY_HEAD,
       size: 0,
     } as const;
-    const { fd, bytes, crc } = await this.newJournal(head, EMPTY_BASE.crc);
-    // The names of both files must outlive a power cut before the checkpoint says that they exist.
+    const { fd, bytes, crc } = await this.newJournal(head, EMPTY_CHECKPOINT.crc);
+    // Both file names must survive a power cut before the checkpoint refers to them.
     await disk.sync(ledger);
-    await syncFolder(disk, folder);
+    await syncDirectory(disk, folder);
     this.cursor = {
       ledger_fd: ledger,
       ledger_ino: disk.facts(ledger).ino,
@@ -142,14 +142,14 @@ export class FilesLog implements Log {
       crc,
     };
     const journals = [{ generation: 1, units: [] }];
-    return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
+    return { base: EMPTY_CHECKPOINT, journals, problem: undefined, known: "everything" };
   }
 
-  async load(base: Base): Promise<LoadedLog> {
+  async load(base: CheckpointPosition): Promise<LoadedLog> {
     const { disk, folder, warn } = this.parts;
-    const stood = this.stood ?? (this.cursor && standingOf(this.cursor));
+    const stood = this.stood ?? (this.cursor && logPositionOf(this.cursor));
     const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
-    // Whoever looks again must still know what this process knew before.
+    // A later attempt must still know the position that this process knew.
     this.stood = loaded.problem === undefined ? undefined : stood;
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
@@ -161,7 +161,11 @@ export class FilesLog implements Log {
     return loaded;
   }
 
-  async write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled> {
+  async write(
+    units: readonly CommittedUnit[],
+    told: JournaledDocs,
+    leave: () => void,
+  ): Promise<JournalUnits> {
     const { disk } = this.parts;
     const before = this.cursor!;
     const tip = { size: before.ledger_size, crc: before.crc };
@@ -175,7 +179,7 @@ export class FilesLog implements Log {
       has_left = true;
     };
     try {
-      // The lines commit, and let others see the batch. One without lines is seen as soon as it is in the journal.
+      // The lines commit and publish the batch. A batch without lines is visible as soon as it is in the journal.
       if (lines === "") go();
       await writeAll(disk, before.journal_fd, journal, null);
       if (lines !== "") {
@@ -185,9 +189,9 @@ export class FilesLog implements Log {
     } catch (error) {
       const isGone = await this.cutBack(before);
       if (isGone || !has_left) throw error;
-      throw mayBeFound("a write that failed could not be taken back", error);
+      throw indeterminateCommit("a failed write could not be rolled back", error);
     }
-    const after: Cursor = {
+    const after: LogCursor = {
       ledger_fd: before.ledger_fd,
       ledger_ino: before.ledger_ino,
       ledger_size: batch.tip.size,
@@ -211,7 +215,7 @@ export class FilesLog implements Log {
     const { disk } = this.parts;
     const { ledger_fd, ledger_size, journal_fd, journal_size } = this.cursor!;
     const work: Promise<void>[] = [];
-    // Also what others wrote before: a later answer must not outlive what it builds on.
+    // Includes lines of other processes: a later response must not survive a crash without the records it builds on.
     if (ledger_size !== this.synced.ledger) work.push(disk.datasync(ledger_fd));
     if (journal_size !== this.synced.journal) work.push(disk.datasync(journal_fd));
     const results = await Promise.allSettled(work);
@@ -229,14 +233,14 @@ export class FilesLog implements Log {
     const before = this.cursor!;
     const generation = before.generation + 1;
     try {
-      // What the closed journal says must be on disk before the next one says that it is closed.
+      // The content of the closed journal must be on disk before the next journal refers to it.
       await disk.datasync(before.ledger_fd);
       const trailer = encodeItem({ kind: "next", generation }, before.crc);
       const { head, ledger_size: size } = before;
       const header = { kind: "header", format: JOURNAL_FORMAT, generation, head, size } as const;
       const { fd, bytes, crc } = await this.newJournal(header, trailer.crc);
-      // A journal that another one names must be found after a power cut.
-      await syncFolder(disk, folder);
+      // A journal that another one names must survive a power cut.
+      await syncDirectory(disk, folder);
       await writeAll(disk, before.journal_fd, Buffer.from(trailer.text), null);
       await disk.datasync(before.journal_fd);
       const journal_ino = disk.facts(fd).ino;
@@ -251,7 +255,7 @@ export class FilesLog implements Log {
       this.cursor = { ...before, ...place };
     } catch (error) {
       await this.cutBack(before);
-      // After a sync that failed for anything but room, what was written before is not sure any more.
+      // After a failed sync, earlier writes are uncertain, unless the disk is just full.
       this.isDamaged ||= !isDiskFull(error);
       throw error;
     }
@@ -259,18 +263,18 @@ export class FilesLog implements Log {
     this.synced = { ...this.synced, journal: 0 };
   }
 
-  /** Loading opens both files by their names anyway. */
+  /** Loading opens both files by name anyway. */
   async recover(): Promise<void> {}
 
   async resync(): Promise<void> {
     const { disk, folder } = this.parts;
-    // After a failed sync the kernel may count bytes as written that never were; writing them again,
-    // from what was just read back and verified, is the only way to be sure of them.
-    await rewrite(disk, this.path, this.base.size);
+    // After a failed sync, the kernel can treat lost bytes as written. Writing them again, from the content just read
+    // and verified, is the only way to be sure of them.
+    await rewriteFile(disk, this.path, this.base.size);
     for (let generation = this.base.generation + 1; generation <= this.cursor!.generation; generation++) {
-      await rewrite(disk, journalPath(folder, generation), 0);
+      await rewriteFile(disk, journalPath(folder, generation), 0);
     }
-    await syncFolder(disk, folder);
+    await syncDirectory(disk, folder);
   }
 
   async retire(generation: number): Promise<void> {
@@ -306,13 +310,13 @@ export class FilesLog implements Log {
     if (cursor?.journal_fd !== cursor?.ledger_fd) await this.handles.retire(cursor?.journal_fd);
   }
 
-  /** How long the files are, if their names still lead to those that are open. A closed journal may go. */
-  private placeOf({ ledger_ino, journal_ino, journal_fd, generation }: Cursor): Synced | undefined {
+  /** Returns the lengths of the files if their names still lead to the open ones. A closed journal can be gone. */
+  private placeOf({ ledger_ino, journal_ino, journal_fd, generation }: LogCursor): SyncedSizes | undefined {
     const { disk, folder } = this.parts;
     const ledger = disk.factsAt(this.path);
     const journal = disk.factsAt(journalPath(folder, generation)) ?? disk.facts(journal_fd);
     if (ledger?.ino !== ledger_ino || journal.ino !== journal_ino) return undefined;
-    // One that is gone may have been closed first; then it is longer than what was read of it.
+    // A deleted journal was closed first, so it is longer than the part that this process has read.
     return { ledger: ledger.size, journal: journal.nlink === 0 ? -1 : journal.size };
   }
 
@@ -323,7 +327,7 @@ export class FilesLog implements Log {
     const { disk, folder } = this.parts;
     const path = journalPath(folder, header.generation);
     const { text, crc } = encodeItem(header, seed);
-    // One that a crash left behind was never named by its predecessor; it is begun again.
+    // After a crash, a journal that its predecessor never named can remain. It starts from scratch.
     const fresh = await disk.open(path, "w");
     try {
       await writeAll(disk, fresh, Buffer.from(text), null);
@@ -335,12 +339,15 @@ export class FilesLog implements Log {
     return { fd, bytes: Buffer.byteLength(text), crc };
   }
 
-  /** Under the lock, before another process can have seen it: takes off what a failed write left; says whether it is gone. */
-  private async cutBack(to: Cursor): Promise<boolean> {
+  /**
+   * Removes the bytes of a failed write, under the lock and before another process can see them. Returns whether that
+   * worked.
+   */
+  private async cutBack(to: LogCursor): Promise<boolean> {
     const { disk } = this.parts;
     try {
-      await cutTo(disk, to.ledger_fd, to.ledger_size);
-      await cutTo(disk, to.journal_fd, to.journal_size);
+      await truncateFile(disk, to.ledger_fd, to.ledger_size);
+      await truncateFile(disk, to.journal_fd, to.journal_size);
       if (
         disk.facts(to.ledger_fd).size === to.ledger_size &&
         disk.facts(to.journal_fd).size === to.journal_size
@@ -348,7 +355,7 @@ export class FilesLog implements Log {
         return true;
       }
     } catch (error) {
-      this.parts.warn("a failed write could not be taken back yet", { error: errorCode(error) });
+      this.parts.warn("a failed write could not be rolled back yet", { error: errorCode(error) });
     }
     this.isDamaged = true;
     return false;

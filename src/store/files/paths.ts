@@ -1,4 +1,4 @@
-/** What lies in the data folder of a files store. */
+/** File names in the data directory of a files store. */
 import { join } from "node:path";
 
 export const ledgerPath = (folder: string): string => join(folder, "ledger.jsonl");
@@ -10,7 +10,7 @@ export const journalPath = (folder: string, generation: number): string =>
 
 const JOURNAL = /^journal-([1-9][0-9]*)\.jsonl$/;
 
-/** The generation of a journal's file name, or undefined for any other file. */
+/** Returns the generation in a journal's file name, or undefined for any other file. */
 export function journalGeneration(name: string): number | undefined {
   const match = JOURNAL.exec(name);
   return match === null ? undefined : Number(match[1]);

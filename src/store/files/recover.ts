@@ -1,15 +1,15 @@
 /**
- * Holds the journals against the ledger and decides what counts. The ledger line commits a unit: a
- * block whose lines are not all there is dropped, and every block behind it. Pure; the log does what is
- * decided here.
+ * Compares the journals with the ledger and decides which content is valid. A unit commits with its ledger lines: a
+ * block without all of its lines is dropped, together with every block after it. Pure functions; the log carries out
+ * the result.
  */
 import { isDeepStrictEqual } from "node:util";
 import { SvcError } from "../../kernel/errors.ts";
-import type { Head, LedgerRecord } from "../../ledger/record.ts";
-import type { LineInfo, Placed, UnitBlock } from "../logged/block.ts";
-import type { Base } from "../logged/checkpoint.ts";
-import type { Knowledge } from "../logged/log.ts";
-import { type ParsedJournal, unitsOf } from "../logged/parse.ts";
+import type { LedgerHead, LedgerRecord } from "../../ledger/record.ts";
+import type { CheckpointPosition } from "../journal/checkpoint/checkpoint.ts";
+import type { LineInfo, UnitBlock, WithOffset } from "../journal/lines/block.ts";
+import { type ParsedJournal, unitsOf } from "../journal/lines/parse-journal.ts";
+import type { StoreIntegrity } from "../journal/log.ts";
 import type { LedgerScan, ScannedLine } from "./ledger-scan.ts";
 
 export interface ReadJournal {
@@ -20,71 +20,74 @@ export interface ReadJournal {
 interface KeptJournal<Unit extends UnitBlock = UnitBlock> {
   generation: number;
   units: Unit[];
-  /** Where it is carried on with. */
+  /** The offset at which writing continues. */
   end: number;
   crc: number;
 }
 
-export interface Repair {
-  /** What is done to the files, in words for the log. */
+export interface FileRepair {
+  /** Messages for the log, one per change to the files. */
   messages: string[];
-  /** The ledger's new end, if bytes of it must go; whole lines among them are put aside first. */
+  /** The ledger's new end, if bytes must go. Complete lines among them are saved to another file first. */
   ledger_end: number | undefined;
   lost_lines: string[];
-  /** A block without documents to add to the journal, so that it names the ledger's end again. */
+  /** A block without documents to append to the journal, so that the journal names the ledger's end again. */
   mark: UnitBlock | undefined;
 }
 
-export interface Recovery {
+export interface LogRecovery {
   journals: KeptJournal[];
   problem: SvcError | undefined;
-  known: Knowledge;
-  /** Undefined when nothing is to be done. */
-  repair: Repair | undefined;
+  known: StoreIntegrity;
+  /** Undefined if the files need no repair. */
+  repair: FileRepair | undefined;
 }
 
-/** `lost`: a journal that is missing; `synced`: how far the ledger is known to have been durable. */
-export function reconcile(
-  base: Base,
+/** Decides the recovery. `lost` reports a missing journal; the ledger is known to have been durable up to `synced`. */
+export function reconcileJournals(
+  base: CheckpointPosition,
   journals: readonly ReadJournal[],
   lost: SvcError | undefined,
   scan: LedgerScan,
   synced: number,
-): Recovery {
+): LogRecovery {
   const rotten = rottenLedger(scan);
   const unreliable = lost ?? damagedJournal(journals) ?? disagreement(base, scan, journals);
-  // A crash takes what was not yet durable. What was durable, a hand has taken.
+  // A crash removes only bytes that were not durable yet. These durable ones were removed by hand.
   const cut = scan.end < synced ? truncatedLedger(synced, scan.end) : undefined;
   const problem = rotten ?? unreliable ?? cut;
   if (problem === undefined) return repaired(base, journals, scan);
-  if (unreliable === undefined) return refused(problem, journals);
-  // Whole by itself, the ledger says what was recorded; nothing says what the documents were.
+  if (unreliable === undefined) return readOnlyRecovery(problem, journals);
+  // If the ledger is complete, its records are certain. The documents are not.
   const isWhole = rotten === undefined && cut === undefined && scan.torn === 0;
-  return isWhole ? ledgerAlone(problem, base, scan) : refusedWhole(problem, base);
+  return isWhole ? ledgerAlone(problem, base, scan) : emptyRecovery(problem, base);
 }
 
-/** Read-only: what the journals say is known and shown, and nothing is changed. */
-export function refused(problem: SvcError, journals: readonly ReadJournal[]): Recovery {
+/** Read-only recovery: readers see everything in the journals, and the files do not change. */
+export function readOnlyRecovery(problem: SvcError, journals: readonly ReadJournal[]): LogRecovery {
   return { journals: journals.map(keepAll), problem, known: "everything", repair: undefined };
 }
 
-/** Nothing that could be shown is certain. */
-export function refusedWhole(problem: SvcError, base: Base): Recovery {
+/** Read-only recovery without any certain content. */
+export function emptyRecovery(problem: SvcError, base: CheckpointPosition): LogRecovery {
   return { journals: [emptyJournal(base)], problem, known: "nothing", repair: undefined };
 }
 
-function ledgerAlone(problem: SvcError, base: Base, scan: LedgerScan): Recovery {
+function ledgerAlone(problem: SvcError, base: CheckpointPosition, scan: LedgerScan): LogRecovery {
   const unit = unitOf(base, scan.lines);
   const journal = { ...emptyJournal(base), units: unit === undefined ? [] : [unit] };
   return { journals: [journal], problem, known: "ledger", repair: undefined };
 }
 
-function emptyJournal(base: Base): KeptJournal {
+function emptyJournal(base: CheckpointPosition): KeptJournal {
   return { generation: base.generation + 1, units: [], end: 0, crc: base.crc };
 }
 
-/** Lines of the ledger behind that position, as a unit without documents. */
-function unitOf(at: { head: Head; size: number }, lines: readonly ScannedLine[]): UnitBlock | undefined {
+/** Returns the ledger lines after that position, as a unit without documents. */
+function unitOf(
+  at: { head: LedgerHead; size: number },
+  lines: readonly ScannedLine[],
+): UnitBlock | undefined {
   const last = lines.at(-1);
   if (last === undefined) return undefined;
   let from = at.size;
@@ -97,10 +100,10 @@ function unitOf(at: { head: Head; size: number }, lines: readonly ScannedLine[])
   return { kind: "unit", head, size: last.end, lines: infos, puts: [], end: true };
 }
 
-function repaired(base: Base, journals: readonly ReadJournal[], scan: LedgerScan): Recovery {
+function repaired(base: CheckpointPosition, journals: readonly ReadJournal[], scan: LedgerScan): LogRecovery {
   const records = base.head.records + scan.lines.length;
-  const kept: KeptJournal<Placed<UnitBlock>>[] = [];
-  let dropped: Placed<UnitBlock> | undefined;
+  const kept: KeptJournal<WithOffset<UnitBlock>>[] = [];
+  let dropped: WithOffset<UnitBlock> | undefined;
   for (const journal of journals) {
     const keep = keepAll(journal);
     const at = keep.units.findIndex((unit) => unit.head.records > records);
@@ -119,8 +122,8 @@ function repaired(base: Base, journals: readonly ReadJournal[], scan: LedgerScan
   return { journals: kept, problem: undefined, known: "everything", repair };
 }
 
-/** All that a journal says, as far as it can be read. */
-function keepAll({ generation, parsed }: ReadJournal): KeptJournal<Placed<UnitBlock>> {
+/** Keeps all readable content of a journal. */
+function keepAll({ generation, parsed }: ReadJournal): KeptJournal<WithOffset<UnitBlock>> {
   return { generation, units: unitsOf(parsed.items), end: parsed.end, crc: parsed.crc };
 }
 
@@ -150,7 +153,11 @@ export function damagedJournal(journals: readonly ReadJournal[]): SvcError | und
   return undefined;
 }
 
-function disagreement(base: Base, scan: LedgerScan, journals: readonly ReadJournal[]): SvcError | undefined {
+function disagreement(
+  base: CheckpointPosition,
+  scan: LedgerScan,
+  journals: readonly ReadJournal[],
+): SvcError | undefined {
   for (const { parsed } of journals) {
     for (const unit of unitsOf(parsed.items)) {
       const bad = differingRecord(base, scan, unit);
@@ -164,13 +171,13 @@ function disagreement(base: Base, scan: LedgerScan, journals: readonly ReadJourn
   return undefined;
 }
 
-/** The record at which a unit and the ledger tell different stories; lines that are missing tell none. */
-function differingRecord(base: Base, scan: LedgerScan, unit: UnitBlock): number | undefined {
+/** Returns the first record that differs between a unit and the ledger. Missing lines do not count. */
+function differingRecord(base: CheckpointPosition, scan: LedgerScan, unit: UnitBlock): number | undefined {
   const { records, hash } = unit.head;
   const place = records - base.head.records;
   const last = place === 0 ? { hash: base.head.hash, end: base.size } : scan.lines[place - 1];
   if (last !== undefined) return last.hash === hash && last.end === unit.size ? undefined : records - 1;
-  // Cut short: those of its lines that are there must be its own.
+  // The ledger ends inside the unit: its existing lines must match.
   const first = place - unit.lines.length;
   const bad = unit.lines.findIndex((stated, i) => {
     const line = scan.lines[first + i];
@@ -182,18 +189,18 @@ function differingRecord(base: Base, scan: LedgerScan, unit: UnitBlock): number 
 }
 
 function planRepair(
-  base: Base,
+  base: CheckpointPosition,
   journals: readonly ReadJournal[],
-  kept: readonly KeptJournal<Placed<UnitBlock>>[],
+  kept: readonly KeptJournal<WithOffset<UnitBlock>>[],
   scan: LedgerScan,
-  dropped: Placed<UnitBlock> | undefined,
-): Repair | undefined {
+  dropped: WithOffset<UnitBlock> | undefined,
+): FileRepair | undefined {
   const active = kept[kept.length - 1]!;
   const last = kept.flatMap(({ units }) => units).at(-1);
-  const reached: Head = last?.head ?? base.head;
+  const reached: LedgerHead = last?.head ?? base.head;
   const covered = reached.records - base.head.records;
   const uncovered = scan.lines.slice(covered);
-  const repair: Repair = { messages: [], ledger_end: undefined, lost_lines: [], mark: undefined };
+  const repair: FileRepair = { messages: [], ledger_end: undefined, lost_lines: [], mark: undefined };
 
   if (scan.torn > 0) {
     repair.messages.push(`dropped an incomplete last line of ledger.jsonl (${scan.torn} bytes)`);
@@ -206,20 +213,20 @@ function planRepair(
     );
   }
   if (uncovered.length > 0 && dropped !== undefined) {
-    // The end of a unit's records is missing: what is on the ledger stays, the unit's documents do not.
+    // The last records of a unit are missing. The existing records stay; the unit's documents do not.
     repair.messages.push(
       `kept ${uncovered.length} records of an incomplete request without its working data`,
     );
     repair.mark = unitOf({ head: reached, size: last?.size ?? base.size }, uncovered);
   } else if (uncovered.length > 0) {
-    // Never acknowledged: an answer waits for the journal to be durable, too.
+    // Never acknowledged, because a response also waits for the journal to be durable.
     repair.ledger_end = last?.size ?? base.size;
     repair.lost_lines = uncovered.map(({ text }) => text);
     repair.messages.push(
-      `took ${uncovered.length} records back that were never acknowledged: their journal entry is missing`,
+      `removed ${uncovered.length} records that were never acknowledged: their journal entry is missing`,
     );
   } else if (isJournalCut || (last !== undefined && !last.end && active.units.at(-1) === last)) {
-    // A batch of which only some units count has no end of its own; readers wait for one.
+    // A partly valid batch has no end marker, and readers wait for one.
     repair.mark = {
       kind: "unit",
       head: reached,

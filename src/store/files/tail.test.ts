@@ -14,7 +14,7 @@ import { inlineHelper } from "../../../test/support/faulty-disk.ts";
 import { allRecords, expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
-import type { Store } from "../../port/store.ts";
+import type { StateStore } from "../../govern/port/store.ts";
 import { filesJobs } from "./jobs.ts";
 import { openFilesStore } from "./store.ts";
 
@@ -23,7 +23,7 @@ class Place {
   warnings: string[] = [];
   private saved = new Map<string, Buffer>();
 
-  open(): Promise<Store> {
+  open(): Promise<StateStore> {
     this.warnings = [];
     return openFilesStore(this.folder, (message) => this.warnings.push(message), {
       helper: inlineHelper(() => filesJobs(this.folder)),
@@ -204,7 +204,7 @@ describe("a ledger cut at any byte of its last two lines", () => {
 });
 
 /** Every record is shown; documents, which could be any, are refused and not told to be missing or older. */
-async function expectLedgerAlone(store: Store, records: number): Promise<void> {
+async function expectLedgerAlone(store: StateStore, records: number): Promise<void> {
   expect(await allRecords(store)).toHaveLength(records);
   expect(await store.head()).toMatchObject({ records, events: { intended: records } });
   await expect(store.get("meta", "last/b")).rejects.toMatchObject({ code: "corrupt" });

@@ -1,5 +1,5 @@
 /** The thread of a files store. */
-import { serveJobs } from "../logged/side-thread.ts";
+import { serveJobs } from "../journal/checkpoint/worker-handle.ts";
 import { filesJobs } from "./jobs.ts";
 
 serveJobs(filesJobs);

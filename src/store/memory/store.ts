@@ -1,53 +1,51 @@
-/**
- * The store that forgets: for tests, and for the sandbox of simulations. Same port, same order, no disk.
- */
-import { SvcError } from "../../kernel/errors.ts";
-import { EMPTY_HEAD, type Head } from "../../ledger/record.ts";
+/** The in-memory store, for tests and for the sandbox of simulations. Same port and same order, no disk. */
 import type {
   CountQuery,
   DocRow,
   LedgerState,
   ListQuery,
   RecordQuery,
-  Store,
-  Unit,
-} from "../../port/store.ts";
-import { INDEX, TABLE_NAMES, type TableName, type Tables } from "../../port/tables.ts";
-import { Batch, type Pending } from "../batch.ts";
+  StateStore,
+  UnitOfWork,
+} from "../../govern/port/store.ts";
+import { TABLE_INDEX, TABLE_NAMES, type TableDocs, type TableName } from "../../govern/port/tables.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import { EMPTY_HEAD, type LedgerHead } from "../../ledger/record.ts";
+import { type PendingUnit, UnitBatch } from "../batch.ts";
 import { type ChangeSignal, changeSignal } from "../change-signal.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { compareRows, matchesList, matchesRecord, matchesTenant } from "../query.ts";
+import { compareRows, matchesList, matchesRecord, matchesTenant } from "../query-match.ts";
 
-export class MemoryStore implements Store {
+export class MemoryStore implements StateStore {
   readonly kind = "memory" as const;
-  private readonly tables = new Map<TableName, Map<string, Tables[TableName]>>(
+  private readonly tables = new Map<TableName, Map<string, TableDocs[TableName]>>(
     TABLE_NAMES.map((name) => [name, new Map()]),
   );
   private readonly lines: string[] = [];
   private readonly events: Record<string, number> = {};
   private readonly signal: ChangeSignal = changeSignal();
   private readonly commits = new GroupCommit((batch) => this.commit(batch));
-  private chain: Head = EMPTY_HEAD;
+  private chain: LedgerHead = EMPTY_HEAD;
   private closed = false;
 
-  transact<T>(unit: Unit<T>): Promise<T> {
+  transact<T>(unit: UnitOfWork<T>): Promise<T> {
     return this.commits.submit(unit);
   }
 
-  /** Runs a unit at once. Only memory can; the sandbox uses it to stay synchronous. */
-  transactSync<T>(unit: Unit<T>): T {
-    const pending: Pending = { unit, outcome: undefined };
+  /** Runs a unit synchronously. Only this store can; the sandbox depends on it. */
+  transactSync<T>(unit: UnitOfWork<T>): T {
+    const pending: PendingUnit = { unit, outcome: undefined };
     this.apply([pending]);
     const outcome = pending.outcome!;
     if (!outcome.ok) throw outcome.error;
     return outcome.value as T;
   }
 
-  getSync<N extends TableName>(table: N, key: string): Tables[N] | undefined {
-    return this.tables.get(table)!.get(key) as Tables[N] | undefined;
+  getSync<N extends TableName>(table: N, key: string): TableDocs[N] | undefined {
+    return this.tables.get(table)!.get(key) as TableDocs[N] | undefined;
   }
 
-  async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
+  async get<N extends TableName>(table: N, key: string): Promise<TableDocs[N] | undefined> {
     this.assertOpen();
     return this.getSync(table, key);
   }
@@ -59,8 +57,8 @@ export class MemoryStore implements Store {
 
   listSync<N extends TableName>(table: N, query: ListQuery): DocRow<N>[] {
     const rows: DocRow<N>[] = [];
-    for (const [key, doc] of this.tables.get(table)! as Map<string, Tables[N]>) {
-      const entry = INDEX[table](doc);
+    for (const [key, doc] of this.tables.get(table)! as Map<string, TableDocs[N]>) {
+      const entry = TABLE_INDEX[table](doc);
       if (matchesList(query, entry, key) && matchesTenant(query, table, doc))
         rows.push({ key, sort: entry.sort, doc });
     }
@@ -106,13 +104,13 @@ export class MemoryStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[]): Promise<undefined> {
+  private async commit(batch: readonly PendingUnit[]): Promise<undefined> {
     this.apply(batch);
   }
 
-  private apply(units: readonly Pending[]): void {
+  private apply(units: readonly PendingUnit[]): void {
     this.assertOpen();
-    const batch = new Batch(this.chain, (table, key) => this.tables.get(table)!.get(key));
+    const batch = new UnitBatch(this.chain, (table, key) => this.tables.get(table)!.get(key));
     for (const pending of units) batch.run(pending);
     for (const { table, key, doc } of batch.changes) {
       const docs = this.tables.get(table)!;

@@ -1,6 +1,6 @@
 /**
- * What goes to PostgreSQL as a parameter. Arrays travel in binary form: as text every quote of every
- * JSON document would be escaped here and unescaped there, which costs more than the rest of a batch.
+ * Encodes statement parameters for PostgreSQL. Arrays use the binary format: in text format, both sides would process
+ * the quotes of every JSON document, at more than the cost of the rest of a batch.
  */
 
 const TEXT = 25;
@@ -8,11 +8,11 @@ const INT8 = 20;
 const FLOAT8 = 701;
 const HEADER_BYTES = 20;
 
-/** `text[]`. The strings must be free of U+0000. */
+/** Encodes `text[]`. The strings must not contain U+0000. */
 export function textArray(values: readonly (string | undefined)[]): Buffer {
   let chars = 0;
   for (const value of values) chars += value?.length ?? 0;
-  // Mostly ASCII, so begin with a byte a character and grow only when a string does not fit.
+  // Mostly ASCII: starts with one byte per character and grows only if a string does not fit.
   let out: Buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 4 + chars);
   let at = writeHeader(out, TEXT, values.length, true);
   for (const value of values) {
@@ -29,12 +29,12 @@ export function textArray(values: readonly (string | undefined)[]): Buffer {
   return out.subarray(0, at);
 }
 
-/** `bigint[]` of safe integers. */
+/** Encodes `bigint[]` of safe integers. */
 export function bigintArray(values: readonly number[]): Buffer {
   return fixedArray(INT8, values, (out, value, at) => out.writeBigInt64BE(BigInt(value), at));
 }
 
-/** `double precision[]`: JavaScript's own numbers, so that a bound compares the same on both sides. */
+/** Encodes `double precision[]`: JavaScript's own numbers, so that a bound compares the same on both sides. */
 export function doubleArray(values: readonly number[]): Buffer {
   return fixedArray(FLOAT8, values, (out, value, at) => out.writeDoubleBE(value, at));
 }
@@ -50,7 +50,10 @@ function fixedArray(
   return out.subarray(0, at);
 }
 
-/** Dimensions, whether there may be nulls, the element type, then length and lower bound of the one dimension. */
+/**
+ * Writes the number of dimensions, the null flag, the element type, and the length and lower bound of the one
+ * dimension.
+ */
 function writeHeader(out: Buffer, type: number, length: number, nulls: boolean): number {
   let at = out.writeInt32BE(length === 0 ? 0 : 1, 0);
   at = out.writeInt32BE(nulls ? 1 : 0, at);
@@ -60,7 +63,7 @@ function writeHeader(out: Buffer, type: number, length: number, nulls: boolean):
   return out.writeInt32BE(1, at);
 }
 
-/** UTF-8 takes at most three bytes for a UTF-16 unit; the exact count is taken only where that is too much. */
+/** UTF-8 takes at most three bytes per UTF-16 code unit. Counts exactly only if that bound is too large. */
 function roomForText(out: Buffer, used: number, value: string): Buffer {
   if (used + value.length * 3 <= out.length) return out;
   return roomFor(out, used, Buffer.byteLength(value, "utf8"));

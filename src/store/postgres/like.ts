@@ -1,9 +1,9 @@
 /**
- * Plain text as a LIKE pattern over lines: it finds every line whose record has the text, and others, so that the caller
- * looks again. The columns compare byte by byte, so ILIKE folds the case of ASCII letters only; any other character becomes a
- * wildcard here.
+ * Converts plain text into a LIKE pattern over ledger lines. The pattern finds every line whose record has the text,
+ * and some others, so the caller checks each match. Columns compare byte by byte, so ILIKE folds the case of ASCII
+ * letters only; any other character becomes a wildcard.
  */
-import { textInLine } from "../query.ts";
+import { textInLine } from "../query-match.ts";
 
 export function likePattern(text: string): string {
   let pattern = "";

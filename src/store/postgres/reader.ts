@@ -1,28 +1,28 @@
 /**
- * Everything that only looks: a few connections beside the writer's, each statement limited in time by
- * the server and, in case the server hangs, by us.
+ * All reads, on a few connections separate from the writer's. The server limits the time of each statement, and this
+ * process does, too, in case the server hangs.
  */
 import type pg from "pg";
+import type { CountQuery, DocRow, LedgerState, ListQuery, RecordQuery } from "../../govern/port/store.ts";
+import type { TableDocs, TableName } from "../../govern/port/tables.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { CountQuery, DocRow, LedgerState, ListQuery, RecordQuery } from "../../port/store.ts";
-import type { TableName, Tables } from "../../port/tables.ts";
-import { fromText, toText } from "../key-text.ts";
-import { failure } from "./failures.ts";
-import { SessionPool } from "./pool.ts";
-import { countSql, listSql, type Sql } from "./queries.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { fromKeyText, toKeyText } from "../key-text.ts";
+import { toStoreError } from "./connect/failures.ts";
+import { SessionPool } from "./connect/pool.ts";
+import type { PgSession } from "./connect/session.ts";
+import { READER_SETTINGS } from "./connect/settings.ts";
+import { timeLimit } from "./connect/time-limit.ts";
+import { countSql, listSql, type SqlQuery } from "./queries.ts";
 import { RecordSearch } from "./records.ts";
-import type { PgSession } from "./session.ts";
-import { READER_SETTINGS } from "./settings.ts";
-import { timeLimit } from "./time-limit.ts";
 
 const CONNECTIONS = 4;
-const CONNECT_MS = LIMITS.store_deadline_ms * 0.8;
-const READ_MS = LIMITS.store_deadline_ms * 0.96;
+const CONNECT_MS = SERVICE_LIMITS.store_deadline_ms * 0.8;
+const READ_MS = SERVICE_LIMITS.store_deadline_ms * 0.96;
 const IDLE_MS = 30_000;
 
 const GET = { name: "svc_get", text: "SELECT doc FROM svc_docs WHERE tbl = $1 AND key = $2" };
-/** `$1` is a place; the answer has the hash of the record there, or null. */
+/** `$1` is a position. The result contains the hash of the record there, or null. */
 const VERSION = {
   name: "svc_read_version",
   text: `SELECT xmin::text AS version, records, hash,
@@ -34,7 +34,7 @@ const HEAD = {
   values: [],
 };
 
-/** `version` changes with every batch, also with one that leaves no record. */
+/** `version` changes with every batch, even one without records. */
 export interface HeadVersion {
   version: string;
   records: number;
@@ -56,9 +56,9 @@ export class PgReader {
     });
   }
 
-  async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
-    const rows = await this.query<{ doc: string }>({ ...GET, values: [table, toText(key)] });
-    return rows[0] === undefined ? undefined : (JSON.parse(rows[0].doc) as Tables[N]);
+  async get<N extends TableName>(table: N, key: string): Promise<TableDocs[N] | undefined> {
+    const rows = await this.query<{ doc: string }>({ ...GET, values: [table, toKeyText(key)] });
+    return rows[0] === undefined ? undefined : (JSON.parse(rows[0].doc) as TableDocs[N]);
   }
 
   async list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
@@ -66,9 +66,9 @@ export class PgReader {
     if (sql === undefined) return [];
     const rows = await this.query<{ key: string; sort: number; doc: string }>(sql);
     return rows.map(({ key, sort, doc }) => ({
-      key: fromText(key),
+      key: fromKeyText(key),
       sort,
-      doc: JSON.parse(doc) as Tables[N],
+      doc: JSON.parse(doc) as TableDocs[N],
     }));
   }
 
@@ -88,37 +88,40 @@ export class PgReader {
     return { records: Number(records), hash, events };
   }
 
-  /** How the head stands, and what is in the place. */
+  /** Reads the head, and the hash at a position. */
   async version(seq = -1): Promise<HeadVersion> {
     const [row] = await this.query<HeadVersion & { records: string }>({ ...VERSION, values: [seq] });
     if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
     return { ...row, records: Number(row.records) };
   }
 
-  /** A read that hangs does not hold this up for longer than it may take. */
+  /** Closes the pool. A hung read delays this only until its timeout. */
   close(): Promise<void> {
     return this.pool.close();
   }
 
-  private async query<R extends pg.QueryResultRow>(sql: Sql): Promise<R[]> {
+  private async query<R extends pg.QueryResultRow>(sql: SqlQuery): Promise<R[]> {
     const { rows } = await this.lend((session) => ask<R>(session, sql));
     return rows;
   }
 
-  /** One of the connections, for as long as a read may take. */
+  /** Runs work on one of the connections, within the time limit of a read. */
   async lend<T>(work: (session: PgSession) => Promise<T>): Promise<T> {
     const limit = timeLimit(READ_MS);
     try {
       return await this.pool.use(limit.signal, work);
     } catch (error) {
-      throw failure(error);
+      throw toStoreError(error);
     } finally {
       limit.clear();
     }
   }
 }
 
-async function ask<R extends pg.QueryResultRow>(session: PgSession, sql: Sql): Promise<pg.QueryResult<R>> {
+async function ask<R extends pg.QueryResultRow>(
+  session: PgSession,
+  sql: SqlQuery,
+): Promise<pg.QueryResult<R>> {
   const { client } = session;
   if (!session.pooled) return client.query<R>(sql);
   const [, answer] = await session.together(() =>

@@ -1,26 +1,26 @@
 /**
- * Searches of the ledger. What one statement can tell is asked in one; the rest is looked through page by page, so that no
- * statement takes longer than a read may.
+ * Searches the ledger. One statement answers a query if SQL can decide it. Otherwise this process filters page by page,
+ * so that no statement exceeds the time limit of a read.
  */
 import type pg from "pg";
-import type { RecordQuery } from "../../port/store.ts";
-import { matchesRecord } from "../query.ts";
+import type { RecordQuery } from "../../govern/port/store.ts";
+import { matchesRecord } from "../query-match.ts";
 import { likePattern } from "./like.ts";
 import {
-  NOTED,
+  FIRST_TENANT_RANGE_SQL,
   type OwnQuery,
   ownRecordsSql,
-  placesSql,
   recordsSql,
-  type Sql,
-  STRETCH,
-  stretchesSql,
-  stretchOf,
+  type SqlQuery,
+  seqBoundsSql,
+  TENANT_RANGE_RECORDS,
+  tenantRangeOf,
+  tenantRangesSql,
 } from "./queries.ts";
 
-/** How many lines to look through at a time when SQL alone cannot tell. */
+/** The number of lines per page if SQL alone cannot decide. */
 const LOOK_AGAIN = 500;
-/** How many stretches of everybody's records a statement looks through for those of one tenant. */
+/** The number of ranges that one statement searches for the records of a tenant. */
 const STRETCHES = 32;
 
 interface Row extends pg.QueryResultRow {
@@ -30,7 +30,7 @@ interface Row extends pg.QueryResultRow {
 type Read = (query: RecordQuery) => Promise<Row[]>;
 
 export class RecordSearch {
-  private readonly ask: <R extends pg.QueryResultRow>(sql: Sql) => Promise<R[]>;
+  private readonly ask: <R extends pg.QueryResultRow>(sql: SqlQuery) => Promise<R[]>;
   private noted: number | undefined;
 
   constructor(ask: RecordSearch["ask"]) {
@@ -39,15 +39,15 @@ export class RecordSearch {
 
   async records(query: RecordQuery): Promise<string[]> {
     const { tenant, run_id, event, actor, tool, q } = query;
-    // A run is one tenant's.
+    // A run belongs to one tenant.
     if (tenant === undefined || run_id !== undefined) {
       if (q === undefined) return (await this.page(query, undefined)).map(({ line }) => line);
       const pattern = likePattern(q);
-      // Most of what the pattern finds does answer: no more than that is asked for at first.
+      // Most pattern matches are real matches, so the first page is no larger than the limit.
       return firstOf([walk(query, (rest) => this.page(rest, pattern), query.limit)]);
     }
-    // Along the tenant's records, and along those that have the field: whichever ends first has the answer, so neither
-    // many records of its own nor many of its neighbours are walked through for a few.
+    // Two scans alternate: over the tenant's records, and over the records with the field. The first to end has the
+    // answer, so a few matches never need a scan over many records of the tenant or of its neighbors.
     const ways = [walk(query, (rest) => this.own({ ...rest, tenant }))];
     if ((event ?? actor ?? tool) !== undefined)
       ways.push(walk(query, (rest) => this.page({ ...rest, tenant: undefined }, undefined)));
@@ -59,7 +59,7 @@ export class RecordSearch {
     return sql === undefined ? [] : this.ask(sql);
   }
 
-  /** All records of a tenant within the bounds, as far as the limit goes, a few stretches of the chain at a time. */
+  /** Reads records of a tenant within the bounds and up to the limit, a few ranges of the chain at a time. */
   private async own(query: RecordQuery & { tenant: string }): Promise<Row[]> {
     const rows: Row[] = [];
     let { from, to } = await this.places(query);
@@ -69,18 +69,18 @@ export class RecordSearch {
       if (stretches.length > 0) rows.push(...(await this.ask<Row>(ownRecordsSql(rest, stretches))));
       if (stretches.length < count) break;
       const last = stretches[count - 1]!;
-      if (query.order === "desc") to = last * STRETCH - 1;
-      else from = (last + 1) * STRETCH;
+      if (query.order === "desc") to = last * TENANT_RANGE_RECORDS - 1;
+      else from = (last + 1) * TENANT_RANGE_RECORDS;
     }
     return rows;
   }
 
-  /** The next stretches that have records of the tenant, or may have. */
+  /** Returns the next ranges that have records of the tenant, or may have. */
   private async stretches(query: OwnQuery, count: number): Promise<number[]> {
     this.noted ??= Number(
-      (await this.ask<{ stretch: string }>(NOTED))[0]?.stretch ?? Number.MAX_SAFE_INTEGER,
+      (await this.ask<{ stretch: string }>(FIRST_TENANT_RANGE_SQL))[0]?.stretch ?? Number.MAX_SAFE_INTEGER,
     );
-    const [first, last] = [stretchOf(query.from), stretchOf(query.to)];
+    const [first, last] = [tenantRangeOf(query.from), tenantRangeOf(query.to)];
     const isUp = query.order !== "desc";
     const unnoted: number[] = [];
     for (
@@ -90,27 +90,29 @@ export class RecordSearch {
     )
       unnoted.push(next);
     if (last < this.noted || (isUp && unnoted.length === count)) return unnoted;
-    const found = (await this.ask<{ stretch: string }>(stretchesSql(query, this.noted, count))).map(
+    const found = (await this.ask<{ stretch: string }>(tenantRangesSql(query, this.noted, count))).map(
       ({ stretch }) => Number(stretch),
     );
     return (isUp ? [...unnoted, ...found] : [...found, ...unnoted]).slice(0, count);
   }
 
-  /** Where in the chain that lies which the query asks for. */
+  /** Returns the part of the chain that the query's bounds cover. */
   private async places({
     from = 0,
     to,
     since_ms,
     until_ms,
   }: RecordQuery): Promise<{ from: number; to: number }> {
-    const [row] = await this.ask<{ low: string | null; high: string | null }>(placesSql(since_ms, until_ms));
+    const [row] = await this.ask<{ low: string | null; high: string | null }>(
+      seqBoundsSql(since_ms, until_ms),
+    );
     const low = Number(row?.low ?? Number.MAX_SAFE_INTEGER);
     const high = Number(row?.high ?? -1);
     return { from: Math.max(0, Math.ceil(from), low), to: Math.min(Math.floor(to ?? high), high) };
   }
 }
 
-/** Takes candidates page by page, and ends with those that do answer. */
+/** Scans candidates page by page, and returns the real matches. */
 async function* walk(
   query: RecordQuery,
   read: Read,

@@ -1,22 +1,22 @@
 /**
- * The tables, and how a database comes to have them. Migrations run at the first start, one process at
- * a time; a database that is up to date is only looked at, so the server's role need not own anything.
+ * The tables and their migrations. Migrations run at the first start, in one process at a time. The server only reads
+ * an up-to-date database, so its role need not own anything.
  */
 import type pg from "pg";
 import { SvcError } from "../../kernel/errors.ts";
-import { failure, sqlState } from "./failures.ts";
-import { STRETCH } from "./queries.ts";
+import { sqlState, toStoreError } from "./connect/failures.ts";
+import { TENANT_RANGE_RECORDS } from "./queries.ts";
 
-/** Any number, as long as all of us take the same. */
+/** An arbitrary number that all processes share. */
 const MIGRATION_LOCK = 7_370_017;
 const OLDEST_SERVER = 130_000;
 const TABLE_LOCK_MS = 2_000;
 
 /**
- * Text is compared byte by byte (`COLLATE "C"`): the same everywhere, and a third of the cost. The
- * triggers fire ALWAYS, or `session_replication_role = replica` would walk past them. Time has no index
- * of its own: answers come in `seq` order, so a search in time needs to know where in the chain to begin
- * and to end, and svc_times says so for every ten minutes, whatever the clock did.
+ * Text compares byte by byte (`COLLATE "C"`): the same everywhere, and at a third of the cost. The triggers fire
+ * ALWAYS, or `session_replication_role = replica` would bypass them. Time has no index: results are in `seq` order, so
+ * a search by time needs the range of the chain. svc_times stores it for every ten minutes, regardless of clock
+ * changes.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -72,10 +72,10 @@ const MIGRATIONS: readonly string[] = [
   ) WITH (fillfactor = 10);
   INSERT INTO svc_head (records, hash, events) VALUES (0, repeat('0', 64), '{}');
   `,
-  // A tree of random hashes is dearer the longer the ledger is; the place of each record (seq) is unique already, and
-  // a record that stands behind the hash of the one before it leaves no room for a second. Columns stay as they are:
-  // a server of the version before goes on writing them. What an intent writes is listed by its run alone. Both tables
-  // are taken at once and in the order in which a batch takes them, or it and this could wait for each other.
+  // A tree of random hashes gets slower as the ledger grows. Each position (seq) is already unique, and a record that
+  // follows its predecessor's hash leaves no room for a second one. Columns stay, because a server of the previous
+  // version still writes them. Documents of an intent are listed by run only. The migration locks both tables at once,
+  // in the order of a batch, to avoid a deadlock.
   `
   LOCK TABLE svc_ledger, svc_docs IN ACCESS EXCLUSIVE MODE;
   CREATE FUNCTION svc_one_chain() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -97,9 +97,9 @@ const MIGRATIONS: readonly string[] = [
     WHERE tbl NOT IN ('steps', 'payloads', 'idempotency', 'run_tools');
   CREATE INDEX svc_docs_tag ON svc_docs (tbl, tag, sort, key) WHERE tag <> '' AND tbl NOT IN ('steps', 'run_tools');
   `,
-  // What a tenant is told in lists and counts costs no look at its neighbours. A server of the version before goes on and
-  // knows of no tenant; the trigger writes it for that one. A column, since an index over the document itself would have to
-  // be written with every change of a run.
+  // Lists and counts for a tenant do not depend on the data of other tenants. A server of the previous version
+  // continues without tenants; the trigger fills them in. A column, because an index over the document itself would
+  // change with every change of a run.
   `
   LOCK TABLE svc_docs IN ACCESS EXCLUSIVE MODE;
   ALTER TABLE svc_docs ADD COLUMN tenant text COLLATE "C";
@@ -114,10 +114,10 @@ const MIGRATIONS: readonly string[] = [
   UPDATE svc_docs SET tenant = NULL WHERE tbl IN ('runs', 'approvals', 'captures') AND doc LIKE '%"tenant":"%';
   CREATE INDEX svc_docs_tenant ON svc_docs (tbl, tenant, sort, key) WHERE tenant <> '';
   `,
-  // In which stretches of the chain a tenant has records: an index over the records would cost each of them, this costs a row
-  // a stretch. The line says whose it is, as JSON spells it: a quote inside a text is escaped, and only "tool" and "ts_ms" may
-  // come behind. So this holds for a server of the version before, too, which is why its role may write here. The row of no
-  // tenant says from which stretch on it holds.
+  // The ranges of the chain in which a tenant has records. An index over the records would cost every record; this
+  // costs one row per range. The tenant comes from the line's JSON: quotes inside a text are escaped, and only "tool"
+  // and "ts_ms" can follow it. So this also works for a server of the previous version, and therefore its role needs
+  // write access here. The row with the empty tenant stores the first covered range.
   `
   LOCK TABLE svc_ledger IN SHARE ROW EXCLUSIVE MODE;
   CREATE TABLE svc_tenants (
@@ -125,7 +125,7 @@ const MIGRATIONS: readonly string[] = [
     stretch bigint NOT NULL,
     PRIMARY KEY (tenant, stretch)
   );
-  INSERT INTO svc_tenants SELECT '', (records + ${STRETCH} - 1) / ${STRETCH} FROM svc_head;
+  INSERT INTO svc_tenants SELECT '', (records + ${TENANT_RANGE_RECORDS} - 1) / ${TENANT_RANGE_RECORDS} FROM svc_head;
   DO $$ DECLARE role text; BEGIN
     FOR role IN SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
       FROM pg_class, aclexplode(relacl) a WHERE oid = 'svc_ledger'::regclass AND a.privilege_type = 'INSERT'
@@ -135,7 +135,7 @@ const MIGRATIONS: readonly string[] = [
   BEGIN
     INSERT INTO svc_tenants
       SELECT DISTINCT split_part(split_part(split_part(line, ',"tenant":', 2), ',"tool":', 1), ',"ts_ms":', 1),
-        seq / ${STRETCH}
+        seq / ${TENANT_RANGE_RECORDS}
       FROM fresh WHERE strpos(line, ',"tenant":') > 0
       ON CONFLICT DO NOTHING;
     RETURN NULL;
@@ -148,7 +148,7 @@ const MIGRATIONS: readonly string[] = [
 
 const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Everything the server does to a table; what its role must be allowed, and no more. */
+/** The exact rights that the server's role needs on each table. */
 const RIGHTS: Record<string, readonly string[]> = {
   svc_ledger: ["SELECT", "INSERT"],
   svc_docs: ["SELECT", "INSERT", "UPDATE", "DELETE"],
@@ -158,8 +158,8 @@ const RIGHTS: Record<string, readonly string[]> = {
 };
 
 /**
- * Brings the database to this version of the tables, or says what stands in the way. The session is to be
- * ended afterwards: a migration that failed leaves its transaction open.
+ * Migrates the database to this version, or reports the obstacle. End the session afterwards: a failed migration leaves
+ * its transaction open.
  */
 export async function prepareDatabase(client: pg.Client): Promise<void> {
   await assertServer(client);
@@ -181,7 +181,7 @@ async function assertServer(client: pg.Client): Promise<void> {
 }
 
 async function versionOf(client: pg.Client): Promise<number> {
-  // The catalogue itself and not to_regclass, which may go on believing what it knew before another process made the table.
+  // Reads the catalog instead of to_regclass, which can return a stale result after another process created the table.
   const there = await client.query(
     "SELECT FROM pg_class WHERE relname = 'svc_schema' AND pg_table_is_visible(oid)",
   );
@@ -200,9 +200,9 @@ async function versionOf(client: pg.Client): Promise<number> {
 async function migrate(client: pg.Client): Promise<void> {
   try {
     await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
-    // Held until the transaction ends; a lock of the session would stay with a pooler's connection.
+    // Lasts until the transaction ends. A session lock would stay with a pooler's connection.
     await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-    // Servers that run go on meanwhile; whoever reads for long must not make them queue behind this.
+    // Running servers continue in the meantime, and must not queue behind this because of one long read.
     await client.query(`SET LOCAL lock_timeout = ${TABLE_LOCK_MS}`);
     const from = await versionOf(client);
     if (from === 0) await client.query("CREATE TABLE svc_schema (version integer NOT NULL)");
@@ -235,7 +235,7 @@ function migrationFailure(error: unknown): SvcError {
       "the database already has something called svc_ledger, svc_docs, svc_times, svc_tenants or svc_head that svc did not make; use another database or schema",
     );
   }
-  return failure(error);
+  return toStoreError(error);
 }
 
 async function assertRights(client: pg.Client): Promise<void> {

@@ -1,14 +1,16 @@
 /**
- * The SQL of a batch. All of it runs on a writer's connection, prepared once and kept where it is ours alone; the arrays are
- * why a batch costs the same few statements however many units it holds.
+ * The SQL of a batch, for a writer's connection: prepared once on a direct connection. The arrays keep the number of
+ * statements constant, regardless of the number of units.
  */
-export const CHANNEL = "svc_changed";
+export const NOTIFY_CHANNEL = "svc_changed";
 
-/** Each statement must see all that was committed before the lock was granted: READ COMMITTED, whatever the default. */
-export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+/**
+ * READ COMMITTED regardless of the default: each statement must see everything committed before the lock was granted.
+ */
+export const BEGIN_SQL = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/** Takes the head; `told` is the hash of the record that this process has told of, or null where it is not there. */
-export const LOCK = {
+/** Locks the head. Also returns the hash at the position of the newest acknowledged record, or null. */
+export const LOCK_HEAD_SQL = {
   name: "svc_lock",
   text: `
     SELECT records, hash, events, pg_current_xact_id()::text AS xid,
@@ -16,30 +18,30 @@ export const LOCK = {
     FROM svc_head WHERE one FOR UPDATE`,
 };
 
-export const FETCH = {
+export const FETCH_DOCS_SQL = {
   name: "svc_fetch",
   text: `
     SELECT n.at, d.doc FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS n(tbl, key, at)
     JOIN svc_docs d ON d.tbl = n.tbl AND d.key = n.key`,
 };
 
-/** The same, with the version of each: the transaction that wrote it. */
-export const FETCH_VERSIONS = {
+/** Fetches documents with their versions: the id of the transaction that wrote each. */
+export const FETCH_VERSIONS_SQL = {
   name: "svc_fetch_versions",
   text: `
     SELECT n.at, d.doc, d.xmin::text FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS n(tbl, key, at)
     JOIN svc_docs d ON d.tbl = n.tbl AND d.key = n.key`,
 };
 
-/** Of what was read, all that has another version by now, as it is now. */
-export const CHANGED = {
+/** Returns the current documents whose version differs from the one read before. */
+export const CHANGED_DOCS_SQL = {
   name: "svc_changed_facts",
   text: `
     SELECT n.at, d.doc FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS n(tbl, key, version, at)
     LEFT JOIN svc_docs d ON d.tbl = n.tbl AND d.key = n.key WHERE d.xmin::text IS DISTINCT FROM n.version`,
 };
 
-export const APPEND = {
+export const APPEND_RECORDS_SQL = {
   name: "svc_append",
   text: `
     INSERT INTO svc_ledger (seq, prev, hash, line, run_id, event, actor, tool, ts_ms)
@@ -48,7 +50,7 @@ export const APPEND = {
       WITH ORDINALITY AS n(prev, hash, line, run_id, event, actor, tool, ts_ms, at)`,
 };
 
-export const PUT = {
+export const PUT_DOCS_SQL = {
   name: "svc_put",
   text: `
     INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc, tenant)
@@ -57,15 +59,17 @@ export const PUT = {
     SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc, tenant = excluded.tenant`,
 };
 
-export const REMOVE = {
+export const REMOVE_DOCS_SQL = {
   name: "svc_remove",
   text: `
     DELETE FROM svc_docs d USING unnest($1::text[], $2::text[]) AS n(tbl, key)
     WHERE d.tbl = n.tbl AND d.key = n.key`,
 };
 
-/** Moves the head on, notes where in the chain this time lies, and tells the other processes, all at commit. */
-export const ADVANCE = {
+/**
+ * Moves the head, records the chain position of this time, and notifies the other processes. Takes effect at commit.
+ */
+export const ADVANCE_HEAD_SQL = {
   name: "svc_advance",
   text: `
     WITH t AS (
@@ -73,15 +77,15 @@ export const ADVANCE = {
       SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[])
       ON CONFLICT (slot) DO UPDATE SET last_seq = excluded.last_seq)
     UPDATE svc_head SET records = $1, hash = $2, events = $3 WHERE one
-    RETURNING pg_notify('${CHANNEL}', '')`,
+    RETURNING pg_notify('${NOTIFY_CHANNEL}', '')`,
 };
 
-export const LANDED_RECORD = {
+export const FIND_RECORD_SQL = {
   name: "svc_landed_record",
   text: "SELECT EXISTS (SELECT FROM svc_ledger WHERE seq = $1 AND hash = $2) AS yes",
 };
 
-export const LANDED_TRANSACTION = {
+export const FIND_TRANSACTION_SQL = {
   name: "svc_landed_transaction",
   text: "SELECT pg_xact_status($1::xid8) = 'committed' AS yes",
 };

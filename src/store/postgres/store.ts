@@ -1,42 +1,46 @@
 /**
- * The distributed store: several servers, one PostgreSQL. This file puts the parts together; see the
- * README beside it for the life of a record.
+ * The distributed store: several servers, one PostgreSQL. This file connects its modules; the README in this directory
+ * describes the life of a record.
  */
-import { SvcError } from "../../kernel/errors.ts";
 import type {
   CountQuery,
   DocRow,
   LedgerState,
   ListQuery,
   RecordQuery,
-  ReplicaPlace,
-  Store,
-  Unit,
-} from "../../port/store.ts";
-import type { TableName, Tables } from "../../port/tables.ts";
-import type { Pending } from "../batch.ts";
+  ReplicaConfig,
+  StateStore,
+  UnitOfWork,
+} from "../../govern/port/store.ts";
+import type { TableDocs, TableName } from "../../govern/port/tables.ts";
+import { SvcError } from "../../kernel/errors.ts";
+import type { PendingUnit } from "../batch.ts";
 import { changeSignal } from "../change-signal.ts";
-import { Doubt } from "../doubt.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { failure } from "./failures.ts";
-import { hostsOf } from "./hosts.ts";
-import { Listener } from "./listener.ts";
+import { WriteHealth } from "../write-health.ts";
+import { AcknowledgedHead } from "./acknowledged-head.ts";
+import { toStoreError } from "./connect/failures.ts";
+import { hostsOf } from "./connect/hosts.ts";
+import { CommitListener } from "./connect/listener.ts";
+import { PostgresReplica } from "./connect/replica.ts";
+import { PgSession } from "./connect/session.ts";
+import { timeLimit } from "./connect/time-limit.ts";
 import { PgReader } from "./reader.ts";
-import { PostgresReplica } from "./replica.ts";
 import { prepareDatabase } from "./schema.ts";
-import { PgSession } from "./session.ts";
-import { timeLimit } from "./time-limit.ts";
-import { Told } from "./told.ts";
-import { tryRecord } from "./try-record.ts";
-import { type Callers, type Work, Writer } from "./writer.ts";
+import { tryRecord } from "./write-test.ts";
+import { type BatchStats, PgWriter, type WaitingCallers } from "./writer.ts";
 
 type Warn = (message: string, fields?: Record<string, unknown>) => void;
 
-/** A first start creates tables and indexes, perhaps behind another process that does the same. */
+/** A first start creates tables and indexes, perhaps after waiting for another process that does the same. */
 const PREPARE_MS = 30_000;
 const SCRUB_MS = 600_000;
 
-export async function openPostgresStore(url: string, warn: Warn, replica?: ReplicaPlace): Promise<Store> {
+export async function openPostgresStore(
+  url: string,
+  warn: Warn,
+  replica?: ReplicaConfig,
+): Promise<StateStore> {
   if (replica !== undefined && hostsOf(replica.url).length > 1)
     throw new SvcError(
       "invalid",
@@ -48,7 +52,7 @@ export async function openPostgresStore(url: string, warn: Warn, replica?: Repli
     await store.start();
   } catch (error) {
     await store.close();
-    throw failure(error);
+    throw toStoreError(error);
   }
   return store;
 }
@@ -64,7 +68,7 @@ async function prepare(url: string, warn: Warn): Promise<void> {
       await session.end();
     }
   } catch (error) {
-    throw failure(error);
+    throw toStoreError(error);
   } finally {
     limit.clear();
   }
@@ -77,56 +81,56 @@ async function warnOfSettings({ client }: PgSession, warn: Warn): Promise<void> 
   }
 }
 
-/** What the store's batches have cost so far; undefined for another store. */
-export function workOf(store: Store): Work | undefined {
+/** Returns the cost of the store's batches so far, or undefined for another kind of store. */
+export function batchStatsOf(store: StateStore): BatchStats | undefined {
   return store instanceof PostgresStore ? store.work : undefined;
 }
 
-class PostgresStore implements Store {
+class PostgresStore implements StateStore {
   readonly kind = "postgres" as const;
   private readonly url: string;
   private readonly warn: Warn;
   private readonly signal = changeSignal();
-  private readonly told = new Told();
-  private readonly writer: Writer;
+  private readonly told = new AcknowledgedHead();
+  private readonly writer: PgWriter;
   private readonly reader: PgReader;
   readonly replica: PostgresReplica | undefined;
-  private readonly listener: Listener;
+  private readonly listener: CommitListener;
   private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
-  private readonly doubt = new Doubt();
+  private readonly doubt = new WriteHealth();
   private isSound = true;
   private closing: Promise<void> | undefined;
 
-  constructor(url: string, warn: Warn, replica: ReplicaPlace | undefined) {
+  constructor(url: string, warn: Warn, replica: ReplicaConfig | undefined) {
     this.url = url;
     this.warn = warn;
-    this.writer = new Writer(url, this.told);
+    this.writer = new PgWriter(url, this.told);
     this.reader = new PgReader(url);
     if (replica !== undefined)
       this.replica = new PostgresReplica(replica.url, replica.max_lag_ms, this.reader);
-    this.listener = new Listener(url, {
+    this.listener = new CommitListener(url, {
       told: this.told,
       isOwn: (process_id) => this.writer.isServedBy(process_id),
       wake: () => this.signal.notify(),
     });
   }
 
-  get work(): Work {
+  get work(): BatchStats {
     return this.writer.work;
   }
 
   async start(): Promise<void> {
     await this.listener.start();
     await this.unlessCorrupt(() => this.writer.check());
-    // A server that allows too few connections is found out now, and not by whoever reads first.
+    // Detects a server with too few connections now, before the first reader does.
     await this.unlessCorrupt(() => this.reader.head());
   }
 
-  transact<T>(unit: Unit<T>): Promise<T> {
+  transact<T>(unit: UnitOfWork<T>): Promise<T> {
     return this.commits.submit(unit);
   }
 
-  async get<N extends TableName>(table: N, key: string): Promise<Tables[N] | undefined> {
+  async get<N extends TableName>(table: N, key: string): Promise<TableDocs[N] | undefined> {
     this.assertOpen();
     return this.reader.get(table, key);
   }
@@ -156,7 +160,7 @@ class PostgresStore implements Store {
     await this.signal.wait(signal);
   }
 
-  /** A batch without effect, made durable like any other: only a database that can record now lets it through. */
+  /** Commits an empty batch durably, which succeeds only if the database can record now. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
     await this.doubt.settle(() => this.reader.lend(tryRecord));
@@ -168,7 +172,7 @@ class PostgresStore implements Store {
       const problem = await vacuum(this.url);
       if (problem !== undefined) this.warn("deleted documents were not vacuumed away", { problem });
     } catch (error) {
-      this.warn("deleted documents were not vacuumed away", { problem: failure(error).message });
+      this.warn("deleted documents were not vacuumed away", { problem: toStoreError(error).message });
     }
   }
 
@@ -184,7 +188,7 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  private async commit(batch: readonly Pending[], callers: Callers): Promise<undefined> {
+  private async commit(batch: readonly PendingUnit[], callers: WaitingCallers): Promise<undefined> {
     try {
       await this.writer.commit(batch, callers);
     } catch (error) {
@@ -196,7 +200,7 @@ class PostgresStore implements Store {
     this.signal.notify();
   }
 
-  /** A damaged ledger can still be read, and must be, to find the damage; only appends are refused. */
+  /** A damaged ledger stays readable, so that you can find the damage. The store refuses only appends. */
   private async unlessCorrupt(check: () => Promise<unknown>): Promise<void> {
     try {
       await check();
@@ -205,7 +209,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** Tells once of a ledger that is not what it was or should be; answers whether that is what is wrong. */
+  /** Logs a damaged or outdated ledger once. Returns whether the error is about one. */
   private warnedOf(error: unknown): boolean {
     if (!(error instanceof SvcError) || error.code !== "corrupt") return false;
     if (this.isSound) this.warn(error.message);
@@ -218,7 +222,7 @@ class PostgresStore implements Store {
   }
 }
 
-/** On a connection of its own, since it may take longer than any statement of ours. Answers what was skipped. */
+/** Runs VACUUM on a separate connection, because it can take long. Returns the server's warning about skipped tables. */
 async function vacuum(url: string): Promise<string | undefined> {
   const limit = timeLimit(SCRUB_MS);
   try {

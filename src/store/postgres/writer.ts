@@ -1,121 +1,139 @@
 /**
- * The one connection that writes, and what becomes of a batch when it breaks. A batch is answered as
- * done only after its COMMIT was, or after it was found in the database, and it is answered in its callers'
- * time: nothing is begun that would end after they have gone. A server that hangs costs one batch its time,
- * and from then on callers are refused at once until a probe gets through.
+ * The single writer connection, and the handling of failed batches. A batch succeeds only after the response to its
+ * COMMIT, or once the database is known to contain it, and within its callers' time: the writer starts nothing that
+ * would end later. A hung server costs one batch its time. From then on callers get an error at once until a probe
+ * succeeds.
  */
+import type { DocKey } from "../../govern/port/store.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { Key } from "../../port/store.ts";
-import { type Batch, declaredNeeds, HeadNeeded, type Pending } from "../batch.ts";
-import { FetchedDocs, runUnits } from "./facts.ts";
-import { failure, isConnectionLoss, isValueError, notInTime, outcomeUnknown, sqlState } from "./failures.ts";
-import { KnownDocs } from "./known.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { declaredNeeds, HeadNeeded, type PendingUnit, type UnitBatch } from "../batch.ts";
+import type { AcknowledgedHead } from "./acknowledged-head.ts";
 import {
-  begin,
-  commitNothing,
+  isConnectionLoss,
+  isValueError,
+  notInTime,
+  outcomeUnknown,
+  sqlState,
+  toStoreError,
+} from "./connect/failures.ts";
+import { PgSession } from "./connect/session.ts";
+import { WRITER_SETTINGS } from "./connect/settings.ts";
+import { idlePause, pauseFor, type TimeLimit, timeLimit } from "./connect/time-limit.ts";
+import { DocVersionCache } from "./doc-version-cache.ts";
+import { FetchedDocs, runUnits } from "./prefetch.ts";
+import {
+  batchStatements,
+  commitReadOnly,
   fetchFacts,
   fetchVersions,
-  hasLanded,
-  type Locked,
-  recheck,
-  type Sent,
-  type Statement,
-  statementsAhead,
-  statementsBehind,
-  statementsOf,
-  touch,
+  isCommitted,
+  type LockedHead,
+  lockHeadAndRead,
+  type PendingCommit,
+  type PreparedQuery,
+  postSealStatements,
+  preSealStatements,
+  recheckVersions,
+  testHeadLock,
   writeAndCommit,
-} from "./rounds.ts";
-import { PgSession } from "./session.ts";
-import { WRITER_SETTINGS } from "./settings.ts";
-import { assertTail } from "./tail.ts";
-import { idlePause, pause, type TimeLimit, timeLimit } from "./time-limit.ts";
-import type { Told } from "./told.ts";
+} from "./round-trips.ts";
+import { assertTail } from "./verify-tail.ts";
 
-const BATCH_MS = LIMITS.store_deadline_ms * 0.8;
-/** Further time to find out what became of a COMMIT that was not answered. */
-const LOOK_UP_MS = LIMITS.store_deadline_ms * 0.16;
-/** How long before its callers are gone a batch is answered, one way or the other. */
-const ANSWER_MS = LIMITS.store_deadline_ms - BATCH_MS - LOOK_UP_MS;
+const BATCH_MS = SERVICE_LIMITS.store_deadline_ms * 0.8;
+/** Additional time to determine the outcome of a COMMIT without a response. */
+const LOOK_UP_MS = SERVICE_LIMITS.store_deadline_ms * 0.16;
+/** How long before the callers' timeout a batch gets its response. */
+const ANSWER_MS = SERVICE_LIMITS.store_deadline_ms - BATCH_MS - LOOK_UP_MS;
 const PROBE_MS = 2_000;
 const PROBE_EVERY_MS = 300;
 const LOCK_TIMEOUT = "55P03";
 
-/** Those who wait for a batch. */
-export interface Callers {
-  /** When they are gone, on the clock of performance.now. */
+/** The callers that wait for a batch. */
+export interface WaitingCallers {
+  /** When they time out, on the clock of performance.now. */
   until: number;
-  /** To be called right before the bytes go out that cannot be taken back; throws when they have gone. */
+  /** Called right before the writer sends bytes that cannot be recalled. Throws after the callers' timeout. */
   leave(): void;
 }
 
-/** A batch that was decided before the head was taken. */
-interface Ahead {
+/** A batch that ran before the head lock. */
+interface BatchAhead {
   session: PgSession;
   facts: FetchedDocs;
-  batch: Batch;
-  statements: Statement[];
+  batch: UnitBatch;
+  statements: PreparedQuery[];
 }
 
 interface Begun {
   session: PgSession;
-  locked: Locked;
+  locked: LockedHead;
   facts: FetchedDocs;
-  /** Whether all that the batch was decided on ahead is as it was. */
+  /** Whether the documents that the batch read before the lock are unchanged. */
   holds: boolean;
 }
 
-/** What batches have cost, for benches: how they were decided, and how long the head was held. */
-export interface Work {
+/** Statistics of batches, for benchmarks: how they ran, and how long they held the head lock. */
+export interface BatchStats {
   under_lock: number;
   ahead: number;
   again: number;
-  /** Documents that were read ahead; what is known from batches before is not. */
+  /** Documents fetched before the lock, without those from the cache. */
   fetched: number;
   records: number;
-  /** CPU of this process from when the head was taken until the batch was sent: what it does while all others wait. */
+  /** CPU time of this process between the lock and the commit request, while all other writers wait. */
   cpu_us: number;
-  /** From when the head was taken until the commit was answered, by the clock. */
+  /** Elapsed time between the lock and the response to COMMIT. */
   held_ms: number;
 }
 
-/** What holds of a batch that was decided ahead needs only its place. */
-function placed({ batch, statements }: Ahead, locked: Locked): { batch: Batch; statements: Statement[] } {
+/** Completes a batch that ran before the lock and is still valid: it needs only its position. */
+function placed(
+  { batch, statements }: BatchAhead,
+  locked: LockedHead,
+): { batch: UnitBatch; statements: PreparedQuery[] } {
   if (batch.isEmpty) return { batch, statements };
   batch.seal(locked.head);
-  return { batch, statements: [...statements, ...statementsBehind(batch, locked)] };
+  return { batch, statements: [...statements, ...postSealStatements(batch, locked)] };
 }
 
 async function decided(
-  units: readonly Pending[],
+  units: readonly PendingUnit[],
   session: PgSession,
-  locked: Locked,
+  locked: LockedHead,
   facts: FetchedDocs,
-): Promise<{ batch: Batch; statements: Statement[] }> {
+): Promise<{ batch: UnitBatch; statements: PreparedQuery[] }> {
   const batch = await runUnits(units, locked.head, facts, (keys) => fetchFacts(session, keys, facts));
-  return { batch, statements: batch.isEmpty ? [] : statementsOf(batch, locked) };
+  return { batch, statements: batch.isEmpty ? [] : batchStatements(batch, locked) };
 }
 
-export class Writer {
-  readonly work: Work = { under_lock: 0, ahead: 0, again: 0, fetched: 0, records: 0, cpu_us: 0, held_ms: 0 };
-  /** Whether the chain was found as the last batch had left it. */
+export class PgWriter {
+  readonly work: BatchStats = {
+    under_lock: 0,
+    ahead: 0,
+    again: 0,
+    fetched: 0,
+    records: 0,
+    cpu_us: 0,
+    held_ms: 0,
+  };
+  /** Whether no other process has written since this writer's last batch. */
   private isAlone = true;
   private left: string | undefined;
-  private readonly known = new KnownDocs();
+  private readonly known = new DocVersionCache();
   private readonly url: string;
-  private readonly told: Told;
+  private readonly told: AcknowledgedHead;
   private session: PgSession | undefined;
   private stalled = false;
   private probing: TimeLimit | undefined;
   private closed = false;
 
-  constructor(url: string, told: Told) {
+  constructor(url: string, told: AcknowledgedHead) {
     this.url = url;
     this.told = told;
   }
 
-  /** Connects and looks at the tail of the ledger; throws `corrupt` when it is not what it should be. */
+  /** Connects and verifies the tail of the ledger. Throws `corrupt` if the tail is invalid. */
   async check(): Promise<void> {
     const limit = timeLimit(BATCH_MS);
     try {
@@ -125,7 +143,7 @@ export class Writer {
     }
   }
 
-  async commit(units: readonly Pending[], callers: Callers): Promise<void> {
+  async commit(units: readonly PendingUnit[], callers: WaitingCallers): Promise<void> {
     if (this.stalled) throw notInTime();
     const answer_by = callers.until - ANSWER_MS;
     const time_left_ms = answer_by - LOOK_UP_MS - performance.now();
@@ -137,7 +155,7 @@ export class Writer {
       this.drop();
       if (limit.signal.aborted || sqlState(error) === LOCK_TIMEOUT) this.stall();
       else if (isValueError(error) && units.length > 1) return await this.oneByOne(units, callers);
-      throw failure(error);
+      throw toStoreError(error);
     } finally {
       limit.clear();
     }
@@ -156,7 +174,7 @@ export class Writer {
   }
 
   private async attempt(
-    units: readonly Pending[],
+    units: readonly PendingUnit[],
     signal: AbortSignal,
     { answer_by, leave }: { answer_by: number; leave(): void },
   ): Promise<void> {
@@ -164,16 +182,16 @@ export class Writer {
     const { session, locked, facts, holds } = await this.begin(units, ahead, signal);
     const locked_at = performance.now();
     const cpu = process.cpuUsage();
-    let sent: Sent | undefined;
+    let sent: PendingCommit | undefined;
     let refused: SvcError | undefined;
     let head = locked.head;
-    let written: Batch | undefined;
+    let written: UnitBatch | undefined;
     try {
       await session.until(signal, async () => {
         const { batch, statements } =
           ahead !== undefined && holds ? placed(ahead, locked) : await decided(units, session, locked, facts);
         written = batch;
-        if (batch.isEmpty) return await commitNothing(session);
+        if (batch.isEmpty) return await commitReadOnly(session);
         leave();
         const { user, system } = process.cpuUsage(cpu);
         this.work.cpu_us += user + system;
@@ -191,25 +209,28 @@ export class Writer {
     this.work[ahead === undefined ? "under_lock" : holds ? "ahead" : "again"]++;
     if (refused !== undefined) throw refused;
     if (sent !== undefined) this.told.note(head);
-    // Under the head nothing is read with its version; what a batch wrote there would be unknown.
+    // Reads under the lock have no versions, so the versions of the written documents are unknown.
     if (ahead === undefined) this.known.forget();
     else if (written !== undefined && sent !== undefined && session === this.session)
       this.known.learn(holds ? facts : new FetchedDocs(), written, locked.xid);
-    // Whoever finds the chain as it was left has no other process to make room for.
+    // If the chain has not changed, no other process waits for the lock.
     this.isAlone = locked.head.hash === this.left;
     this.left = head.hash;
   }
 
   /**
-   * Decides the batch before the head is taken, on documents whose versions are looked at again when it is: other
-   * servers need not wait for it. Undefined where that is not possible; then it is decided under the head.
+   * Runs the batch before it locks the head, so that other servers need not wait for it. It checks the versions of its
+   * documents again under the lock. Returns undefined if that is not possible; then the batch runs under the lock.
    */
-  private async decideAhead(units: readonly Pending[], signal: AbortSignal): Promise<Ahead | undefined> {
+  private async decideAhead(
+    units: readonly PendingUnit[],
+    signal: AbortSignal,
+  ): Promise<BatchAhead | undefined> {
     const session = await this.connected(signal);
-    // Versions are held against the database over one connection; a pooler may lend another one.
+    // Versions compare over one connection. A pooler can switch to another.
     if (session.pooled) return undefined;
     const facts = new FetchedDocs();
-    const obtain = (keys: readonly Key[]) => {
+    const obtain = (keys: readonly DocKey[]) => {
       const unknown = this.known.lend(keys, facts);
       this.work.fetched += unknown.length;
       return fetchVersions(session, unknown, facts);
@@ -218,7 +239,7 @@ export class Writer {
       return await session.until(signal, async () => {
         await obtain(declaredNeeds(units));
         const batch = await runUnits(units, undefined, facts, obtain);
-        return { session, facts, batch, statements: statementsAhead(batch) };
+        return { session, facts, batch, statements: preSealStatements(batch) };
       });
     } catch (error) {
       if (error instanceof HeadNeeded) return undefined;
@@ -229,12 +250,12 @@ export class Writer {
   }
 
   /**
-   * A connection may have died while it was not used; before anything was written, another is as good. What was decided
-   * ahead over the old one is then decided anew: the database behind the new one may be another.
+   * Locks the head. If an idle connection has died, another one is as good before any write. A batch that ran ahead
+   * over the old connection then runs again, because the new one may lead to another database.
    */
   private async begin(
-    units: readonly Pending[],
-    ahead: Ahead | undefined,
+    units: readonly PendingUnit[],
+    ahead: BatchAhead | undefined,
     signal: AbortSignal,
   ): Promise<Begun> {
     const told = this.told.newest;
@@ -244,12 +265,12 @@ export class Writer {
       let holds = false;
       const read = async () => {
         if (facts !== ahead?.facts) return await fetchFacts(session, declaredNeeds(units), facts);
-        const changed = await recheck(session, facts);
+        const changed = await recheckVersions(session, facts);
         holds = changed.length === 0;
         this.known.unlearn(changed);
       };
       try {
-        const locked = await session.until(signal, () => begin(session, told, read));
+        const locked = await session.until(signal, () => lockHeadAndRead(session, told, read));
         return { session, locked, facts, holds };
       } catch (error) {
         this.drop();
@@ -267,7 +288,7 @@ export class Writer {
       session.abandon();
       throw error;
     }
-    // The database behind it may be another.
+    // The new connection may lead to another database.
     this.known.forget();
     this.session = session;
     return session;
@@ -278,26 +299,26 @@ export class Writer {
     this.session = undefined;
   }
 
-  private async hasLanded(sent: Sent, time_left_ms: number): Promise<boolean> {
+  private async hasLanded(sent: PendingCommit, time_left_ms: number): Promise<boolean> {
     const limit = timeLimit(time_left_ms);
     try {
       for (;;) {
         try {
           const session = await this.connected(limit.signal);
-          return await session.until(limit.signal, () => hasLanded(session, sent));
+          return await session.until(limit.signal, () => isCommitted(session, sent));
         } catch (error) {
           this.drop();
           if (limit.signal.aborted || !isConnectionLoss(error)) throw outcomeUnknown();
         }
-        await pause(50);
+        await pauseFor(50);
       }
     } finally {
       limit.clear();
     }
   }
 
-  /** One unit's value must not cost its neighbours their answer. */
-  private async oneByOne(units: readonly Pending[], callers: Callers): Promise<void> {
+  /** Commits each unit separately, so that one bad value does not fail the others. */
+  private async oneByOne(units: readonly PendingUnit[], callers: WaitingCallers): Promise<void> {
     for (const pending of units) {
       try {
         await this.commit([pending], callers);
@@ -320,11 +341,11 @@ export class Writer {
       this.probing = limit;
       try {
         const session = await this.connected(limit.signal);
-        await session.until(limit.signal, () => touch(session));
+        await session.until(limit.signal, () => testHeadLock(session));
         break;
       } catch (error) {
         this.drop();
-        // Nothing that waiting would mend; the next batch says so itself.
+        // Waiting does not fix this. The next batch reports it.
         if (error instanceof SvcError && error.code === "corrupt") break;
       } finally {
         limit.clear();

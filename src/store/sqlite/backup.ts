@@ -1,20 +1,20 @@
 /**
- * `svc.db` at one moment. Its records are never changed, so they are copied in short reads: a long one would keep the
+ * A copy of `svc.db` at one moment. Its records never change, so short reads copy them: a long one would keep the
  * write-ahead log from starting over, and make writers wait for that.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import type { Disk } from "../logged/disk.ts";
-import type { OpenForCopy, PinnedLog } from "../logged/log.ts";
-import { Connections, type LedgerStatements } from "./connections.ts";
+import type { DiskOps } from "../journal/disk.ts";
+import type { OpenForCopy, PinnedLog } from "../journal/log.ts";
+import { type LedgerStatements, SqliteConnections } from "./connections.ts";
 import { databasePath } from "./paths.ts";
 
 const RECORDS = 1_000;
 
 interface SqlitePin {
-  disk: Disk;
-  /** Under the lock: no journal is deleted meanwhile. */
+  disk: DiskOps;
+  /** Used under the lock, which prevents the deletion of journals. */
   locked: LedgerStatements;
-  /** The same database afterwards. */
+  /** The same database without the lock. */
   reader(): LedgerStatements;
   open: OpenForCopy;
 }
@@ -24,7 +24,7 @@ export function pinDatabase({ disk, locked, reader, open }: SqlitePin): PinnedLo
   const journal = locked.journal(-1);
   return async (_base, scratch) => {
     const path = databasePath(scratch);
-    const copy = Connections.open(disk, path);
+    const copy = SqliteConnections.open(disk, path);
     try {
       copy.begin.run();
       for (let seq = 0; seq < head.records; ) {
@@ -37,7 +37,7 @@ export function pinDatabase({ disk, locked, reader, open }: SqlitePin): PinnedLo
       for (const row of journal) copy.addBlock.run(row.n, row.generation, row.block);
       copy.setHead.run(n, generation, head.records, head.hash, size, crc);
       copy.commit.run();
-      // Into the one file that is taken.
+      // Moves everything into the one file that the backup includes.
       copy.writer.db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
       copy.close();

@@ -1,17 +1,21 @@
 /**
- * The connections of a process to `svc.db`: one that writes, one that reads, and a descriptor of the
- * write-ahead log to sync by. Syncing the log here rather than in COMMIT lets the lock go first, and
- * keeps the wait off the event loop.
+ * A process's connections to `svc.db`: one to write, one to read, and a descriptor of the write-ahead log for syncs.
+ * Syncing the log here instead of in COMMIT releases the lock earlier, and keeps the wait off the event loop.
  */
-import type { Head } from "../../ledger/record.ts";
-import { closeDatabase, type Database, openDatabase, type PreparedStatement } from "../logged/connection.ts";
-import type { Disk } from "../logged/disk.ts";
+import type { LedgerHead } from "../../ledger/record.ts";
+import {
+  closeDatabase,
+  openDatabase,
+  type PreparedStatement,
+  type SqliteDatabase,
+} from "../journal/connection.ts";
+import type { DiskOps } from "../journal/disk.ts";
 import { migrateLedger } from "./schema.ts";
 
 export interface HeadRow {
   n: number;
   generation: number;
-  head: Head;
+  head: LedgerHead;
   size: number;
   crc: number;
 }
@@ -38,15 +42,15 @@ interface LedgerRow {
   line: string;
 }
 
-/** The statements that either connection needs. */
+/** The statements that both connections need. */
 export class LedgerStatements {
-  readonly db: Database;
+  readonly db: SqliteDatabase;
   private readonly headRow: PreparedStatement;
   private readonly journalFrom: PreparedStatement;
   private readonly ledgerRange: PreparedStatement;
   private readonly linesRange: PreparedStatement;
 
-  constructor(db: Database) {
+  constructor(db: SqliteDatabase) {
     this.db = db;
     this.headRow = db.prepare("SELECT n, generation, records, hash, size, crc FROM head");
     this.journalFrom = db.prepare("SELECT n, generation, block FROM journal WHERE n > ? ORDER BY n");
@@ -75,7 +79,7 @@ export class LedgerStatements {
     return this.linesRange.all(from, to).map((row: { line: string }) => row.line);
   }
 
-  /** Several reads of one moment. */
+  /** Runs several reads of one snapshot. */
   snapshot<T>(work: () => T): T {
     this.db.exec("BEGIN");
     try {
@@ -86,7 +90,7 @@ export class LedgerStatements {
   }
 }
 
-export class Connections {
+export class SqliteConnections {
   readonly writer: LedgerStatements;
   readonly reader: LedgerStatements;
   readonly begin: PreparedStatement;
@@ -97,10 +101,16 @@ export class Connections {
   readonly setHead: PreparedStatement;
   readonly ino: number;
   readonly wal_fd: number;
-  private readonly disk: Disk;
+  private readonly disk: DiskOps;
   private readonly path: string;
 
-  private constructor(disk: Disk, path: string, writer: Database, reader: Database, wal_fd: number) {
+  private constructor(
+    disk: DiskOps,
+    path: string,
+    writer: SqliteDatabase,
+    reader: SqliteDatabase,
+    wal_fd: number,
+  ) {
     this.disk = disk;
     this.path = path;
     this.writer = new LedgerStatements(writer);
@@ -117,17 +127,17 @@ export class Connections {
     this.wal_fd = wal_fd;
   }
 
-  static open(disk: Disk, path: string): Connections {
-    let writer: Database | undefined;
-    let reader: Database | undefined;
+  static open(disk: DiskOps, path: string): SqliteConnections {
+    let writer: SqliteDatabase | undefined;
+    let reader: SqliteDatabase | undefined;
     try {
       writer = openDatabase(path, { synchronous: "NORMAL", autocheckpoint: false });
       migrateLedger(writer, path);
       reader = openDatabase(path, { synchronous: "NORMAL", autocheckpoint: false });
       reader.exec("PRAGMA query_only = ON");
-      // Reading makes sure that the write-ahead log exists; it stays the same file while we are connected.
+      // A read ensures that the write-ahead log exists. The file stays the same while this process is connected.
       reader.prepare("SELECT count(*) FROM head").get();
-      return new Connections(disk, path, writer, reader, disk.openNow(`${path}-wal`, 2));
+      return new SqliteConnections(disk, path, writer, reader, disk.openNow(`${path}-wal`, 2));
     } catch (error) {
       closeDatabase(writer);
       closeDatabase(reader);
@@ -135,7 +145,7 @@ export class Connections {
     }
   }
 
-  /** Whether the names still lead to the files that are open. */
+  /** Whether the names still lead to the open files. */
   get isInPlace(): boolean {
     const { disk, path } = this;
     return (
@@ -146,7 +156,7 @@ export class Connections {
   close(): void {
     closeDatabase(this.writer.db);
     closeDatabase(this.reader.db);
-    // Not before the connections: SQLite takes no locks on this file, so closing it drops none.
+    // After the connections. SQLite takes no locks on this file, so closing it drops none.
     void this.disk.close(this.wal_fd).catch(() => {});
   }
 }

@@ -7,15 +7,15 @@ import { type Fault, faultyDisk, inlineHelper } from "../../../test/support/faul
 import { allRecords, expectConsistent, work } from "../../../test/support/store-work.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { countTrials } from "../../../test/support/trials.ts";
+import type { StateStore } from "../../govern/port/store.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import type { Store } from "../../port/store.ts";
-import { MayBeFound } from "../may-be-found.ts";
+import { IndeterminateCommitError } from "../indeterminate-commit.ts";
 import { sqliteJobs } from "./jobs.ts";
 import { openSqliteStore } from "./store.ts";
 
 const bounds = { changes: 16, records: 100, bytes: 1_000_000 };
 
-function open(folder: string, disk = faultyDisk()): Promise<Store> {
+function open(folder: string, disk = faultyDisk()): Promise<StateStore> {
   return openSqliteStore(folder, () => {}, {
     disk,
     bounds,
@@ -23,7 +23,9 @@ function open(folder: string, disk = faultyDisk()): Promise<Store> {
   });
 }
 
-async function workload(store: Store): Promise<{ acked: string[]; refused: string[]; unknown: string[] }> {
+async function workload(
+  store: StateStore,
+): Promise<{ acked: string[]; refused: string[]; unknown: string[] }> {
   const acked: string[] = [];
   const refused: string[] = [];
   const unknown: string[] = [];
@@ -34,7 +36,7 @@ async function workload(store: Store): Promise<{ acked: string[]; refused: strin
     } catch (error) {
       expect(error).toBeInstanceOf(SvcError);
       expect((error as SvcError).code).toBe("unavailable");
-      (error instanceof MayBeFound ? unknown : refused).push(name);
+      (error instanceof IndeterminateCommitError ? unknown : refused).push(name);
     }
   };
   await attempt("a", 1);
@@ -159,7 +161,7 @@ describe("a database that cannot be used", () => {
     withoutCheckpoint(folder);
     const told: string[] = [];
     const again = await openSqliteStore(folder, (message) => told.push(message));
-    expect(told).toEqual(["svc.checkpoint was missing and is made anew from svc.db"]);
+    expect(told).toEqual(["svc.checkpoint was missing; rebuilding it from svc.db"]);
     expect(await again.list("idempotency", { limit: 9 })).toEqual(units);
     await again.ready();
     expect(await work(again, "b")).toEqual([3]);

@@ -1,26 +1,27 @@
 /**
- * What the thread of a sqlite store does: takes closed journals into `svc.checkpoint`, and looks after
- * the write-ahead log.
+ * The jobs of a sqlite store's thread: applies closed journals to `svc.checkpoint`, and maintains the write-ahead log.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { applyJournal, type ClosedJournal } from "../logged/apply.ts";
-import type { UnitBlock } from "../logged/block.ts";
-import { readBase } from "../logged/checkpoint.ts";
-import { openCheckpointWriter, shrink } from "../logged/checkpoint-writer.ts";
-import { closeDatabase, type Database, openDatabase } from "../logged/connection.ts";
-import { parseJournal } from "../logged/parse.ts";
-import type { Jobs } from "../logged/side-thread.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { applyJournal, type ClosedJournal } from "../journal/apply.ts";
+import { readBase } from "../journal/checkpoint/checkpoint.ts";
+import { openCheckpointWriter, truncateWal } from "../journal/checkpoint/checkpoint-writer.ts";
+import type { WorkerJobs } from "../journal/checkpoint/worker-handle.ts";
+import { closeDatabase, openDatabase, type SqliteDatabase } from "../journal/connection.ts";
+import type { UnitBlock } from "../journal/lines/block.ts";
+import { parseJournal } from "../journal/lines/parse-journal.ts";
 import type { JournalRow } from "./connections.ts";
 import { databasePath, sqliteCheckpointPath } from "./paths.ts";
 
-/** Frames of the write-ahead log above which writers are held for a moment, so that it can start over. */
+/**
+ * Length of the write-ahead log, in frames, above which a job briefly blocks writers so that the log can start over.
+ */
 const RESTART_FRAMES = 4_000;
-/** Rows deleted at a time: the write lock is held for no longer than a batch holds it. */
+/** Rows per delete, so that a delete holds the write lock no longer than a batch does. */
 const DELETE_ROWS = 8;
 
-/** `wait_ms`: how long a job may stand and wait for a lock, which it may do where it has a thread of its own. */
-export function sqliteJobs(folder: string, wait_ms: number = LIMITS.store_deadline_ms): Jobs {
+/** `wait_ms` is how long a job can block on a lock. Jobs run in their own thread, so they can block. */
+export function sqliteJobs(folder: string, wait_ms: number = SERVICE_LIMITS.store_deadline_ms): WorkerJobs {
   const state = openCheckpointWriter(sqliteCheckpointPath(folder));
   const ledger = openDatabase(databasePath(folder), {
     synchronous: "NORMAL",
@@ -36,8 +37,8 @@ export function sqliteJobs(folder: string, wait_ms: number = LIMITS.store_deadli
       return base;
     },
     shrink: () => {
-      shrink(state);
-      shrink(ledger);
+      truncateWal(state);
+      truncateWal(ledger);
     },
     wal: () => moveWal(ledger),
     flush: () => flush(ledger),
@@ -49,7 +50,7 @@ export function sqliteJobs(folder: string, wait_ms: number = LIMITS.store_deadli
 }
 
 function readClosed(
-  db: Database,
+  db: SqliteDatabase,
   generation: number,
   base: { crc: number; head: ClosedJournal["head"]; size: number },
 ): ClosedJournal {
@@ -70,7 +71,7 @@ function readClosed(
   return { generation, units, head: end, size, crc };
 }
 
-function deleteJournals(db: Database, generation: number): void {
+function deleteJournals(db: SqliteDatabase, generation: number): void {
   const some = db.prepare(
     "DELETE FROM journal WHERE n IN (SELECT n FROM journal WHERE generation <= ? ORDER BY n LIMIT ?)",
   );
@@ -83,14 +84,17 @@ interface WalState {
   checkpointed: number;
 }
 
-/** Beside writers first, which takes long and holds no writer; then, if it has grown long, with them held. */
-function moveWal(db: Database): void {
+/**
+ * First checkpoints alongside writers, which is slow but does not block them. If the log has become long, a second
+ * checkpoint blocks them.
+ */
+function moveWal(db: SqliteDatabase): void {
   const { log } = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() as WalState;
   if (log > RESTART_FRAMES) db.prepare("PRAGMA wal_checkpoint(RESTART)").get();
 }
 
-/** Everything into the database, and an empty log. */
-function flush(db: Database): void {
+/** Moves everything into the database, and empties the log. */
+function flush(db: SqliteDatabase): void {
   const { busy } = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as WalState;
   if (busy !== 0) throw Object.assign(new Error("database is locked"), { errcode: 5 });
 }

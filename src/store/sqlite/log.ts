@@ -1,44 +1,44 @@
 /**
- * The sqlite log: records and journal blocks go into `svc.db` in one transaction. COMMIT runs at
- * synchronous NORMAL, which lets the lock go; the write-ahead log is then synced, and only then is
- * a caller told. Why that is durable, checkpoints included, is in docs/design/stores.md.
+ * The sqlite log: records and journal blocks go into `svc.db` in one transaction. COMMIT runs at synchronous NORMAL,
+ * which releases the lock. Then the log syncs the write-ahead log, and only then responds to callers.
+ * docs/design/stores.md explains why that is durable, including checkpoints.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { EMPTY_HEAD, GENESIS } from "../../ledger/record.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { EMPTY_HEAD, GENESIS_HASH } from "../../ledger/record.ts";
 import type { CommittedUnit } from "../batch.ts";
-import { encodeBatch, type ToldSoFar } from "../logged/block.ts";
-import { type Base, EMPTY_BASE } from "../logged/checkpoint.ts";
-import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../logged/connection.ts";
-import { type Disk, errorCode, syncFolder } from "../logged/disk.ts";
-import type { Journaled, LoadedLog, Log, OpenForCopy, PinnedLog } from "../logged/log.ts";
-import { parseJournal } from "../logged/parse.ts";
-import type { Helper } from "../logged/side-thread.ts";
-import { mayBeFound } from "../may-be-found.ts";
+import { indeterminateCommit } from "../indeterminate-commit.ts";
+import { type CheckpointPosition, EMPTY_CHECKPOINT } from "../journal/checkpoint/checkpoint.ts";
+import type { WorkerHandle } from "../journal/checkpoint/worker-handle.ts";
+import { isDiskFull, sqliteCode, sqliteFailure, whenFree } from "../journal/connection.ts";
+import { type DiskOps, errorCode, syncDirectory } from "../journal/disk.ts";
+import { encodeBatch, type JournaledDocs } from "../journal/lines/block.ts";
+import { parseJournal } from "../journal/lines/parse-journal.ts";
+import type { JournalUnits, LoadedLog, OpenForCopy, PinnedLog, StoreLog } from "../journal/log.ts";
 import { pinDatabase } from "./backup.ts";
-import { Connections, type HeadRow, type JournalRow } from "./connections.ts";
+import { type HeadRow, type JournalRow, SqliteConnections } from "./connections.ts";
 import { ledgerUnit, verifyTail } from "./verify-tail.ts";
 
 interface SqliteLogParts {
-  disk: Disk;
+  disk: DiskOps;
   folder: string;
   path: string;
-  helper: Helper;
+  helper: WorkerHandle;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Written bytes after which the write-ahead log is moved into the database by the thread. */
+/** Written bytes after which the thread moves the write-ahead log into the database. */
 const WAL_BYTES = 4_000_000;
-/** After this long without a successful sync the disk is asked whether it still answers. */
+/** Time since the last successful sync after which the log checks that the disk still responds. */
 const QUIET_MS = 20;
 
-export class SqliteLog implements Log {
+export class SqliteLog implements StoreLog {
   readonly kind = "sqlite" as const;
   readonly what = "svc.db";
-  /** The write-ahead log starts over when it may. */
+  /** The write-ahead log can start over, so no file grows with every record. */
   readonly grown_to = 0;
   private readonly parts: SqliteLogParts;
-  private open: Connections | undefined;
+  private open: SqliteConnections | undefined;
   private at: HeadRow = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: 0 };
   private sinceWal = 0;
   private walJob: Promise<void> | undefined;
@@ -61,16 +61,16 @@ export class SqliteLog implements Log {
   async lock(until: number): Promise<void> {
     const { path } = this.parts;
     try {
-      this.open ??= await whenFree(() => Connections.open(this.parts.disk, path), until, path);
+      this.open ??= await whenFree(() => SqliteConnections.open(this.parts.disk, path), until, path);
       const { open } = this;
       await this.askDisk(open);
       if (performance.now() > until) {
-        // No caller waits for this batch any more: better that nothing of it stays.
+        // All callers of this batch have timed out, so nothing of it should remain.
         throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
       }
       await whenFree(() => open.begin.run(), until, path);
     } catch (error) {
-      // Another process's lock, or a disk that says itself what is wrong, is no reason to connect anew.
+      // After another process's lock or a precise disk error, there is no need to reconnect.
       if (sqliteCode(error) !== undefined) this.isDamaged ||= this.open !== undefined;
       if (errorCode(error)?.startsWith("E") && sqliteCode(error) === undefined) throw error;
       throw sqliteFailure(error, path);
@@ -78,10 +78,10 @@ export class SqliteLog implements Log {
   }
 
   /**
-   * COMMIT writes on the event loop's thread and would hang with a hung disk; a call that hangs the same
-   * way elsewhere goes first. Under load the last sync has just shown that the disk answers.
+   * COMMIT writes on the event loop's thread and would hang with a hung disk, so an asynchronous call that would also
+   * hang goes first. Under load, the last sync has just shown that the disk responds.
    */
-  private async askDisk(open: Connections): Promise<void> {
+  private async askDisk(open: SqliteConnections): Promise<void> {
     if (performance.now() - this.syncedAt > QUIET_MS) await this.parts.disk.touch(open.wal_fd);
   }
 
@@ -95,7 +95,7 @@ export class SqliteLog implements Log {
     }
   }
 
-  news(locked: boolean): Journaled[] | "reload" {
+  news(locked: boolean): JournalUnits[] | "reload" {
     const { open } = this;
     if (open === undefined) return "reload";
     if (locked && !open.isInPlace) {
@@ -119,20 +119,20 @@ export class SqliteLog implements Log {
     const open = this.connected();
     if (open.writer.head() !== undefined || open.writer.ledger(0, 1).length > 0)
       return this.withoutCheckpoint();
-    open.setHead.run(0, 1, 0, GENESIS, 0, EMPTY_BASE.crc);
+    open.setHead.run(0, 1, 0, GENESIS_HASH, 0, EMPTY_CHECKPOINT.crc);
     open.commit.run();
-    // The database and its log must be found after a power cut before the checkpoint says they exist.
+    // The database and its log must survive a power cut before the checkpoint refers to them.
     await this.parts.disk.datasync(open.wal_fd);
-    await syncFolder(this.parts.disk, this.parts.folder);
-    this.at = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: EMPTY_BASE.crc };
+    await syncDirectory(this.parts.disk, this.parts.folder);
+    this.at = { n: 0, generation: 1, head: EMPTY_HEAD, size: 0, crc: EMPTY_CHECKPOINT.crc };
     const journals = [{ generation: 1, units: [] }];
-    return { base: EMPTY_BASE, journals, problem: undefined, known: "everything" };
+    return { base: EMPTY_CHECKPOINT, journals, problem: undefined, known: "everything" };
   }
 
-  async load(base: Base): Promise<LoadedLog> {
+  async load(base: CheckpointPosition): Promise<LoadedLog> {
     try {
       const { head, journals, problem, known } = verifyTail(this.connected().writer, base, this.at);
-      // Whoever looks again must still know what this process knew before.
+      // A later attempt must still know the position that this process knew.
       if (problem === undefined) this.at = head;
       this.blocks.clear();
       for (const { generation, bytes } of journals) this.grow(generation, bytes);
@@ -143,7 +143,11 @@ export class SqliteLog implements Log {
     }
   }
 
-  async write(units: readonly CommittedUnit[], told: ToldSoFar, leave: () => void): Promise<Journaled> {
+  async write(
+    units: readonly CommittedUnit[],
+    told: JournaledDocs,
+    leave: () => void,
+  ): Promise<JournalUnits> {
     const open = this.holding();
     const { n, generation, size, crc } = this.at;
     const batch = encodeBatch(units, { size, crc }, undefined, told);
@@ -164,8 +168,8 @@ export class SqliteLog implements Log {
     } catch (error) {
       this.takeBack(open, error);
       if (isDiskFull(error)) throw error;
-      // Its pages may be in the log although it failed; what opens the log next decides.
-      if (has_left) throw mayBeFound("a COMMIT has failed", error);
+      // Its pages may be in the log despite the failure. The next process to open the log decides.
+      if (has_left) throw indeterminateCommit("a COMMIT has failed", error);
       throw sqliteFailure(error, this.parts.path);
     }
     this.lookBehind(open);
@@ -176,7 +180,7 @@ export class SqliteLog implements Log {
   }
 
   async sync(): Promise<void> {
-    // Also what others committed before: it is in the same file.
+    // Includes commits of other processes, which are in the same file.
     await this.parts.disk.datasync(this.connected().wal_fd);
     this.syncedAt = performance.now();
     if (this.sinceWal > WAL_BYTES && this.walJob === undefined) this.moveWal();
@@ -194,8 +198,12 @@ export class SqliteLog implements Log {
       this.putHead(open, next);
       open.commit.run();
       this.at = next;
-      // Another process may come in between; whoever asked catches up again.
-      await whenFree(() => open.begin.run(), performance.now() + LIMITS.store_deadline_ms, this.parts.path);
+      // Another process can write in between, so the caller catches up again.
+      await whenFree(
+        () => open.begin.run(),
+        performance.now() + SERVICE_LIMITS.store_deadline_ms,
+        this.parts.path,
+      );
     } catch (error) {
       this.takeBack(open, error);
       throw isDiskFull(error) ? error : sqliteFailure(error, this.parts.path);
@@ -208,8 +216,8 @@ export class SqliteLog implements Log {
     this.unlock();
     if (disk.factsAt(path) === undefined)
       throw new SvcError("unavailable", `ledger unavailable: ${path} is missing`);
-    // A failed sync may have lost part of the write-ahead log that the cache still has. Moved into the
-    // database, and the log cut and synced, nothing depends on it any more.
+    // A failed sync may have lost a part of the write-ahead log that the cache still has. Moving it into the database,
+    // and truncating and syncing the log, removes any dependence on it.
     await helper.ask("flush", undefined);
     const wal_fd = await disk.open(`${path}-wal`, "r+");
     try {
@@ -217,10 +225,10 @@ export class SqliteLog implements Log {
     } finally {
       await disk.close(wal_fd);
     }
-    await syncFolder(disk, folder);
-    // Reads go on through the old connections until there are new ones.
-    const until = performance.now() + LIMITS.store_deadline_ms;
-    this.open = await whenFree(() => Connections.open(disk, path), until, path);
+    await syncDirectory(disk, folder);
+    // Reads continue on the old connections until there are new ones.
+    const until = performance.now() + SERVICE_LIMITS.store_deadline_ms;
+    this.open = await whenFree(() => SqliteConnections.open(disk, path), until, path);
     before?.close();
     await this.lock(until);
   }
@@ -229,7 +237,7 @@ export class SqliteLog implements Log {
     await this.parts.disk.datasync(this.connected().wal_fd);
   }
 
-  /** The thread that moved the checkpoint has deleted the journal's rows as well. */
+  /** The thread that moved the checkpoint has also deleted the journal's rows. */
   async retire(generation: number): Promise<void> {
     for (const known of this.blocks.keys()) if (known <= generation) this.blocks.delete(known);
   }
@@ -248,22 +256,22 @@ export class SqliteLog implements Log {
     this.open = undefined;
   }
 
-  private connected(): Connections {
+  private connected(): SqliteConnections {
     if (this.open === undefined) throw new SvcError("unavailable", "the store is closed");
     return this.open;
   }
 
-  private holding(): Connections {
+  private holding(): SqliteConnections {
     const open = this.connected();
     if (open.writer.db.isTransaction) return open;
     throw new SvcError("unavailable", `ledger unavailable: the lock on ${this.parts.path} was lost`);
   }
 
   /**
-   * The first look behind a commit writes to shared memory, which a frozen disk would not let it do; taken now, later
-   * reads need not. If it fails, the commit stands all the same.
+   * The first read after a commit writes to shared memory, which would fail on a frozen disk. Read now, so that later
+   * reads need not. If this read fails, the commit is still valid.
    */
-  private lookBehind(open: Connections): void {
+  private lookBehind(open: SqliteConnections): void {
     try {
       open.reader.head();
     } catch {
@@ -271,21 +279,21 @@ export class SqliteLog implements Log {
     }
   }
 
-  /** A full disk is rolled back and the lock taken again; after a failure the connection is not trusted. */
-  private takeBack(open: Connections, error: unknown): void {
+  /** Rolls a full disk back and takes the lock again. After any other failure, the connection is not trusted. */
+  private takeBack(open: SqliteConnections, error: unknown): void {
     this.unlock();
     this.isDamaged ||= !(error instanceof SvcError) && !isDiskFull(error);
     if (!isDiskFull(error) || this.isDamaged) return;
     try {
       open.begin.run();
     } catch {
-      // Another process was faster; whoever goes on without the lock is told so.
+      // Another process was faster. The caller gets an error when it continues without the lock.
     }
   }
 
-  /** Takes in rows behind where this process stands; all of them, or it cannot tell. */
-  private follow(head: HeadRow, rows: readonly JournalRow[]): Journaled[] | "reload" {
-    const journals: Journaled[] = [];
+  /** Applies the rows after this process's position: all of them, or returns `reload`. */
+  private follow(head: HeadRow, rows: readonly JournalRow[]): JournalUnits[] | "reload" {
+    const journals: JournalUnits[] = [];
     let { n, crc } = this.at;
     let size = this.at.size;
     for (const row of rows) {
@@ -307,7 +315,7 @@ export class SqliteLog implements Log {
     return journals;
   }
 
-  private putHead(open: Connections, { n, generation, head, size, crc }: HeadRow): void {
+  private putHead(open: SqliteConnections, { n, generation, head, size, crc }: HeadRow): void {
     open.setHead.run(n, generation, head.records, head.hash, size, crc);
   }
 
@@ -328,21 +336,21 @@ export class SqliteLog implements Log {
   }
 
   /**
-   * As long as no journal was taken into the checkpoint, svc.db has all there is, and the checkpoint is begun anew.
-   * After that the ledger is shown line by line, and refused new ones.
+   * Until the checkpoint contains a journal, svc.db has everything, and the checkpoint can start over. After that, the
+   * ledger is read-only.
    */
   private async withoutCheckpoint(): Promise<LoadedLog> {
-    const whole = await this.load(EMPTY_BASE);
+    const whole = await this.load(EMPTY_CHECKPOINT);
     if (whole.problem === undefined) {
       if (whole.journals.some(({ units }) => units.length > 0))
-        this.parts.warn("svc.checkpoint was missing and is made anew from svc.db");
+        this.parts.warn("svc.checkpoint was missing; rebuilding it from svc.db");
       return whole;
     }
     const problem = new SvcError(
       "corrupt",
       "svc.checkpoint, which holds the older working data beside svc.db, is missing: restore both from a backup",
     );
-    const units = [ledgerUnit(this.connected().reader, EMPTY_BASE)];
-    return { base: EMPTY_BASE, journals: [{ generation: 1, units }], problem, known: "ledger" };
+    const units = [ledgerUnit(this.connected().reader, EMPTY_CHECKPOINT)];
+    return { base: EMPTY_CHECKPOINT, journals: [{ generation: 1, units }], problem, known: "ledger" };
   }
 }

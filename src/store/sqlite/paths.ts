@@ -1,4 +1,4 @@
-/** What lies in the data folder of a sqlite store. */
+/** File names in the data directory of a sqlite store. */
 import { join } from "node:path";
 
 export const databasePath = (folder: string): string => join(folder, "svc.db");

@@ -1,20 +1,21 @@
 /**
- * `svc.db`: the ledger, the journal of what units changed, and one row that says where both stand. The
- * checkpoint of the working data is a database of its own beside it, because moving it on takes longer
- * than a decision may wait for the write lock.
+ * `svc.db`: the ledger, the journal of changed documents, and one row with the end of both. The checkpoint of the
+ * working data is a separate database, because moving it takes longer than a decision can wait for the write lock.
  */
-import { GENESIS } from "../../ledger/record.ts";
-import type { Database } from "../logged/connection.ts";
-import { newerSchema, versionOf } from "../logged/schema.ts";
+import { GENESIS_HASH } from "../../ledger/record.ts";
+import type { SqliteDatabase } from "../journal/connection.ts";
+import { newerSchema, versionOf } from "../journal/schema.ts";
 
-/** Since 2 a journal tells changes of documents as changes; before, each document whole, which is read as ever. */
+/**
+ * Since version 2, a journal can store a change of a document instead of the whole document. Older journals stay
+ * readable.
+ */
 const SCHEMA = 2;
 
 /**
- * A record is added behind the last one or not at all. Both ways around that are closed: REPLACE
- * deletes without firing a delete trigger, so an insert over a record is refused by itself; and a
- * second record behind the same one (a fork) cannot have its place. That does what UNIQUE (prev) would,
- * without a tree of random keys whose cost grows with the ledger.
+ * A record can only follow the last one. Two bypasses are closed. REPLACE deletes without firing a delete trigger, so a
+ * trigger rejects an insert over a record. A second record after the same one (a fork) would need a taken position.
+ * UNIQUE (prev) would have the same effect, but with a tree of random keys whose cost grows with the ledger.
  */
 const TABLES = `
   CREATE TABLE ledger (
@@ -32,7 +33,7 @@ const TABLES = `
     BEGIN SELECT RAISE(ABORT, 'ledger is append-only'); END;
   CREATE TRIGGER ledger_is_one_chain BEFORE INSERT ON ledger
     WHEN NEW.prev IS NOT CASE NEW.seq
-      WHEN 0 THEN '${GENESIS}' ELSE (SELECT hash FROM ledger WHERE seq = NEW.seq - 1) END
+      WHEN 0 THEN '${GENESIS_HASH}' ELSE (SELECT hash FROM ledger WHERE seq = NEW.seq - 1) END
     BEGIN SELECT RAISE(ABORT, 'ledger is append-only: prev must be unique, the hash of the last record'); END;
 
   CREATE TABLE journal (
@@ -57,8 +58,8 @@ const TABLES = `
     json_extract(line, '$.reason') AS reason, line FROM ledger;
 `;
 
-/** Brings the database to the schema of this program, in one transaction; two at once are safe. */
-export function migrateLedger(db: Database, file: string): void {
+/** Migrates the database to this program's schema, in one transaction. Safe for two processes at once. */
+export function migrateLedger(db: SqliteDatabase, file: string): void {
   const version = versionOf(db);
   if (version > SCHEMA) throw newerSchema(file, version, SCHEMA);
   if (version === SCHEMA) return;

@@ -1,9 +1,9 @@
-/** The sqlite store: ledger and journal in one database, the checkpoint in another beside it. */
-import type { Store } from "../../port/store.ts";
-import { entryModule } from "../../process/package.ts";
-import { makeFolder } from "../logged/disk.ts";
-import { threadHelper } from "../logged/side-thread.ts";
-import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../logged/store.ts";
+/** The sqlite store: ledger and journal in one database, the checkpoint in another. */
+import { entryModule } from "../../child-process/package-files.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { startWorkerHandle } from "../journal/checkpoint/worker-handle.ts";
+import { createDataDirectory } from "../journal/disk.ts";
+import { LoggedStore, type LoggedStoreOptions, withDefaults } from "../journal/store.ts";
 import { SqliteLog } from "./log.ts";
 import { databasePath, sqliteCheckpointPath } from "./paths.ts";
 
@@ -13,10 +13,10 @@ export async function openSqliteStore(
   folder: string,
   warn: Warn,
   options: Partial<LoggedStoreOptions> = {},
-): Promise<Store> {
-  const parts = withDefaults(() => threadHelper(entryModule("store/sqlite/worker"), folder), options);
+): Promise<StateStore> {
+  const parts = withDefaults(() => startWorkerHandle(entryModule("store/sqlite/worker"), folder), options);
   const { disk, helper } = parts;
-  await makeFolder(disk, folder);
+  await createDataDirectory(disk, folder);
   return LoggedStore.open({
     ...parts,
     folder,

@@ -1,14 +1,14 @@
 /**
- * What stands in `svc.db` behind the checkpoint, held against itself: the chain of records, the blocks
- * of the journal, and the row that says where both end. O(tail), whatever the ledger's length.
+ * Verifies the content of `svc.db` after the checkpoint: the chain of records, the blocks of the journal, and the row
+ * with their ends. The cost depends on the tail only, not on the ledger's length.
  */
 import { SvcError } from "../../kernel/errors.ts";
-import type { Head, LedgerRecord } from "../../ledger/record.ts";
-import type { LineInfo, UnitBlock } from "../logged/block.ts";
-import type { Base } from "../logged/checkpoint.ts";
-import { verifyLine } from "../logged/line.ts";
-import { type Knowledge, setBack } from "../logged/log.ts";
-import { parseJournal } from "../logged/parse.ts";
+import type { LedgerHead, LedgerRecord } from "../../ledger/record.ts";
+import type { CheckpointPosition } from "../journal/checkpoint/checkpoint.ts";
+import type { LineInfo, UnitBlock } from "../journal/lines/block.ts";
+import { parseJournal } from "../journal/lines/parse-journal.ts";
+import { verifyLine } from "../journal/lines/verify-line.ts";
+import { olderStateError, type StoreIntegrity } from "../journal/log.ts";
 import type { HeadRow, LedgerStatements } from "./connections.ts";
 
 interface TailJournal {
@@ -21,18 +21,18 @@ interface VerifiedTail {
   head: HeadRow;
   journals: TailJournal[];
   problem: SvcError | undefined;
-  known: Knowledge;
+  known: StoreIntegrity;
 }
 
-/** `stood`: how far this process knew the database before. */
-export function verifyTail(reader: LedgerStatements, base: Base, stood: HeadRow): VerifiedTail {
+/** Verifies the tail. `stood` is the last position that this process knew. */
+export function verifyTail(reader: LedgerStatements, base: CheckpointPosition, stood: HeadRow): VerifiedTail {
   const head = reader.head();
   if (head === undefined)
     throw new SvcError("corrupt", "svc.db has lost the row that says where its ledger ends");
   const { journals, end, isWhole, crcs } = readJournals(reader, base, head);
   const nothing = [{ generation: head.generation, units: [], bytes: 0 }];
   if (!isContinued(reader, stood, crcs.get(stood.n) ?? (head.n === stood.n ? head.crc : undefined), head))
-    return { head, journals: nothing, problem: setBack("svc.db"), known: "nothing" };
+    return { head, journals: nothing, problem: olderStateError("svc.db"), known: "nothing" };
   const rotten = verifyRecords(reader, base, head.head);
   if (isWhole) {
     const problem = rotten ?? (sameHead(end, head.head) ? undefined : disagreement());
@@ -40,12 +40,12 @@ export function verifyTail(reader: LedgerStatements, base: Base, stood: HeadRow)
   }
   const problem = new SvcError("corrupt", "the journal in svc.db does not verify: restore it from a backup");
   if (rotten !== undefined) return { head, journals: nothing, problem, known: "nothing" };
-  // Whole by itself, the ledger says what was recorded; nothing says what the documents were.
+  // If the ledger is complete, its records are certain. The documents are not.
   const alone = [{ generation: head.generation, units: [ledgerUnit(reader, base)], bytes: 0 }];
   return { head, journals: alone, problem, known: "ledger" };
 }
 
-/** Whether the batch and the record behind which a process stood are still there. */
+/** Whether the last known batch and record are still present. */
 function isContinued(
   reader: LedgerStatements,
   stood: HeadRow,
@@ -57,8 +57,8 @@ function isContinued(
   return records === 0 || reader.ledger(records - 1, 1)[0]?.hash === hash;
 }
 
-/** The records behind that position, as a unit without documents. */
-export function ledgerUnit(reader: LedgerStatements, at: { head: Head; size: number }): UnitBlock {
+/** Returns the records after that position, as a unit without documents. */
+export function ledgerUnit(reader: LedgerStatements, at: { head: LedgerHead; size: number }): UnitBlock {
   const lines: LineInfo[] = [];
   let { size } = at;
   let { records, hash } = at.head;
@@ -77,7 +77,7 @@ export function ledgerUnit(reader: LedgerStatements, at: { head: Head; size: num
   return { kind: "unit", head: { records, hash }, size, lines, puts: [], end: true };
 }
 
-function readJournals(reader: LedgerStatements, base: Base, head: HeadRow) {
+function readJournals(reader: LedgerStatements, base: CheckpointPosition, head: HeadRow) {
   const journals: TailJournal[] = [];
   const open = (generation: number): TailJournal => {
     const last = journals[journals.length - 1];
@@ -87,11 +87,11 @@ function readJournals(reader: LedgerStatements, base: Base, head: HeadRow) {
     return next;
   };
   let { crc } = base;
-  let end: Head = base.head;
-  /** The checksum behind each batch. */
+  let end: LedgerHead = base.head;
+  /** The checksum after each batch. */
   const crcs = new Map<number, number>();
   for (const row of reader.journal(-1)) {
-    // Rows that the checkpoint has taken in and that are not deleted yet.
+    // Skips rows that the checkpoint contains and that are not deleted yet.
     if (row.generation <= base.generation) continue;
     const parsed = parseJournal(Buffer.from(row.block), 0, crc);
     if (parsed.rest !== "none") return { journals, end, isWhole: false, crcs };
@@ -109,8 +109,12 @@ function readJournals(reader: LedgerStatements, base: Base, head: HeadRow) {
   return { journals, end, isWhole: crc === head.crc, crcs };
 }
 
-/** The last record that the checkpoint knows, and every one behind it. */
-function verifyRecords(reader: LedgerStatements, base: Base, head: Head): SvcError | undefined {
+/** Verifies the last record in the checkpoint, and every record after it. */
+function verifyRecords(
+  reader: LedgerStatements,
+  base: CheckpointPosition,
+  head: LedgerHead,
+): SvcError | undefined {
   let { records, hash } = base.head;
   if (records > 0) {
     const [last] = reader.ledger(records - 1, 1);
@@ -131,7 +135,7 @@ function verifyRecords(reader: LedgerStatements, base: Base, head: Head): SvcErr
   return sameHead({ records, hash }, head) ? undefined : disagreement();
 }
 
-const sameHead = (a: Head, b: Head): boolean => a.records === b.records && a.hash === b.hash;
+const sameHead = (a: LedgerHead, b: LedgerHead): boolean => a.records === b.records && a.hash === b.hash;
 
 function badRecord(seq: number): SvcError {
   return new SvcError("corrupt", `the ledger in svc.db does not verify at record ${seq}: run svc verify`);
@@ -141,7 +145,7 @@ function disagreement(): SvcError {
   return new SvcError("corrupt", "the ledger in svc.db does not end where it should: run svc verify");
 }
 
-function truncated(base: Base, head: Head): SvcError {
+function truncated(base: CheckpointPosition, head: LedgerHead): SvcError {
   return new SvcError(
     "corrupt",
     `the ledger in svc.db has been truncated: ${base.head.records} records were recorded, ${head.records} are left`,

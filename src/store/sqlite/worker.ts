@@ -1,5 +1,5 @@
 /** The thread of a sqlite store. */
-import { serveJobs } from "../logged/side-thread.ts";
+import { serveJobs } from "../journal/checkpoint/worker-handle.ts";
 import { sqliteJobs } from "./jobs.ts";
 
 serveJobs(sqliteJobs);

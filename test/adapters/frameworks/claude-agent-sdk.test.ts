@@ -187,7 +187,7 @@ describe("takeback/claude-agent-sdk", () => {
     const its = await gone.run();
     await gone.close();
     const { told } = await session(its, [calls(["add"])]);
-    expect(told[1]).toContain("blocked: the call could not be decided on");
+    expect(told[1]).toContain("blocked: no decision could be made");
     expect(world.ran.notes_add ?? 0).toBe(added);
   });
 

@@ -2,9 +2,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import type { Env } from "../../../src/kernel/env.ts";
+import type { RuntimeEnv } from "../../../src/kernel/env.ts";
 
-export async function localIssuer(env: Env) {
+export async function localIssuer(env: RuntimeEnv) {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const key = { ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256", use: "sig" };
   const server = createServer((request, response) => {

@@ -2,16 +2,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openService, type Service } from "../../../src/app/wiring/service.ts";
 import { loadSettings } from "../../../src/config/load.ts";
 import { mountConsole } from "../../../src/console/mount.ts";
-import type { OneTimeLink } from "../../../src/console/one-time-link.ts";
-import { type Listening, listen } from "../../../src/http/lifecycle.ts";
+import type { OneTimeLink } from "../../../src/console/session/one-time-link.ts";
+import type { StateStore } from "../../../src/govern/port/store.ts";
+import { type ListeningServer, startListening } from "../../../src/http/lifecycle.ts";
 import { createHttpServer } from "../../../src/http/server.ts";
-import { type Env, systemEnv } from "../../../src/kernel/env.ts";
+import { type RuntimeEnv, systemEnv } from "../../../src/kernel/env.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 import { channelsSchema } from "../../../src/notify/channels/table.ts";
-import type { Store } from "../../../src/port/store.ts";
+import { openService, type RunningService } from "../../../src/service/service.ts";
 import { MemoryStore } from "../../../src/store/memory/store.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { lineSink } from "../../../src/telemetry/sink.ts";
@@ -22,19 +22,19 @@ export interface ConsoleOptions {
   manifests?: string;
   policy?: string;
   keys?: ({ name: string } & Record<string, unknown>)[];
-  env?: Env;
+  env?: RuntimeEnv;
   /** Shared with another server, as processes share one. */
-  store?: Store;
+  store?: StateStore;
   environment?: Record<string, string>;
   /** One that was found free, where its own address has to be known to its configuration. */
   port?: number;
   /** Written into the folder before it starts. */
   files?: Record<string, string>;
-  link?(app: Service): Promise<OneTimeLink>;
+  link?(app: RunningService): Promise<OneTimeLink>;
 }
 
 /** The real world, with a clock that a test may put forward. */
-export function shiftedEnv(): Env & { forward(ms: number): void } {
+export function shiftedEnv(): RuntimeEnv & { forward(ms: number): void } {
   let shift = 0;
   return {
     ...systemEnv,
@@ -46,7 +46,7 @@ export function shiftedEnv(): Env & { forward(ms: number): void } {
 }
 
 export interface ConsoleServer {
-  app: Service;
+  app: RunningService;
   url: string;
   port: number;
   folder: string;
@@ -129,7 +129,7 @@ export async function consoleServer(options: ConsoleOptions = {}): Promise<Conso
     named: (name) => app.auth.named(name),
   });
   mountConsole(http, { app, auth: app.auth, link: await options.link?.(app) });
-  const listening: Listening = await listen(http, "127.0.0.1", options.port ?? 0);
+  const listening: ListeningServer = await startListening(http, "127.0.0.1", options.port ?? 0);
   return {
     app,
     url: listening.url,

@@ -1,9 +1,9 @@
 /** Bundles to try, and what somebody might do to them. */
-import { ledgerBundle, runBundle } from "../../../src/evidence/bundle.ts";
+import { ledgerBundle, runBundle } from "../../../src/evidence/bundles/bundle.ts";
 import { newKeyPair, parseSigningKey, type SigningKey } from "../../../src/evidence/signing.ts";
-import { canonical } from "../../../src/kernel/canonical.ts";
-import type { Json, JsonObject } from "../../../src/kernel/json.ts";
-import type { Store } from "../../../src/port/store.ts";
+import type { StateStore } from "../../../src/govern/port/store.ts";
+import { toCanonicalJson } from "../../../src/kernel/json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../../src/kernel/json/json.ts";
 import { type Dice, drafts, pick, storeOf, upTo } from "./ledgers.ts";
 import { otherValue, rehash } from "./tamper.ts";
 
@@ -20,7 +20,7 @@ export async function textOf(parts: AsyncIterable<string>): Promise<string> {
 }
 
 /** The whole-ledger bundle of a store, or that of one of its runs. */
-export function bundleOf(store: Store, key: SigningKey, run_id?: string): Promise<string> {
+export function bundleOf(store: StateStore, key: SigningKey, run_id?: string): Promise<string> {
   return run_id === undefined
     ? textOf(ledgerBundle(store, key, EXPORTED_MS))
     : runBundle(store, run_id, key, EXPORTED_MS);
@@ -46,7 +46,7 @@ export type Bundle = JsonObject & { records: JsonObject[]; proofs: { [seq: strin
 export function laidOut(bundle: JsonObject): string {
   const { format, version, kind, run_id, exported_ms, records, ...rest } = bundle as Bundle;
   const start = JSON.stringify({ format, version, kind, run_id, exported_ms }).slice(0, -1);
-  return `${start},"records":[\n${records.map((record) => canonical(record)).join(",\n")}\n],${canonical(rest).slice(1)}\n`;
+  return `${start},"records":[\n${records.map((record) => toCanonicalJson(record)).join(",\n")}\n],${toCanonicalJson(rest).slice(1)}\n`;
 }
 
 const change = (text: string, by: (bundle: Bundle) => void): string => {
@@ -77,7 +77,7 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
   "a record changed and hashed again": (text, dice) =>
     change(text, (bundle) => {
       const i = upTo(dice, bundle.records.length);
-      const forged = rehash(canonical(bundle.records[i]!), (record) => {
+      const forged = rehash(toCanonicalJson(bundle.records[i]!), (record) => {
         record["actor"] = "somebody else";
       });
       bundle.records[i] = JSON.parse(forged) as JsonObject;
@@ -98,7 +98,7 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
       let prev = "";
       bundle.records = bundle.records.map((record, i) => {
         const forged = JSON.parse(
-          rehash(canonical(record), (fields) => {
+          rehash(toCanonicalJson(record), (fields) => {
             if (fields["run_seq"] !== undefined) fields["run_seq"] = i;
             if (prev !== "") fields["prev"] = prev;
           }),
@@ -151,7 +151,7 @@ export const BUNDLE_TAMPERS: Readonly<Record<string, (text: string, dice: Dice) 
   "the signature of another key": (text) =>
     change(text, (bundle) => {
       const other = freshKey();
-      bundle["signature"] = other.sign("bundle", { x: 1 } as Json);
+      bundle["signature"] = other.sign("bundle", { x: 1 } as JsonValue);
     }),
   "another key's public half": (text) =>
     change(text, (bundle) => {

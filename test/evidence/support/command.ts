@@ -1,13 +1,13 @@
 /** A command of svc inside this process: what it prints, and the code it ends with. */
 import { Command, CommanderError } from "commander";
-import type { Exit, Register } from "../../../src/cli/context.ts";
-import { type Io, paint } from "../../../src/cli/io.ts";
+import type { ExitCode, RegisterCommand } from "../../../src/cli/context.ts";
+import { type CommandIo, createPaint } from "../../../src/cli/io.ts";
 import { createContext } from "../../../src/cli/open-context.ts";
-import { type Env, systemEnv } from "../../../src/kernel/env.ts";
+import { type RuntimeEnv, systemEnv } from "../../../src/kernel/env.ts";
 import { messageOf } from "../../../src/kernel/errors.ts";
 
 export interface CommandResult {
-  code: Exit;
+  code: ExitCode;
   out: string;
   err: string;
 }
@@ -15,18 +15,18 @@ export interface CommandResult {
 export interface CommandOptions {
   cwd: string;
   env?: Record<string, string>;
-  clock?: Env;
+  clock?: RuntimeEnv;
 }
 
 export async function command(
-  register: Register,
+  register: RegisterCommand,
   argv: readonly string[],
   options: CommandOptions,
 ): Promise<CommandResult> {
   let out = "";
   let err = "";
-  let code: Exit = 0;
-  const io: Io = {
+  let code: ExitCode = 0;
+  const io: CommandIo = {
     out: (text) => {
       out += `${text}\n`;
     },
@@ -36,13 +36,13 @@ export async function command(
     write: async (chunk) => {
       out += chunk;
     },
-    color: paint(false),
+    color: createPaint(false),
     tty: false,
     env: options.env ?? {},
     cwd: options.cwd,
     clock: options.clock ?? systemEnv,
   };
-  const done = (exit: Exit) => {
+  const done = (exit: ExitCode) => {
     code = exit;
   };
   const program = new Command("svc").exitOverride().configureOutput({ writeOut: io.out, writeErr: io.err });

@@ -1,6 +1,6 @@
 /** Ledgers made from a seed: many runs, every field, and text that is hard on readers. */
 import type { LedgerEvent } from "../../../src/ledger/events.ts";
-import { EMPTY_HEAD, type Head, type RecordDraft, sealRecord } from "../../../src/ledger/record.ts";
+import { EMPTY_HEAD, type LedgerHead, type RecordDraft, sealRecord } from "../../../src/ledger/record.ts";
 import { MemoryStore } from "../../../src/store/memory/store.ts";
 import { seeded } from "../../support/env.ts";
 
@@ -57,7 +57,7 @@ export function drafts(seed: number, count: number): RecordDraft[] {
 }
 
 export function seal(list: readonly RecordDraft[]): string[] {
-  let head: Head = EMPTY_HEAD;
+  let head: LedgerHead = EMPTY_HEAD;
   return list.map((draft) => {
     const { record, line } = sealRecord(draft, head);
     head = { records: record.seq + 1, hash: record.hash };

@@ -1,7 +1,7 @@
 /** The chain and its tree as plainly as they can be said: what the quick ways are held against. */
 import { createHash } from "node:crypto";
 import { readRecordLine } from "../../../src/ledger/read-record.ts";
-import { GENESIS } from "../../../src/ledger/record.ts";
+import { GENESIS_HASH } from "../../../src/ledger/record.ts";
 
 const sha = (...parts: (string | Uint8Array)[]): string =>
   parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest("hex");
@@ -9,7 +9,7 @@ const sha = (...parts: (string | Uint8Array)[]): string =>
 /** One line after the other, up to the first that is wrong. */
 export function checkPlainly(lines: readonly string[]) {
   const runs = new Map<string, number>();
-  let hash = GENESIS;
+  let hash = GENESIS_HASH;
   for (const [seq, line] of lines.entries()) {
     const bad = (problem: string) => ({ hash, bad: { seq, problem } });
     const record = readRecordLine(line);

@@ -1,18 +1,18 @@
 /** What somebody might do to a ledger or a bundle, by chance or by intent. Each takes the same dice. */
-import { canonical } from "../../../src/kernel/canonical.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
-import type { Json, JsonObject } from "../../../src/kernel/json.ts";
+import { toCanonicalJson } from "../../../src/kernel/json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../../src/kernel/json/json.ts";
 import { type Dice, pick, upTo } from "./ledgers.ts";
 
 /** Changes a record and hashes it again, as somebody with write access would. */
 export function rehash(line: string, change: (record: JsonObject) => void): string {
   const { hash: _, ...record } = JSON.parse(line) as JsonObject;
   change(record);
-  return canonical({ ...record, hash: sha256Hex(canonical(record)) });
+  return toCanonicalJson({ ...record, hash: sha256Hex(toCanonicalJson(record)) });
 }
 
 /** Another value of the same kind. */
-export function otherValue(dice: Dice, value: Json): Json {
+export function otherValue(dice: Dice, value: JsonValue): JsonValue {
   if (typeof value === "number")
     return pick(
       dice,
@@ -37,17 +37,17 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
     const i = at(lines, dice);
     const record = JSON.parse(lines[i]!) as JsonObject;
     const field = pick(dice, Object.keys(record));
-    return lines.with(i, canonical({ ...record, [field]: otherValue(dice, record[field]!) }));
+    return lines.with(i, toCanonicalJson({ ...record, [field]: otherValue(dice, record[field]!) }));
   },
   "a field removed": (lines, dice) => {
     const i = at(lines, dice);
     const record = JSON.parse(lines[i]!) as JsonObject;
     delete record[pick(dice, Object.keys(record))];
-    return lines.with(i, canonical(record));
+    return lines.with(i, toCanonicalJson(record));
   },
   "a field added": (lines, dice) => {
     const i = at(lines, dice);
-    return lines.with(i, canonical({ ...(JSON.parse(lines[i]!) as JsonObject), extra: "x" }));
+    return lines.with(i, toCanonicalJson({ ...(JSON.parse(lines[i]!) as JsonObject), extra: "x" }));
   },
   "a record forged and hashed again": (lines, dice) => {
     // All but the last: a forged last record is only seen against an anchor or a signature.
@@ -107,7 +107,7 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
     return lines.map((line, i) => {
       const { hash: _, ...record } = JSON.parse(line) as JsonObject;
       const hidden = i === 0 ? '{"__proto__":"x",' : "{";
-      const body = canonical({ ...record, prev }).replace("{", hidden);
+      const body = toCanonicalJson({ ...record, prev }).replace("{", hidden);
       prev = sha256Hex(body);
       return body.replace(/,"(?=[i-z])/, `,"hash":"${prev}","`);
     });
@@ -148,7 +148,7 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
   "a record of a run left out, all numbered and hashed again": (lines) => {
     const runs = lines.map((line) => (JSON.parse(line) as JsonObject)["run_id"]);
     // Neither its first nor its last: only the records beside it can tell.
-    const inside = (run: Json | undefined, i: number) =>
+    const inside = (run: JsonValue | undefined, i: number) =>
       runs.indexOf(run) < i && runs.indexOf(run, i + 1) > 0;
     const left = runs.findIndex((run, i) => run !== undefined && inside(run, i));
     if (left < 0) return lines.toReversed();

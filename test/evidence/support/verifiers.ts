@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { verifyBundle } from "../../../src/evidence/bundles/verify-bundle.ts";
 import type { PublicKey } from "../../../src/evidence/signing.ts";
-import { verifyBundle } from "../../../src/evidence/verify-bundle.ts";
 import { verifyLedgerFile } from "../../../src/evidence/verify-ledger.ts";
-import type { WitnessDemand } from "../../../src/evidence/witness/demand.ts";
 import { parseVerifierKey } from "../../../src/evidence/witness/note.ts";
+import type { WitnessRequirement } from "../../../src/evidence/witness/requirements.ts";
 import { ROOT } from "../../support/files.ts";
 import { program } from "../../support/programs.ts";
 
@@ -37,7 +37,7 @@ async function ownVerdict(
   what: What,
   file: string,
   key: PublicKey,
-  demand: WitnessDemand,
+  demand: WitnessRequirement,
 ): Promise<string | null> {
   if (what === "ledger") return (await verifyLedgerFile(file)).first_bad?.problem ?? null;
   const verdict = await verifyBundle(file, new Map([[key.key_id, key]]), demand);

@@ -5,7 +5,7 @@ import { logKey, parseCheckpoint, signCheckpoint } from "../../../src/evidence/w
 import { requestBody } from "../../../src/evidence/witness/client.ts";
 import { LedgerProofs } from "../../../src/evidence/witness/proofs.ts";
 import { WitnessState } from "../../../src/evidence/witness/state.ts";
-import { Witness } from "../../../src/evidence/witness/witness.ts";
+import { LogWitness } from "../../../src/evidence/witness/witness.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 import { drafts, storeOf } from "./ledgers.ts";
 
@@ -13,7 +13,7 @@ const [folder, keyFile, count] = process.argv.slice(2) as [string, string, strin
 const key = parseSigningKey(readFileSync(keyFile, "utf8"), keyFile);
 const origins = Array.from({ length: Number(count) }, (_, i) => `example.com/${i}`);
 const logs = new Map(origins.map((origin) => [origin, [logKey(origin, key)]]));
-const witness = new Witness({ name: "w", key, logs, state: new WitnessState(folder), now: Date.now });
+const witness = new LogWitness({ name: "w", key, logs, state: new WitnessState(folder), now: Date.now });
 const proofs = await LedgerProofs.of(await storeOf(drafts(4, 30)));
 
 for (let n = 0; ; n++) {

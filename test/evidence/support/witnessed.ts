@@ -1,9 +1,9 @@
 /** Bundles that a witness cosigned, and what somebody with the log's key might make of them. */
 import { newKeyPair, parseSigningKey, type SigningKey } from "../../../src/evidence/signing.ts";
-import { cosign, signCheckpoint } from "../../../src/evidence/witness/checkpoint.ts";
-import { COSIGNATURE, verifierKeyText } from "../../../src/evidence/witness/note.ts";
+import { cosignatureLine, signCheckpoint } from "../../../src/evidence/witness/checkpoint.ts";
+import { COSIGNATURE_TYPE, verifierKeyText } from "../../../src/evidence/witness/note.ts";
 import { LedgerProofs } from "../../../src/evidence/witness/proofs.ts";
-import type { Json } from "../../../src/kernel/json.ts";
+import type { JsonValue } from "../../../src/kernel/json/json.ts";
 import { bundleOf } from "./bundles.ts";
 import { type Dice, drafts, storeOf, upTo } from "./ledgers.ts";
 
@@ -12,7 +12,7 @@ const witness = parseSigningKey(newKeyPair().private_pem, "witness");
 const stranger = parseSigningKey(newKeyPair().private_pem, "stranger");
 export const WITNESS = verifierKeyText({
   name: NAME,
-  type: COSIGNATURE,
+  type: COSIGNATURE_TYPE,
   key: witness,
 });
 
@@ -31,7 +31,7 @@ async function cosigned(
     root: await (await LedgerProofs.of(store)).root(size),
   };
   const [body] = signCheckpoint(head, key).split("\n\n");
-  const line = cosign(`${body}\n`, NAME, by, 1_790_000_000);
+  const line = cosignatureLine(`${body}\n`, NAME, by, 1_790_000_000);
   const kept = {
     ...head,
     name: NAME,
@@ -40,7 +40,7 @@ async function cosigned(
     line,
   };
   await store.transact({
-    run: (tx) => tx.put("meta", "witnesses", { w: kept } as unknown as Json),
+    run: (tx) => tx.put("meta", "witnesses", { w: kept } as unknown as JsonValue),
   });
   return bundleOf(store, key);
 }
@@ -50,7 +50,7 @@ interface Carried {
   consistency: string[];
 }
 
-function changed(text: string, change: (carried: Carried) => Json): string {
+function changed(text: string, change: (carried: Carried) => JsonValue): string {
   const bundle = JSON.parse(text) as { checkpoints: Carried[] };
   return JSON.stringify({
     ...bundle,
@@ -69,7 +69,7 @@ export const WITNESS_TAMPERS: Readonly<Record<string, Forge>> = {
     cosigned(seed, key, 1 + upTo(dice, sizeFor(seed) - 1), sizeFor(seed)),
   "a swapped key": (seed, key) => cosigned(seed, key, sizeFor(seed), sizeFor(seed), stranger),
   async "a fork"(seed, key, dice) {
-    const other = JSON.parse(await witnessedBundle(seed + 17_000, key, dice)) as { checkpoints: Json };
+    const other = JSON.parse(await witnessedBundle(seed + 17_000, key, dice)) as { checkpoints: JsonValue };
     return JSON.stringify({
       ...JSON.parse(await witnessedBundle(seed, key, dice)),
       checkpoints: other.checkpoints,

@@ -4,13 +4,13 @@ import { newKeyPair, parseSigningKey, type SigningKey } from "../../../src/evide
 import { logKey } from "../../../src/evidence/witness/checkpoint.ts";
 import type { VerifierKey } from "../../../src/evidence/witness/note.ts";
 import { WitnessState } from "../../../src/evidence/witness/state.ts";
-import { Witness } from "../../../src/evidence/witness/witness.ts";
-import { type Listening, listen } from "../../../src/http/lifecycle.ts";
-import { createWitnessServer } from "../../../src/http/witness.ts";
+import { LogWitness } from "../../../src/evidence/witness/witness.ts";
+import { type ListeningServer, startListening } from "../../../src/http/lifecycle.ts";
+import { createWitnessServer } from "../../../src/http/routes/witness.ts";
 import { tempDir } from "../../support/tmp.ts";
 
-export interface TestWitness extends Listening {
-  witness: Witness;
+export interface TestWitness extends ListeningServer {
+  witness: LogWitness;
   /** Its verifier key. */
   key: string;
 }
@@ -18,9 +18,9 @@ export interface TestWitness extends Listening {
 export function witnessOf(
   logs: ReadonlyMap<string, readonly VerifierKey[]>,
   more: { name?: string; state?: WitnessState; signing?: SigningKey } = {},
-): Witness {
+): LogWitness {
   const key = more.signing ?? parseSigningKey(newKeyPair().private_pem, "witness");
-  return new Witness({
+  return new LogWitness({
     name: more.name ?? "witness.example/w1",
     key,
     logs,
@@ -35,7 +35,7 @@ export async function servedWitness(
   name?: string,
 ): Promise<TestWitness> {
   const witness = witnessOf(new Map([[origin, [logKey(origin, log)]]]), name === undefined ? {} : { name });
-  const served = await listen(
+  const served = await startListening(
     createWitnessServer(witness, () => {}),
     "127.0.0.1",
     0,

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll } from "vitest";
-import { openService, type Service } from "../../../src/app/wiring/service.ts";
 import { loadSettings } from "../../../src/config/load.ts";
 import { systemEnv } from "../../../src/kernel/env.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 import type { LedgerRecord } from "../../../src/ledger/record.ts";
-import { type RunningGateway, startHttpGateway } from "../../../src/serve/gateway.ts";
+import { openService, type RunningService } from "../../../src/service/service.ts";
+import { type RunningGateway, startHttpGateway } from "../../../src/service/start/gateway.ts";
 import { MemoryStore } from "../../../src/store/memory/store.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { lineSink } from "../../../src/telemetry/sink.ts";
@@ -63,7 +63,7 @@ export interface GatewayTestOptions {
 }
 
 export interface GatewayTest {
-  service: Service;
+  service: RunningService;
   running: RunningGateway;
   url: string;
   folder: string;

@@ -1,11 +1,11 @@
-/** The tables of the gateway's guide, which tests hold to what they saw. */
+/** The tables of tested servers and clients, which the gateway's tests compare with their results. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../support/files.ts";
 
 /** The rows whose first cell is this, or begins with it. */
 export function rowsOf(first: string): string[][] {
-  const lines = readFileSync(join(ROOT, "docs/guides/gateway.md"), "utf8").split("\n");
+  const lines = readFileSync(join(ROOT, "docs/internals/gateway-compatibility.md"), "utf8").split("\n");
   const rows = lines.map((line) =>
     line
       .split("|")

@@ -10,7 +10,8 @@ export interface Ban {
   readonly where: (path: string) => boolean;
 }
 
-const PURE = /^src\/(?:kernel|model|ledger|engine|rollback|sandbox)\//;
+const PURE = /^src\/(?:kernel|rules|ledger|govern|rollback|simulate)\//;
+const SURFACE = /^src\/(?:http|console|gateway|library|hook|cli|adapters)\//;
 const pure = (path: string): boolean => PURE.test(path) && path !== "src/kernel/env.ts";
 const inSrc = (path: string): boolean => path.startsWith("src/");
 const outside =
@@ -64,6 +65,16 @@ export const SOURCE_BANS: readonly Ban[] = [
     what: /(?<![\w$.])console\s*\.\s*(?:log|error|warn|info|debug|trace|table|dir)\b/,
     instead: "only src/cli prints; log with src/telemetry, or return what is to be shown",
     where: outside("cli"),
+  },
+  {
+    what: /(?<!=)[<>]=?\s*[\w.]*\bexpires_ms\b|\bexpires_ms\s*(?:<|>=?)(?![=>])/,
+    instead: "the rule for expiry is in src/govern/expiry.ts: use isExpired() or isInForce()",
+    where: (path) => inSrc(path) && path !== "src/govern/expiry.ts" && !isTest(path),
+  },
+  {
+    what: /\bcore\s*\??\.\s*store\b|\{[^{}\n;]*\bstore\b[^{}\n;]*\}\s*=\s*[\w.]*\bcore\b/,
+    instead: "a surface does not touch the store: perform an operation, or use a function of src/operations",
+    where: (path) => SURFACE.test(path) && !isTest(path),
   },
   { what: /^[ \t]*export\s+\*/m, instead: "name what you export", where: inSrc },
   {

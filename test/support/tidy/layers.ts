@@ -11,11 +11,11 @@ interface Layer {
 
 export const LAYERS: readonly Layer[] = [
   { name: "kernel", folders: ["kernel"], within: "free" },
-  { name: "model", folders: ["model"], within: "free" },
-  { name: "core", folders: ["ledger", "port", "engine", "rollback", "sandbox"], within: "ordered" },
+  { name: "rules", folders: ["rules"], within: "free" },
+  { name: "core", folders: ["ledger", "govern", "rollback", "simulate"], within: "ordered" },
   {
     name: "infrastructure",
-    folders: ["store", "config", "auth", "egress", "telemetry", "process"],
+    folders: ["store", "config", "auth", "egress", "telemetry", "child-process"],
     within: "free",
   },
   {
@@ -23,21 +23,26 @@ export const LAYERS: readonly Layer[] = [
     folders: ["evidence", "capture", "retention", "alerts", "notify", "registry"],
     within: "apart",
   },
-  { name: "app", folders: ["app"], within: "free" },
-  { name: "api", folders: ["api"], within: "free" },
+  { name: "operations", folders: ["operations"], within: "free" },
+  { name: "service", folders: ["service"], within: "free" },
+  { name: "api", folders: ["http/api"], within: "free" },
   { name: "surfaces", folders: ["http", "console", "gateway", "library", "hook"], within: "apart" },
-  { name: "processes", folders: ["serve", "cli"], within: "ordered" },
+  { name: "processes", folders: ["service/start", "cli"], within: "ordered" },
   { name: "adapters", folders: ["adapters"], within: "free" },
 ];
 
-/** The rooms of src/app, in their order: each knows those before it. What all of them see is app.ts, a type. */
-const APP = "src/app/app.ts";
-const ROOMS = ["sandbox", "door", "background", "operations", "wiring"];
+/** Folders that are a layer of their own although they lie in another one's folder. */
+const INNER_FOLDERS = LAYERS.flatMap(({ folders }) => folders).filter((folder) => folder.includes("/"));
+
+/** The parts of src/operations, in their order. Every part may use app.ts, which holds types alone. */
+const APP = "src/operations/app.ts";
+const OPERATION_PARTS = ["worker", "pipeline", "background", "operations"];
 
 const CONCRETE_STORE = /^src\/store\/(memory|files|sqlite|postgres)\//;
 
 export function folderOf(path: string): string | undefined {
-  return /^src\/([^/]+)\//.exec(path)?.[1];
+  const inner = INNER_FOLDERS.find((folder) => path.startsWith(`src/${folder}/`));
+  return inner ?? /^src\/([^/]+)\//.exec(path)?.[1];
 }
 
 export function layerProblems(files: readonly SourceFile[]): string[] {
@@ -58,7 +63,7 @@ export function arrowProblem(from: string, to: string, typeOnly: boolean): strin
   }
   const source = folderOf(from);
   const target = folderOf(to);
-  if (source === "app" && target === "app") return roomProblem(from, to, typeOnly);
+  if (source === "operations" && target === "operations") return partProblem(from, to, typeOnly);
   if (source === undefined || source === target) return undefined;
   const fromLayer = LAYERS.findIndex(({ folders }) => folders.includes(source));
   if (fromLayer < 0)
@@ -75,20 +80,23 @@ export function arrowProblem(from: string, to: string, typeOnly: boolean): strin
   if (within === "free" || (within === "ordered" && folders.indexOf(target) < folders.indexOf(source)))
     return;
   return within === "apart"
-    ? `${name} do not import one another; let ${name === "surfaces" ? "src/serve" : "src/app/wiring"} bring them together`
+    ? `${name} do not import one another; let ${name === "surfaces" ? "src/service/start" : "src/service"} bring them together`
     : `within ${name} the order is ${folders.join(" <- ")}; take what you need as a parameter`;
 }
 
-function roomProblem(from: string, to: string, typeOnly: boolean): string | undefined {
-  const [source, target] = [from, to].map((path) => ROOMS.indexOf(path.split("/")[2]!));
+function partProblem(from: string, to: string, typeOnly: boolean): string | undefined {
   if (to === APP) return undefined;
-  if (target === -1 || (source === -1 && from !== APP))
-    return `the rooms of src/app are ${ROOMS.join(", ")}; put the file into one of them`;
   if (from === APP)
-    return typeOnly ? undefined : "src/app/app.ts says what is running; only src/app/wiring makes it";
-  return target! <= source!
+    return typeOnly ? undefined : "src/operations/app.ts holds types alone; only src/service makes the app";
+  return partOf(to) <= partOf(from)
     ? undefined
-    : `within app the order is ${ROOMS.join(" <- ")}; take what you need as a parameter`;
+    : `within operations the order is ${OPERATION_PARTS.join(" <- ")}; take what you need as a parameter`;
+}
+
+/** Position of a file's part; every subject folder belongs to the last one. */
+function partOf(path: string): number {
+  const part = OPERATION_PARTS.indexOf(path.split("/")[2]!);
+  return part < 0 ? OPERATION_PARTS.length - 1 : part;
 }
 
 /** Rings of files, and rings of folders. */

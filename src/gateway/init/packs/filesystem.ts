@@ -1,11 +1,11 @@
-/** The filesystem server: text that was written over is put back, and what was moved is moved back. */
-import { BEFORE } from "../../../model/manifest/schema.ts";
-import { type Pack, type PackEntry, patient } from "./pack.ts";
+/** Manifests for the filesystem server: overwritten text is restored, and moved files are moved back. */
+import { BEFORE_LIMITS } from "../../../rules/manifest/schema.ts";
+import { type ManifestPack, type PackEntry, READ_BACK_RETRIES } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };
 const path = { path: "$args.path" };
 
-/** What was there is written back as text. The server deletes nothing, so a new file stays. */
+/** Restores the previous text. A new file remains, because the server cannot delete. */
 const restored: Omit<PackEntry, "note"> = {
   effect: "reversible",
   before: { tool: "read_text_file", args: path },
@@ -17,10 +17,15 @@ const restored: Omit<PackEntry, "note"> = {
       "the file's owner, hard links and setuid, setgid and sticky bits: the server replaces the file",
     ],
   },
-  verification: { tool: "read_text_file", args: path, expect: { content: "$before.content" }, ...patient },
+  verification: {
+    tool: "read_text_file",
+    args: path,
+    expect: { content: "$before.content" },
+    ...READ_BACK_RETRIES,
+  },
 };
 
-export const filesystem: Pack = {
+export const filesystemPack: ManifestPack = {
   tried: "@modelcontextprotocol/server-filesystem 2026.8.31",
   tools: {
     read_file: "bebb8a4ee5f4270b",
@@ -53,43 +58,42 @@ export const filesystem: Pack = {
       ...restored,
       before: { ...restored.before!, required: false },
       card: { title: "Write {$args.path}" },
-      note: "a file that was not there, is no text or is over 1 MB passes and cannot be taken back: the server neither deletes nor writes bytes. examples/gateway has a companion that does",
+      note: "a file that did not exist, is not text or is over 1 MB passes and cannot be undone: the server can neither delete nor write bytes. examples/gateway has a companion that can",
     },
     edit_file: { ...restored, card: { title: "Edit {$args.path}" } },
     move_file: {
       effect: "reversible",
-      // Both ends, byte for byte: a place where nothing is answers with an error, and a folder is not read.
+      // Reads both ends byte for byte. A path without a file answers with an error, and a directory cannot be read.
       before: {
         tool: "read_media_file",
         args: [{ path: "$args.source" }, { path: "$args.destination" }],
-        max_bytes: BEFORE.max_bytes.max,
+        max_bytes: BEFORE_LIMITS.max_bytes.max,
         required: false,
       },
       compensation: {
         tool: "move_file",
         kind: "inverse",
         args: { source: "$args.destination", destination: "$args.source" },
-        residue: [
-          "the Unicode form of the name of an image or a sound, where the call wrote the name in another form",
-        ],
+        residue: ["the Unicode form of an image's or a sound file's name, if the call used another form"],
       },
-      // The answer names the file as the disk has it: a file that comes back under another name is not restored.
+      // The answer contains the file name on disk, so a file that returns under another name does not count as
+      // restored.
       verification: {
         tool: "read_media_file",
         args: { path: "$args.source" },
         expect: "$before[0]",
-        ...patient,
+        ...READ_BACK_RETRIES,
       },
       card: { title: "Move {$args.source} to {$args.destination}" },
-      note: "a folder, or a file over 6 MB, is moved and cannot be undone: the server shows nothing by which it could be told from another's",
+      note: "a directory, or a file over 6 MB, is moved and cannot be undone: the server cannot identify it afterwards",
     },
     create_directory: {
       effect: "reversible",
       before: { tool: "list_directory", args: path, ignore: ["$before.content"], required: false },
       compensation: { tool: "list_directory", kind: "inverse", args: path },
-      verification: { tool: "list_directory", args: path, expect: {}, ...patient },
-      card: { title: "Make the folder {$args.path}" },
-      note: "a folder that was there needs no undo. A new one cannot be undone: the server removes none",
+      verification: { tool: "list_directory", args: path, expect: {}, ...READ_BACK_RETRIES },
+      card: { title: "Create the directory {$args.path}" },
+      note: "an existing directory needs no undo. A new one cannot be undone: the server cannot remove it",
     },
   },
 };

@@ -1,13 +1,13 @@
-/** The git server: staging, commits and checkouts are taken back; tools with several modes are left to guesses. */
-import { type Pack, type PackEntry, patient } from "./pack.ts";
+/** Manifests for the git server: staging, commits and checkouts can be undone. Tools with several modes are guessed. */
+import { type ManifestPack, type PackEntry, READ_BACK_RETRIES } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };
 const path = { path: "$args.path" };
 const staged = { ...path, staged: true };
 const head = { ...path, maxCount: 1 };
-const STATED = "calls that leave out `path` pass and cannot be taken back";
+const STATED = "calls without `path` pass and cannot be undone";
 
-export const git: Pack = {
+export const gitPack: ManifestPack = {
   tried: "@cyanheads/git-mcp-server 2.15.3",
   tools: {
     git_add: "3968b767758dc961",
@@ -54,9 +54,14 @@ export const git: Pack = {
       compensation: {
         tool: "git_reset",
         args: { ...path, mode: "mixed", paths: "$args.paths" },
-        residue: ["what was staged of these files before"],
+        residue: ["earlier staged changes of these files"],
       },
-      verification: { tool: "git_diff", args: staged, expect: { diff: "$before.diff" }, ...patient },
+      verification: {
+        tool: "git_diff",
+        args: staged,
+        expect: { diff: "$before.diff" },
+        ...READ_BACK_RETRIES,
+      },
       note: `${STATED}, and so do those without \`paths\``,
     },
     git_commit: {
@@ -66,9 +71,14 @@ export const git: Pack = {
       compensation: {
         tool: "git_reset",
         args: { ...path, mode: "soft", target: "$before.commits[0].hash" },
-        residue: ["files that the call staged stay staged", "the commit stays in the reflog"],
+        residue: ["files staged by the call stay staged", "the commit stays in the reflog"],
       },
-      verification: { tool: "git_log", args: head, expect: { commits: "$before.commits" }, ...patient },
+      verification: {
+        tool: "git_log",
+        args: head,
+        expect: { commits: "$before.commits" },
+        ...READ_BACK_RETRIES,
+      },
       note: `${STATED}, and so does a repository's first commit`,
     },
     git_checkout: {
@@ -78,13 +88,13 @@ export const git: Pack = {
       compensation: {
         tool: "git_checkout",
         args: { ...path, target: "$before.currentBranch" },
-        residue: ["a branch that the call made"],
+        residue: ["a branch that the call created"],
       },
       verification: {
         tool: "git_status",
         args: path,
         expect: { currentBranch: "$before.currentBranch" },
-        ...patient,
+        ...READ_BACK_RETRIES,
       },
       note: STATED,
     },
@@ -95,14 +105,14 @@ export const git: Pack = {
       tool: "git_checkout",
       when: [{ path: "$args.paths", op: "exists" }],
       action: "require_approval",
-      reason: "a checkout of files throws uncommitted work away",
+      reason: "a checkout of files discards uncommitted work",
     },
     {
       id: "forced-checkout-needs-a-person",
       tool: "git_checkout",
       when: [{ path: "$args.force", op: "eq", value: true }],
       action: "require_approval",
-      reason: "a forced checkout throws uncommitted work away",
+      reason: "a forced checkout discards uncommitted work",
     },
   ],
 };

@@ -1,21 +1,21 @@
-/** The memory server: what is added to the graph is taken out again, and deleted entities are made again. */
-import { type Pack, type PackEntry, type PackRule, patient } from "./pack.ts";
+/** Manifests for the memory server: additions to the graph are removed, and deleted entities are created again. */
+import { type ManifestPack, type PackEntry, type PackRule, READ_BACK_RETRIES } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };
 const entity = { names: ["$args.entities[0].name"] };
 const observed = { names: ["$args.observations[0].entityName"] };
 const from = { names: ["$args.relations[0].from"] };
 
-/** Each undo names the first of a list, since a template cannot walk one. */
+/** Limits a list to one item, because an undo template cannot iterate over a list. */
 const one = (tool: string, list: string): PackRule => ({
   id: `one-a-call-${tool.replaceAll("_", "-")}`,
   tool,
   when: [{ path: `$args.${list}[1]`, op: "exists" }],
   action: "deny",
-  reason: `one of ${list} a call, so that it can be undone`,
+  reason: `only one item in ${list} per call, so that it can be undone`,
 });
 
-export const memory: Pack = {
+export const memoryPack: ManifestPack = {
   tried: "@modelcontextprotocol/server-memory 2026.8.31",
   tools: {
     create_entities: "ec775426e23d732f",
@@ -45,9 +45,9 @@ export const memory: Pack = {
         tool: "open_nodes",
         args: entity,
         expect: { entities: "$before.entities" },
-        ...patient,
+        ...READ_BACK_RETRIES,
       },
-      note: "an entity that was there is left as it is by the server, so its undo only looks",
+      note: "the server leaves an existing entity unchanged, so its undo only reads",
     },
     create_relations: {
       effect: "reversible",
@@ -57,7 +57,7 @@ export const memory: Pack = {
         tool: "open_nodes",
         args: from,
         expect: { relations: "$before.relations" },
-        ...patient,
+        ...READ_BACK_RETRIES,
       },
     },
     add_observations: {
@@ -79,7 +79,7 @@ export const memory: Pack = {
         tool: "open_nodes",
         args: observed,
         expect: { entities: "$before.entities" },
-        ...patient,
+        ...READ_BACK_RETRIES,
       },
     },
     delete_entities: {
@@ -88,22 +88,22 @@ export const memory: Pack = {
       compensation: {
         tool: "create_entities",
         args: { entities: "$before.entities" },
-        residue: ["the relations of the deleted entities", "the entities stand at the end of the graph"],
+        residue: ["the relations of the deleted entities", "the entities move to the end of the graph"],
       },
       verification: {
         tool: "open_nodes",
         args: { names: "$args.entityNames" },
         expect: { entities: "$before.entities" },
-        ...patient,
+        ...READ_BACK_RETRIES,
       },
     },
     delete_observations: {
       effect: "irreversible",
-      note: "added again they would stand elsewhere, and one that was never there would be made",
+      note: "adding them again would change their position and could create one that never existed",
     },
     delete_relations: {
       effect: "irreversible",
-      note: "made again they would stand elsewhere, and one that was never there would be made",
+      note: "creating them again would change their position and could create one that never existed",
     },
   },
   rules: [

@@ -1,22 +1,22 @@
 /**
- * Manifests for public tool servers, each tried in this project's tests against the server itself. A pack speaks for
- * a tool only while its definition is the one that was tried; for everything else `svc init` guesses, and says so.
+ * Manifests for public tool servers, each tested with the server itself. A pack applies to a tool only while the tool's
+ * definition is the tested one. For all other tools `svc init` guesses and marks the guesses.
  */
-import { canonical } from "../../../kernel/canonical.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
-import type { Json, JsonObject } from "../../../kernel/json.ts";
-import type { Effect } from "../../../model/manifest/types.ts";
+import { toCanonicalJson } from "../../../kernel/json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
+import type { ToolEffect } from "../../../rules/manifest/types.ts";
 
-type Template = { [name: string]: Json };
+type Template = { [name: string]: JsonValue };
 
-/** A manifest's entry as it stands in a pack: tools by their own names, without the permission. */
+/** A manifest entry in a pack, with the server's own tool names and without a permission. */
 export interface PackEntry {
-  effect: Effect;
+  effect: ToolEffect;
   before?: {
     tool: string;
     args: Template | Template[];
     max_bytes?: number;
-    absent?: Json;
+    absent?: JsonValue;
     ignore?: string[];
     required?: false;
   };
@@ -27,44 +27,44 @@ export interface PackEntry {
     residue?: string[];
     when_absent?: { tool: string; args: Template };
   };
-  verification?: { tool: string; args: Template; expect: Json; retries: number; backoff_ms: number };
-  /** What an approver reads first; the arguments are listed below it. */
+  verification?: { tool: string; args: Template; expect: JsonValue; retries: number; backoff_ms: number };
+  /** Title of the approval card. The arguments follow below it. */
   card?: { title: string };
-  /** What its reader should know, in a line or two. */
+  /** A note for the reader, one or two lines. */
   note?: string;
 }
 
-export interface Pack {
-  /** The package that was tried, with its version. */
+export interface ManifestPack {
+  /** The tested package with its version. */
   tried: string;
   /** Every tool that the server offered, with the fingerprint of its schemas. */
   tools: Readonly<Record<string, string>>;
   entries: Readonly<Record<string, PackEntry>>;
-  /** Rules that the entries rely on, or that keep agents from what no entry takes back. */
+  /** Rules that the entries depend on, or that block calls without an undo. */
   rules?: readonly PackRule[];
 }
 
 export interface PackRule {
   id: string;
   tool: string;
-  when: readonly { path: string; op: string; value?: Json }[];
+  when: readonly { path: string; op: string; value?: JsonValue }[];
   action: "deny" | "require_approval";
   reason: string;
 }
 
-/** Over what a caller and an undo rely on; descriptions may change. */
-export function fingerprint(definition: JsonObject): string {
+/** Hash of the schemas, which callers and undos depend on. Descriptions may change. */
+export function schemaFingerprint(definition: JsonObject): string {
   const { inputSchema = null, outputSchema = null } = definition;
-  return sha256Hex(canonical([inputSchema, outputSchema])).slice(0, 16);
+  return sha256Hex(toCanonicalJson([inputSchema, outputSchema])).slice(0, 16);
 }
 
-/** All tools that an entry calls. */
+/** All tools that an entry calls, including its own. */
 export function toolsOf(name: string, { before, compensation, verification }: PackEntry): string[] {
   const parts = [before, compensation, compensation?.when_absent, verification];
   return [name, ...parts.flatMap((part) => (part === undefined ? [] : [part.tool]))];
 }
 
-/** The entry with its tools under other names. */
+/** The entry with renamed tools. */
 export function withTools(entry: PackEntry, rename: (name: string) => string): PackEntry {
   const named = <T extends { tool: string }>(part: T): T => ({ ...part, tool: rename(part.tool) });
   const { before, compensation, verification, ...rest } = entry;
@@ -79,5 +79,5 @@ export function withTools(entry: PackEntry, rename: (name: string) => string): P
   };
 }
 
-/** Read twice more: some servers answer a moment before their work can be seen. */
-export const patient = { retries: 2, backoff_ms: 50 };
+/** Two further read attempts, because some servers answer shortly before their work is visible. */
+export const READ_BACK_RETRIES = { retries: 2, backoff_ms: 50 };

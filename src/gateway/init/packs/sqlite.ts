@@ -1,19 +1,22 @@
-/** The sqlite server: one row, named by its `id`, is taken out, put back or written back. Free SQL needs a person. */
-import { type Pack, type PackEntry, patient } from "./pack.ts";
+/**
+ * Manifests for the sqlite server: a row with a known `id` is deleted, inserted again or restored. Free SQL needs
+ * approval.
+ */
+import { type ManifestPack, type PackEntry, READ_BACK_RETRIES } from "./pack.ts";
 
 const read: PackEntry = { effect: "read" };
 const row = (id: string) => ({ table: "$args.table", conditions: { id } });
 const [made, named] = [row("$args.data.id"), row("$args.conditions.id")];
 
-const TRIGGERS = "what triggers and cascades did in other rows";
-const ALIKE = "other rows with the same `id`, in a table where it is no key";
+const TRIGGERS = "changes by triggers and cascades in other rows";
+const ALIKE = "other rows with the same `id`, if it is not a key";
 const INFINITE = "infinite numbers, which the server shows as NULL";
-const BLOBS = "the server writes no blobs and no generated columns: the undo of a row with such fails";
+const BLOBS = "the server cannot write blobs or generated columns, so the undo of such a row fails";
 
-/** What the server shows of the row is what it was; integers over 2^53 it rounds, and such an answer restores nothing. */
-const restored = { tool: "read_records", args: named, expect: "$before", ...patient };
+/** Compares the row with its previous state. The server rounds integers over 2^53; such an answer restores nothing. */
+const restored = { tool: "read_records", args: named, expect: "$before", ...READ_BACK_RETRIES };
 
-export const sqlite: Pack = {
+export const sqlitePack: ManifestPack = {
   tried: "mcp-sqlite 1.0.9",
   tools: {
     db_info: "b5ea28f3a066e246",
@@ -36,13 +39,14 @@ export const sqlite: Pack = {
       before: { tool: "read_records", args: { ...made, limit: 1 }, absent: [], required: false },
       compensation: {
         tool: "delete_records",
-        // A second row of one: it is never there, so that a row whose `id` another had before cannot be taken back.
+        // Never resolves, because the read returns one row at most. If a row with this `id` already existed, the call
+        // therefore has no undo.
         args: row("$before[1].id"),
         residue: [TRIGGERS, "the counter of an AUTOINCREMENT key"],
         when_absent: { tool: "delete_records", args: made },
       },
       verification: { ...restored, args: made },
-      note: "calls that leave out `data.id` pass and cannot be taken back",
+      note: "calls without `data.id` pass and cannot be undone",
     },
     update_records: {
       effect: "compensable",
@@ -54,7 +58,7 @@ export const sqlite: Pack = {
         residue: [ALIKE, TRIGGERS, INFINITE],
       },
       verification: restored,
-      note: `without \`conditions.id\` it cannot be taken back; ${BLOBS}`,
+      note: `without \`conditions.id\` it cannot be undone; ${BLOBS}`,
     },
     delete_records: {
       effect: "compensable",
@@ -63,15 +67,15 @@ export const sqlite: Pack = {
       compensation: {
         tool: "create_record",
         args: { table: "$args.table", data: "$before[0]" },
-        residue: [ALIKE, TRIGGERS, INFINITE, "the row's place in a table without an integer key"],
+        residue: [ALIKE, TRIGGERS, INFINITE, "the row's position in a table without an integer key"],
       },
       verification: restored,
-      note: `without \`conditions.id\` it cannot be taken back; ${BLOBS}`,
+      note: `without \`conditions.id\` it cannot be undone; ${BLOBS}`,
     },
     query: {
       effect: "irreversible",
       card: { title: "Run SQL: {$args.sql}" },
-      note: "it runs whatever SQL it is given; read_records reads without it",
+      note: "it runs any SQL statement; to read rows, use read_records",
     },
   },
   rules: [
@@ -80,21 +84,21 @@ export const sqlite: Pack = {
       tool: "create_record",
       when: [{ path: "$args.data.id", op: "eq", value: null }],
       action: "deny",
-      reason: "an `id` of null shows nobody which row was made: state it, or leave it out",
+      reason: "with an `id` of null the new row cannot be identified: set it, or leave it out",
     },
     {
       id: "id-stays-as-it-is",
       tool: "update_records",
       when: [{ path: "$args.data.id", op: "exists" }],
       action: "deny",
-      reason: "a row whose `id` is changed would not be found again by its undo",
+      reason: "the undo could not find a row whose `id` changed",
     },
     ...["update_records", "delete_records"].map((tool) => ({
       id: `many-rows-need-a-person-${tool.replaceAll("_", "-")}`,
       tool,
       when: [{ path: "$args.conditions.id", op: "absent" }],
       action: "require_approval" as const,
-      reason: "without an `id` any number of rows is changed, and none can be taken back",
+      reason: "without an `id` any number of rows can change, and none can be restored",
     })),
   ],
 };

@@ -2,8 +2,8 @@
 import type { RenderContext } from "../../../../src/notify/channel.ts";
 import type { ChannelConfig, ChannelType } from "../../../../src/notify/channels/table.ts";
 import { approvalDigest, approvalRequested, planProposed, type NotificationEvent, type NotificationName } from "../../../../src/notify/events.ts";
-import type { PlanDoc } from "../../../../src/model/plan.ts";
-import type { ApprovalView } from "../../../../src/model/approval.ts";
+import type { PlanDoc } from "../../../../src/govern/plans/plan.ts";
+import type { ApprovalView } from "../../../../src/govern/approvals/approval.ts";
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
 

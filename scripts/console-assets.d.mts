@@ -1,0 +1,2 @@
+export const TEXTS_FILE: string;
+export function assetTexts(): string;

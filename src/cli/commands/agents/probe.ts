@@ -1,0 +1,67 @@
+/**
+ * `svc probe`: tests with real calls that the service enforces its guarantees. `svc probe init` drafts its
+ * configuration.
+ */
+import { statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { isRemote } from "../../../config/setting-row.ts";
+import { conflictError } from "../../../kernel/errors.ts";
+import { CANARY_MANIFESTS, CANARY_RULES, type ProbeLine } from "../../../library/probe.ts";
+import { gatewayProbe } from "../../../service/start/gateway-probe.ts";
+import { runServerProbe } from "../../../service/start/probe.ts";
+import {
+  type CommandContext,
+  type CommandFlags,
+  EXIT_NEEDS_ATTENTION,
+  globalOptions,
+  type RegisterCommand,
+} from "../../context.ts";
+import { alignColumns, escapeControls } from "../../io.ts";
+import { schemaLine } from "../policy/schema-line.ts";
+
+export const registerProbe: RegisterCommand = (program, context) => {
+  const { io } = context;
+  const group = globalOptions(program.command("probe").description("Test the guarantees with a canary tool"))
+    .option("--policy <file>", "policy file")
+    .option("--json", "print the result as JSON")
+    .action(async (flags: CommandFlags) => {
+      const lines = await context.withApp(flags, (app) => runServerProbe(app, gatewayProbe(app)), ["policy"]);
+      if (lines.some(({ verdict }) => verdict === "BROKEN")) context.done(1);
+      else if (lines.some(({ verdict }) => verdict === "not checked")) context.done(EXIT_NEEDS_ATTENTION);
+      if (flags["json"]) return io.out(JSON.stringify({ lines }));
+      for (const row of alignColumns(lines.map(rowOf))) io.out(row);
+    });
+
+  globalOptions(group.command("init").description("Draft the canary's manifests and rules"))
+    .option("--out <dir>", "directory to write to (default: the manifests' directory, or this one)")
+    .action(async (flags: CommandFlags & { out?: string }) => {
+      const file = join(folderFor(context, flags), "svc-probe.yaml");
+      try {
+        await writeFile(file, schemaLine("manifest") + CANARY_MANIFESTS, { flag: "wx" });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+        throw conflictError("file_exists", `${file} already exists and is not overwritten`);
+      }
+      io.out(
+        `wrote ${escapeControls(file)}: the canary's manifests; make sure that the configured manifests include this file`,
+      );
+      io.out("add these under rules: in the policy, and reload:");
+      io.out(CANARY_RULES.trimEnd());
+    });
+};
+
+function rowOf({ surface, guarantee, verdict, reason }: ProbeLine): string[] {
+  return [surface, guarantee, reason === null ? verdict : `${verdict}: ${escapeControls(reason)}`];
+}
+
+function folderFor(context: CommandContext, flags: CommandFlags & { out?: string }): string {
+  const { cwd } = context.io;
+  if (flags.out !== undefined) return resolve(cwd, flags.out);
+  const { manifests } = context.settings(flags);
+  const isFolder =
+    manifests !== null &&
+    !isRemote(manifests) &&
+    statSync(manifests, { throwIfNoEntry: false })?.isDirectory();
+  return isFolder === true ? manifests : cwd;
+}

@@ -1,0 +1,114 @@
+/** `svc plan <run>`: previews a rollback. Exits with 2 if the run is not fully reversible. */
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { getRollbackPlan as planOp } from "../../../operations/rollback/rollback.ts";
+import {
+  type CompensateAction,
+  hasConflict,
+  hasFailed,
+  isUnread,
+  type PlanAction,
+  planVerdict,
+  type RollbackPlan,
+} from "../../../rollback/plan/plan.ts";
+import { EXIT_NEEDS_ATTENTION, globalOptions, type RegisterCommand } from "../../context.ts";
+import { alignColumns, escapeControls, type PaintColors } from "../../io.ts";
+import { withUpstreamUndos } from "../../upstreams.ts";
+
+export const registerPlan: RegisterCommand = (program, context) => {
+  const { io } = context;
+  globalOptions(program.command("plan <run>").description("Preview a rollback"))
+    .option(
+      "--reader-cmd <cmd>",
+      "command that reads state: receives {tool, arguments} on stdin, prints JSON",
+    )
+    .option("--json", "print the plan as JSON")
+    .action(async (run: string, flags: Record<string, unknown>) => {
+      await context.withDoor(
+        flags,
+        async (door) => {
+          const look = () => door.perform(planOp, { run_id: run });
+          const plan = await (door.local === null ? look() : withUpstreamUndos(door.local, look));
+          if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
+          else for (const line of describePlan(plan, io.color)) io.out(line);
+          if (!plan.fully_reversible) context.done(EXIT_NEEDS_ATTENTION);
+        },
+        ["readerCmd"],
+      );
+    });
+};
+
+export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
+  const { ok, words } = planVerdict(plan);
+  const head = `run ${plan.run_id}: ${ok ? color.green(words) : color.yellow(words)}`;
+  if (plan.actions.length === 0) return [head, "  nothing to undo"];
+  const rows = plan.actions.map((action) => [
+    `  ${action.step}`,
+    escapeControls(action.tool),
+    paintKind(action, color),
+    explain(action),
+  ]);
+  return [
+    head,
+    ...alignColumns(rows),
+    ...plan.actions.filter(hasConflict).flatMap((action) => describeConflict(plan.run_id, action)),
+  ];
+}
+
+/** Longer values are truncated. */
+const SHOWN_CHARS = 300;
+
+function describeConflict(run: string, action: CompensateAction): string[] {
+  const value = (json: JsonValue | undefined) =>
+    json === undefined ? "(not read)" : escapeControls(JSON.stringify(json)).slice(0, SHOWN_CHARS);
+  return [
+    `  step ${action.step} is left alone unless it is overwritten:`,
+    `    before    ${value(action.was)}`,
+    `    now       ${value(action.is)}`,
+    `    after     ${value(action.would_be)}`,
+    `    to overwrite: svc rollback ${run} --overwrite ${action.step} --current ${action.current_hash} --reason <text>`,
+    ...(action.before_run === undefined
+      ? []
+      : [
+          `    before this run (steps ${action.before_run.steps.join(", ")}): ${value(action.before_run.would_be)}`,
+          `    to restore that: svc rollback ${run} --overwrite ${action.step} --to before_run --current ${action.current_hash} --reason <text>`,
+        ]),
+  ];
+}
+
+const timeText = (ms: number): string => new Date(ms).toISOString();
+
+function paintKind(action: PlanAction, color: PaintColors): string {
+  if (action.kind === "compensate" && !hasFailed(action) && !hasConflict(action))
+    return color.green(action.kind);
+  return action.kind === "skip" ? color.dim(action.kind) : color.yellow(action.kind);
+}
+
+function explain(action: PlanAction): string {
+  switch (action.kind) {
+    case "compensate": {
+      const notes = [
+        action.verified ? "read back" : "not read back",
+        ...(action.needs_approval ? ["needs approval"] : []),
+        ...(action.proof === undefined ? [] : [action.proof]),
+        ...(action.closes_ms === undefined ? [] : [`until ${timeText(action.closes_ms)}`]),
+      ];
+      const failed = hasFailed(action) ? `; failed before: ${escapeControls(action.last_error)}` : "";
+      const changed = hasConflict(action)
+        ? "; conflict: changed since the call"
+        : isUnread(action)
+          ? "; current state not read"
+          : "";
+      return `${escapeControls(action.compensation_tool)} (${action.compensation_kind}, ${notes.join(", ")})${failed}${changed}`;
+    }
+    case "defer":
+      return `waits for step ${action.blocked_by.join(", ")}`;
+    case "skip":
+      return "needs no undo";
+    case "unrecoverable":
+      return action.closed ? `its undo expired at ${timeText(action.closes_ms!)}` : "cannot be undone";
+    case "unresolved":
+      return "outcome unknown; record it with svc resolve";
+    case "unmanifested":
+      return "no manifest, so no undo is known";
+  }
+}

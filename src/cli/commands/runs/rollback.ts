@@ -1,0 +1,221 @@
+/**
+ * `svc rollback <run>`: undoes a run's steps, with commands, through the configured upstreams, or on a server. If any
+ * step remains, prints the next commands and exits with 2.
+ */
+import {
+  compensatorCommand,
+  readerCommand,
+  verifyCommand,
+} from "../../../child-process/rollback-commands.ts";
+import { OVERWRITE_TARGETS } from "../../../govern/port/docs.ts";
+import { conflictError, invalidError } from "../../../kernel/errors.ts";
+import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import type { ServiceApp } from "../../../operations/app.ts";
+import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
+import type { RollbackReport } from "../../../rollback/plan/report.ts";
+import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
+import {
+  type CommandContext,
+  type CommandFlags,
+  EXIT_NEEDS_ATTENTION,
+  globalOptions,
+  type RegisterCommand,
+} from "../../context.ts";
+import { type CommandIo, escapeControls } from "../../io.ts";
+import { localClient } from "../../operation-client.ts";
+import { withUpstreams } from "../../upstreams.ts";
+
+export const registerRollback: RegisterCommand = (program, context) => {
+  const { min, max, default: usual } = SERVICE_LIMITS.rollback_retries;
+  globalOptions(program.command("rollback <run>").description("Undo the steps of a run, newest first"))
+    .option(
+      "--compensator-cmd <cmd>",
+      "command that runs each undo: receives the call as JSON on stdin; exit 0 means success",
+    )
+    .option(
+      "--reader-cmd <cmd>",
+      "command that reads state: receives {tool, arguments} on stdin, prints the JSON result",
+    )
+    .option(
+      "--verify-cmd <cmd>",
+      "extra check after each undo: receives the same JSON as the compensator; exit 0 means success",
+    )
+    .option("--retries <n>", `attempts per step, ${min} to ${max} (default: ${usual})`)
+    .option("--approve-compensations", "approve every undo that requires approval")
+    .option("--overwrite <step>", "undo this step even though its target has changed since")
+    .option(
+      "--to <state>",
+      `state that the overwrite restores: ${OVERWRITE_TARGETS.join(" (default) or ")}, the state before this run changed it`,
+    )
+    .option("--current <hash>", "current_hash of the step, from svc plan")
+    .option("--reason <text>", "reason for the overwrite")
+    .option("--actor <name>", "who rolls back (default: cli)")
+    .option("--json", "print the report as JSON")
+    .action(async (run: string, flags: CommandFlags) => {
+      const report = context.isRemote(flags)
+        ? await onServer(context, run, flags)
+        : await onData(context, run, flags);
+      if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
+      else for (const line of describeReport(run, report)) context.io.out(line);
+      if (!report.complete) context.done(EXIT_NEEDS_ATTENTION);
+    });
+};
+
+const LOOK_MS = 200;
+
+/** Starts the rollback on the server, which uses its own compensator or upstreams, and waits for the end. */
+async function onServer(
+  context: CommandContext,
+  run_id: string,
+  flags: CommandFlags,
+): Promise<RollbackReport> {
+  for (const [name, flag] of Object.entries(OWN_COMMANDS))
+    if (flags[name] !== undefined) throw invalidError(`${flag}: a server uses its own command; omit it`);
+  if (flags["actor"] !== undefined)
+    throw invalidError("--actor: not available on a server, where the key identifies the actor");
+  const input = rollbackInput(flags);
+  return context.withDoor(flags, async (door) => {
+    await door.perform(startRollback, { run_id, confirm: true, ...input });
+    for (;;) {
+      const { job } = await door.perform(getRollback, { run_id });
+      if (job.state === "done") return job.report as RollbackReport;
+      if (job.state === "failed")
+        throw conflictError("job_failed", `the rollback failed: ${job.error}; run it again to resume`);
+      await door.clock.sleep(LOOK_MS);
+    }
+  });
+}
+
+const OWN_COMMANDS = {
+  compensatorCmd: "--compensator-cmd",
+  readerCmd: "--reader-cmd",
+  verifyCmd: "--verify-cmd",
+};
+
+/** Rolls back local data, with the given or configured commands, else through the upstreams. */
+async function onData(context: CommandContext, run: string, flags: CommandFlags): Promise<RollbackReport> {
+  const { rollback, upstreams } = context.settings(flags, ["compensatorCmd", "readerCmd"]);
+  const { compensator_cmd, reader_cmd, timeout_ms } = rollback;
+  const input = { run_id: run, ...rollbackInput(flags) };
+  const undo = (app: ServiceApp, means: UndoToolOptions) =>
+    localClient(app, flags["actor"] as string | undefined, means).perform(rollbackHere, input);
+  const watching = watched(context, flags);
+  const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
+  if (compensator_cmd !== null) {
+    const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
+    return context.withApp(flags, (app) => undo(app, { ...watching, compensator, reader }));
+  }
+  if (upstreams.length === 0)
+    throw invalidError(
+      "no way to undo steps: pass --compensator-cmd <cmd>, set SVC_COMPENSATOR_CMD, or configure upstreams",
+    );
+  return withUpstreams(context, flags, (service, { services: { undo: through } }) =>
+    undo(service, { ...watching, ...through, ...(reader && { reader }) }),
+  );
+}
+
+/** Input of the rollback, the same on local data and on a server. */
+function rollbackInput(flags: CommandFlags) {
+  return {
+    retries: readRetries(flags["retries"] as string | undefined),
+    approve_compensations: flags["approveCompensations"] === true,
+    ...readOverwrite(flags as Record<string, string | undefined>),
+  };
+}
+
+function watched({ io }: CommandContext, flags: CommandFlags): Omit<UndoToolOptions, "compensator"> {
+  const verify = flags["verifyCmd"] as string | undefined;
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  return {
+    own_reader: true,
+    verify: verify === undefined ? null : verifyCommand(verify, {}),
+    stop: stop.signal,
+    waiting: (ms) =>
+      io.err(
+        `waiting up to ${Math.ceil(ms / 1_000)} s: another process is rolling back this run, or was interrupted`,
+      ),
+    onProgress: io.tty && !flags["json"] ? (progress) => io.err(describeProgress(progress, io)) : undefined,
+  };
+}
+
+function readOverwrite(flags: Record<string, string | undefined>) {
+  const { overwrite: step, current, reason, to } = flags;
+  if (step === undefined) {
+    if (to !== undefined) throw invalidError("--to: requires --overwrite <step>");
+    if (current !== undefined || reason !== undefined)
+      throw invalidError("--overwrite: missing; --current and --reason belong to the step to overwrite");
+    return {};
+  }
+  if (!/^\d{1,15}$/.test(step))
+    throw invalidError(`--overwrite: ${escapeControls(step)} is not a step number`);
+  if (!reason?.trim()) throw invalidError("--reason: required to overwrite a step");
+  if (reason.length > SERVICE_LIMITS.reason_chars)
+    throw invalidError(`--reason: at most ${SERVICE_LIMITS.reason_chars} characters`);
+  if (!current)
+    throw invalidError("--current: required to overwrite a step: pass its current_hash from svc plan");
+  const target = OVERWRITE_TARGETS.find((one) => one === to);
+  if (to !== undefined && target === undefined)
+    throw invalidError(`--to: must be ${OVERWRITE_TARGETS.join(" or ")}, not ${escapeControls(to)}`);
+  return { overwrite: Number(step), reason, current_hash: current, ...(target && { to: target }) };
+}
+
+function readRetries(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const { min, max } = SERVICE_LIMITS.rollback_retries;
+  const n = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(n >= min && n <= max))
+    throw invalidError(`--retries: ${escapeControls(text)} is not a whole number from ${min} to ${max}`);
+  return n;
+}
+
+function describeProgress(progress: RollbackProgress, { color }: CommandIo): string {
+  const step = `step ${progress.step} ${escapeControls(progress.tool)}`;
+  switch (progress.event) {
+    case "begin":
+      return color.dim(`${step}: ${escapeControls(progress.compensation_tool)} ...`);
+    case "attempt_failed":
+      return color.yellow(`${step}: attempt ${progress.attempt} failed: ${escapeControls(progress.error)}`);
+    case "end":
+      return `${step}: ${progress.outcome.as === "compensated" ? color.green("compensated") : progress.outcome.as}`;
+  }
+}
+
+function describeReport(run: string, report: RollbackReport): string[] {
+  const lines = [`run ${run}: rollback ${report.complete ? "complete" : "not complete"}`];
+  const list = (name: string, steps: readonly number[]) => {
+    if (steps.length > 0) lines.push(`  ${name}: ${steps.join(", ")}`);
+  };
+  list("compensated", report.compensated);
+  list("skipped", report.skipped);
+  for (const { step, error } of report.failed) lines.push(`  failed: ${step}: ${escapeControls(error)}`);
+  list("unrecoverable", report.unrecoverable);
+  list("unresolved", report.unresolved);
+  list("unmanifested", report.unmanifested);
+  for (const { step, blocked_by } of report.deferred)
+    lines.push(`  deferred: ${step} (waits for ${blocked_by.join(", ")})`);
+  list("awaiting_approval", report.awaiting_approval);
+  list("unverified", report.unverified);
+  return [...lines, ...nextCommands(run, report)];
+}
+
+/** Suggests a command for each step that remains. */
+function nextCommands(run: string, report: RollbackReport): string[] {
+  const lines = report.unresolved.map(
+    (step) =>
+      `to resolve ${step}: svc resolve ${run} ${step} --status succeeded|failed --note <how you know>`,
+  );
+  const failed = report.failed.filter(({ step, current_hash }) => {
+    if (current_hash === undefined) return true;
+    lines.push(
+      `to overwrite ${step}: svc rollback ${run} --overwrite ${step} --current ${current_hash} --reason <text>`,
+    );
+    return false;
+  });
+  if (report.awaiting_approval.length > 0)
+    lines.push(`to approve: svc approvals list, or svc rollback ${run} --approve-compensations`);
+  if (failed.length > 0) lines.push(`to try again: svc rollback ${run}`);
+  if (report.unrecoverable.length + report.unmanifested.length + report.unverified.length > 0)
+    lines.push(`to see what was done: svc show ${run}`);
+  return lines;
+}

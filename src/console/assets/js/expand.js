@@ -1,0 +1,57 @@
+/**
+ * Folds long card values once the page has loaded and records which ones the reader opened. The checkbox that confirms
+ * an irreversible call is enabled after the reader has opened all of them.
+ */
+(() => {
+  const opened = new Set();
+  const keyOf = (one) => one.dataset.long;
+  const longOnes = (root) => [...root.querySelectorAll("details[data-long]")];
+
+  const offer = () => {
+    for (const second of document.querySelectorAll(".second[data-after]")) {
+      if (second.closest(".gone")) continue;
+      const scope = second.closest(second.dataset.after) || document.querySelector(second.dataset.after);
+      const left = longOnes(scope).filter((one) => !opened.has(keyOf(one))).length;
+      const wait = second.querySelector(".expand-first");
+      wait.hidden = left === 0;
+      wait.querySelector("span").textContent = left === 0 ? "" : left === 1 ? "Open the long value above first." : "Open the " + left + " long values above first.";
+      const box = second.querySelector("input");
+      box.disabled = left > 0;
+      if (left > 0) box.checked = false;
+      const approve = second.closest("form").querySelector('button[value="approve"]');
+      if (approve) approve.disabled = left > 0;
+    }
+  };
+
+  svc.foldLong = (root) => {
+    for (const one of longOnes(root)) if (!opened.has(keyOf(one))) one.open = false;
+    offer();
+  };
+  const show = (one) => {
+    opened.add(keyOf(one));
+    one.open = true;
+  };
+
+  /* It does not bubble. */
+  document.addEventListener("toggle", (event) => {
+    const one = event.target;
+    if (!(one instanceof HTMLElement) || !one.matches("details[data-long]") || !one.open) return;
+    opened.add(keyOf(one));
+    offer();
+  }, true);
+  document.addEventListener("click", (event) => {
+    const all = event.target.closest("[data-expand]");
+    if (all === null) return;
+    const second = all.closest(".second");
+    const ones = longOnes(second.closest(second.dataset.after) || document.querySelector(second.dataset.after));
+    const first = ones.find((one) => !opened.has(keyOf(one)));
+    ones.forEach(show);
+    offer();
+    if (first) {
+      first.querySelector("summary").focus({ preventScroll: true });
+      first.scrollIntoView({ block: "start" });
+    }
+  });
+  addEventListener("pageshow", offer);
+  svc.foldLong(document);
+})();

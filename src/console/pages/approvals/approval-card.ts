@@ -1,0 +1,215 @@
+/** Approval request as a card: the call, its values, why it needs approval, its risk, and how to undo it. */
+import { type ApprovalDoc, OPEN_APPROVAL_STATUSES } from "../../../govern/approvals/approval.ts";
+import { UNDECLARED_LABEL } from "../../../govern/cards/explain-risk.ts";
+import type { CardContent, CardContext } from "../../../govern/cards/types.ts";
+import { NO_UNDO_TEXT } from "../../../govern/cards/undo-summary.ts";
+import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
+import { visibleJson } from "../../../kernel/text/escape-invisible.ts";
+import { breakGlass } from "../../../operations/approvals/approvals.ts";
+import type { LoadedCard } from "../../../operations/approvals/cards.ts";
+import { scanJson } from "../../../rules/detect/json.ts";
+import { findMasks } from "../../../rules/redact/mask.ts";
+import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
+import type { PageContext } from "../../page-context.ts";
+import { bulletList, factList } from "../../parts/blocks.ts";
+import {
+  decisionFields,
+  foldedForm,
+  formElement,
+  inputField,
+  irreversibleCheckbox,
+  submitButton,
+  textareaField,
+} from "../../parts/forms.ts";
+import { copyButton, runLink } from "../../parts/ids.ts";
+import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
+import { riskLine } from "../../parts/risk.ts";
+import { formatAgo } from "../../parts/time.ts";
+import type { ShownRequest } from "./approval-data.ts";
+import { sentenceHtml } from "./approval-list.ts";
+import { cardValues } from "./card-fields.ts";
+
+export function approvalCard(
+  ctx: PageContext,
+  { approval, card, votes }: ShownRequest,
+  alike: HtmlFragment,
+): HtmlFragment {
+  const now = ctx.app.core.env.now();
+  const open = OPEN_APPROVAL_STATUSES.has(approval.status);
+  // A decided card gets another id, so that the live script marks an open one in which the user is typing.
+  const id = open ? approval.id : `${approval.id}-ended`;
+  return html`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
+<header class="approval-head">
+<div class="approval-what"><h2 id="${id}-what">${card === null ? html`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
+<p class="approval-who"><b>${approval.actor}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
+<div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
+</header>
+${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card))}
+${whoDecides(approval)}
+${open ? decisions(ctx, approval, card, votes, alike) : null}
+<p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
+</article>`;
+}
+
+function namesOnly(approval: ApprovalDoc): HtmlFragment {
+  return html`<blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
+<section class="fields"><h3>Arguments</h3><p class="chips">${approval.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Only users who can decide this request see the values.</p></section>`;
+}
+
+/** Card of a call, alone or in a plan. */
+type Judged = CardContent & Pick<CardContext, "proof" | "closes"> & Partial<Pick<LoadedCard, "kind">>;
+
+/** `key` differs for every card and for every version of a card. */
+export function cardSections(card: Judged, key: string, around: HtmlFragment = emptyHtml): HtmlFragment {
+  return html`${card.irreversible ? html`<p class="irreversible">${NO_UNDO_TEXT}</p>` : null}
+${cardValues(card, key)}
+${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
+<blockquote class="reason"><p>${card.reason}</p><footer>${card.kind === "compensation" ? "the step to undo" : "the agent's reason"}</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
+<div class="approval-grid">${whyAsked(card)}
+${riskBlock(card)}${wayBack(card)}${around}</div>`;
+}
+
+/** Empty for a call of a plan that needs no decision. */
+function whyAsked({ causes, rule }: Judged): HtmlFragment {
+  if (causes.length === 0 && rule === null) return emptyHtml;
+  return html`<section><h3>Why approval is required</h3>${bulletList(causes)}${rule === null ? null : html`<p class="soft">rule <code>${rule.id}</code></p>`}</section>`;
+}
+
+function riskBlock({ risk }: Judged): HtmlFragment {
+  if (risk === null) return emptyHtml;
+  const labels = risk.factors.map((one) => ({
+    ...one,
+    label: one.label === UNDECLARED_LABEL ? null : one.label,
+  }));
+  return html`<section><h3>Risk</h3>${riskLine(risk.score, labels)}<p class="soft">${risk.text}</p></section>`;
+}
+
+function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
+  return html`<section><h3>${kind === "compensation" ? "What it does" : "How to undo it"}</h3><p>${way_back.text}</p>${
+    way_back.residue.length === 0
+      ? null
+      : html`<p class="soft">What cannot be undone:</p>${bulletList(way_back.residue, "residue")}`
+  }${proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
+}
+
+function before({ so_far, like }: LoadedCard): HtmlFragment {
+  const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
+  return html`<section><h3>History</h3>${factList([
+    [
+      "In this run",
+      so_far.calls === 0
+        ? "no calls yet"
+        : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
+    ],
+    ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
+  ])}</section>`;
+}
+
+function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
+  const { groups, quorum } = approvers;
+  const wanted = quorum > 1 || groups.length > 0;
+  if (!wanted && votes.length === 0) return emptyHtml;
+  const needed =
+    groups.length === 0
+      ? formatCountOf(quorum, "approval")
+      : html`${formatCountOf(quorum, "approval")} from ${groups.join(" or ")}`;
+  const cast = votes.map(
+    (vote) =>
+      html`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
+  );
+  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`So far: ${joinHtml(cast, "; ")}.`}</p>`;
+}
+
+/** Decision forms. A user who is not allowed to decide sees who is, and no button. */
+function decisions(
+  ctx: PageContext,
+  approval: ApprovalDoc,
+  card: LoadedCard | null,
+  votes: boolean,
+  alike: HtmlFragment,
+): HtmlFragment {
+  const own = approval.actor === ctx.principal.name && ctx.app.core.rules().policy.approvals.four_eyes;
+  const { groups } = approval.approvers;
+  const who = groups.length === 0 ? "Users with the approver role" : `Approvers in ${groups.join(" or ")}`;
+  const shut = html`<p class="who-may">${own ? "This is your own request, so someone else has to decide it. " : null}${who}, and their delegates, can decide this request.</p>`;
+  const forms =
+    votes && card !== null
+      ? html`${decisionForm(ctx, approval, card)}${alike}${offerForm(ctx, approval, card)}`
+      : shut;
+  return html`${forms}${ctx.may(breakGlass) && !own ? glassForm(ctx, approval) : null}`;
+}
+
+const hashField = (card: LoadedCard): HtmlFragment =>
+  html`<input type="hidden" name="card_hash" value="${card.card_hash ?? ""}">`;
+
+function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): HtmlFragment {
+  return formElement(
+    ctx,
+    { action: `/console/approvals/${approval.id}`, class: "decide" },
+    hashField(card),
+    card.irreversible
+      ? irreversibleCheckbox("I have read the values. This call cannot be undone.", ".approval")
+      : null,
+    decisionFields("Approve", "Deny"),
+  );
+}
+
+function offerForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): HtmlFragment {
+  if (approval.kind !== "call" || card.arguments === null) return emptyHtml;
+  // Longer arguments are not filled into the form.
+  const isShort = !isLargeValue(card.arguments);
+  const masked = isShort ? [...new Set(scanJson(card.arguments, findMasks).map(({ path }) => path))] : [];
+  return foldedForm(
+    "Deny and offer other arguments",
+    formElement(
+      ctx,
+      { action: `/console/approvals/${approval.id}/offer` },
+      hashField(card),
+      textareaField({
+        label: "Arguments that you would approve",
+        name: "args",
+        value: isShort ? visibleJson(card.arguments) : "",
+        rows: 6,
+        mono: true,
+        required: true,
+        hint: isShort
+          ? "JSON. The agent receives exactly these arguments, so replace masked values."
+          : "JSON. These arguments are too long to prefill: enter all arguments that you would approve.",
+      }),
+      masked.length === 0
+        ? null
+        : html`<p class="soft">Masked values to replace: ${joinHtml(
+            masked.map((path) => html`<code>${path}</code>`),
+            ", ",
+          )}</p>`,
+      card.irreversible
+        ? irreversibleCheckbox("I have entered these values. A call with them cannot be undone.")
+        : null,
+      inputField({ label: "Why", name: "note", maxlength: 4_000 }),
+      submitButton("Deny and offer", "danger"),
+    ),
+  );
+}
+
+function glassForm(ctx: PageContext, approval: ApprovalDoc): HtmlFragment {
+  return foldedForm(
+    "Break glass",
+    formElement(
+      ctx,
+      {
+        action: `/console/approvals/${approval.id}/break-glass`,
+        confirm:
+          "Approve alone, bypassing groups and quorum. This raises an alert and is recorded in the ledger.",
+        verb: "Break glass",
+      },
+      inputField({
+        label: "Why it cannot wait",
+        name: "reason",
+        required: true,
+        minlength: 10,
+        maxlength: 4_000,
+      }),
+      submitButton("Approve alone", "danger"),
+    ),
+  );
+}

@@ -1,0 +1,146 @@
+/**
+ * Data of the Approvals pages: the pending requests, each as one sentence, and the card of one request. Argument values
+ * come only from the card, so only users whose vote counts see them.
+ */
+
+import { runInSlices } from "../../../child-process/event-loop-slices.ts";
+import {
+  type ApprovalDoc,
+  type ApprovalView,
+  OPEN_APPROVAL_STATUSES,
+} from "../../../govern/approvals/approval.ts";
+import type { SentencePart } from "../../../govern/cards/types.ts";
+import { computingVisibleArgs } from "../../../govern/cards/visible-values.ts";
+import { seesTenant } from "../../../govern/roles.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
+import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { listApprovals } from "../../../operations/approvals/approvals.ts";
+import {
+  buildCard,
+  cardSummary,
+  decidesAlone,
+  isVoteCounted,
+  type LoadedCard,
+  seesCard,
+} from "../../../operations/approvals/cards.ts";
+import { findApproval, findApprovalValues } from "../../../operations/documents.ts";
+import { delegationsTo } from "../../../operations/pipeline/access.ts";
+import type { CardTemplate } from "../../../rules/manifest/types.ts";
+import type { PageContext } from "../../page-context.ts";
+
+export const APPROVAL_SORTS = {
+  age: ["Age", (a: Waiting, b: Waiting) => a.requested_ms - b.requested_ms],
+  risk: ["Risk", (a: Waiting, b: Waiting) => b.internal.risk_score - a.internal.risk_score],
+  expiry: ["Time left", (a: Waiting, b: Waiting) => a.expires_ms - b.expires_ms],
+} as const;
+export type ApprovalSort = keyof typeof APPROVAL_SORTS;
+
+type Waiting = Pick<ApprovalDoc, "requested_ms" | "expires_ms" | "internal">;
+
+/** Request in the list. */
+export interface ApprovalLine {
+  approval: ApprovalDoc;
+  parts: SentencePart[];
+  irreversible: boolean;
+  score: number | null;
+  /** Card hash if this user can decide the request together with others in one form, else null. */
+  card_hash: string | null;
+  /** Arguments for the table of a group, or null if this user is not allowed to see the values. */
+  args: JsonValue | null;
+  fields: CardTemplate["fields"];
+}
+
+/** Returns the pending and escalated requests, oldest first. */
+export async function openApprovals(ctx: PageContext): Promise<ApprovalView[]> {
+  const limit = SERVICE_LIMITS.page_max;
+  const lists = await Promise.all(
+    (["pending", "escalated"] as const).map((status) => ctx.call(listApprovals, { status, limit })),
+  );
+  return lists.flatMap(({ approvals }) => approvals).sort((a, b) => a.requested_ms - b.requested_ms);
+}
+
+export async function requestLines(ctx: PageContext, sort: ApprovalSort, most: number) {
+  const docs = await openDocs(
+    ctx,
+    (await openApprovals(ctx)).map(({ id }) => id),
+  );
+  return { lines: await linesOf(ctx, docs.sort(APPROVAL_SORTS[sort][1]).slice(0, most)), total: docs.length };
+}
+
+/** Returns the named requests that are still open and that this user is allowed to see, in the order given. */
+export async function chosenLines(ctx: PageContext, ids: readonly string[]): Promise<ApprovalLine[]> {
+  return linesOf(ctx, await openDocs(ctx, ids));
+}
+
+async function openDocs({ app, principal }: PageContext, ids: readonly string[]): Promise<ApprovalDoc[]> {
+  const docs = await Promise.all(ids.map((id) => findApproval(app, id)));
+  return docs.filter(
+    (doc) => doc !== undefined && OPEN_APPROVAL_STATUSES.has(doc.status) && seesTenant(principal, doc.tenant),
+  ) as ApprovalDoc[];
+}
+
+async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<ApprovalLine[]> {
+  const delegations = await delegationsTo(ctx.app, ctx.principal.name);
+  const lines: ApprovalLine[] = [];
+  // One at a time: each request may hold a megabyte of values, so do not load all of them at once.
+  for (const approval of docs) {
+    const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
+    const summary = await cardSummary(ctx.app, approval, sees);
+    const { args, fields } = await tabledArgs(ctx, approval, sees);
+    // Arguments that are too large for the table are decided on the request's own card.
+    const together =
+      args !== "large" &&
+      isVoteCounted(ctx.app, ctx.principal, approval, delegations) &&
+      !summary.irreversible;
+    lines.push({
+      approval,
+      // Without the values, the tool's name says more than a sentence with empty placeholders.
+      parts: sees ? summary.parts : [{ text: `Call ${approval.tool}`, value: false }],
+      irreversible: summary.irreversible,
+      score: summary.score,
+      card_hash: together ? summary.hash : null,
+      args: args === "large" ? null : args,
+      fields,
+    });
+  }
+  return lines;
+}
+
+/** Arguments for the table of a group: masked as on the card, or "large" if they do not fit a row. */
+async function tabledArgs(
+  { app }: PageContext,
+  { id, tool }: ApprovalDoc,
+  sees: boolean,
+): Promise<{ args: JsonValue | "large" | null; fields: CardTemplate["fields"] }> {
+  const { manifests, policy } = app.core.rules();
+  const manifest = manifests.active(tool) ?? null;
+  const fields = sees ? (manifest?.card?.fields ?? []) : [];
+  const values =
+    sees && policy.approvals.show === "arguments" ? await findApprovalValues(app, id) : undefined;
+  if (values === undefined) return { args: null, fields };
+  if (isLargeValue(values.args)) return { args: "large", fields };
+  return { args: await runInSlices(computingVisibleArgs(values.args, manifest)), fields };
+}
+
+/** Request as this user sees it. `card` is null if the user is not allowed to see the values. */
+export interface ShownRequest {
+  approval: ApprovalDoc;
+  card: LoadedCard | null;
+  votes: boolean;
+  /** Whether this user's vote alone decides the request. */
+  alone: boolean;
+}
+
+export async function shownRequest(ctx: PageContext, id: string): Promise<ShownRequest | null> {
+  const approval = await findApproval(ctx.app, id);
+  if (approval === undefined || !seesTenant(ctx.principal, approval.tenant)) return null;
+  const delegations = await delegationsTo(ctx.app, ctx.principal.name);
+  const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
+  return {
+    approval,
+    card: sees ? await buildCard(ctx.app, approval) : null,
+    votes: isVoteCounted(ctx.app, ctx.principal, approval, delegations),
+    alone: decidesAlone(ctx.app, ctx.principal, approval, delegations),
+  };
+}

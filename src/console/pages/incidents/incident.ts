@@ -1,0 +1,198 @@
+/** Page of an incident: remaining tasks with their buttons, assignee, notes and timeline. */
+
+import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { liftHalts } from "../../../operations/halts.ts";
+import {
+  addIncidentNote,
+  assignIncident,
+  closeIncident,
+  getIncident,
+} from "../../../operations/incidents/incidents.ts";
+import type { IncidentReport } from "../../../operations/incidents/report.ts";
+import { INCIDENT_TASKS, type IncidentTask } from "../../../operations/incidents/tasks.ts";
+import type { TimelineEntry } from "../../../operations/incidents/timeline.ts";
+import { DocumentContent } from "../../../operations/pipeline/operation.ts";
+import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
+import { cardBlock, commandBlock, emptyState, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
+import { formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
+import { idText, runLink } from "../../parts/ids.ts";
+import { formatTime, formatTimesIn } from "../../parts/time.ts";
+import { actorPath, incidentMark, incidentPath } from "./incident-list.ts";
+
+export const incidentRoutes = [
+  getRoute("/incidents/:id", incidentPage),
+  getRoute("/incidents/:id/export", exportIncident),
+  postRoute("/incidents/:id/notes", addIncidentNote, addNote),
+  postRoute("/incidents/:id/assign", assignIncident, assign),
+  postRoute("/incidents/:id/close", closeIncident, close),
+];
+
+const idOf = (ctx: PageContext): string => ctx.params["id"] ?? "";
+
+async function readReport(ctx: PageContext): Promise<IncidentReport> {
+  const answer = await ctx.call(getIncident, { incident_id: idOf(ctx), format: "json" });
+  return JSON.parse(answer.body as string) as IncidentReport;
+}
+
+async function incidentPage(ctx: PageContext): Promise<PageAnswer> {
+  const report = await readReport(ctx);
+  const path = incidentPath(report.id);
+  const links = html`<div class="links"><a class="button" href="${path}/export?format=md">Markdown</a><a class="button" href="${path}/export?format=pdf">PDF</a><a class="button" href="${actorPath(report.actor)}">See the agent</a></div>`;
+  const body = html`${pageHead(html`Incident: ${report.actor}`, report.causes[0]?.text, links)}
+<div id="incident" data-live>${factsCard(report)}${tasksCard(ctx, report)}</div>
+${peopleCard(ctx, report)}
+<div id="timeline" data-live>${timelineCard(report)}</div>`;
+  return { page: { title: `Incident: ${report.actor}`, nav: "alerts", body, live: path } };
+}
+
+function factsCard(report: IncidentReport): HtmlFragment {
+  const { closed_ms, closed_by, close_reason, runs } = report;
+  return cardBlock(
+    { title: "State", aside: incidentMark(report) },
+    factList([
+      ["Id", idText(report.id)],
+      report.tenant === null ? null : ["Tenant", report.tenant],
+      ["Opened", formatTime(report.opened_ms)],
+      ["Assigned to", report.assigned_to ?? "nobody"],
+      closed_ms === null
+        ? null
+        : [
+            "Closed",
+            html`${formatTime(closed_ms)} ${closed_by === null ? "because nothing was left" : `by ${closed_by}`}`,
+          ],
+      close_reason === null ? null : ["Reason", close_reason],
+      ["Runs", runs.length === 0 ? "none" : html`${runs.map((run_id) => html`${runLink(run_id)} `)}`],
+    ]),
+  );
+}
+
+function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFragment {
+  if (tasks.length === 0)
+    return cardBlock(
+      { title: "Remaining tasks", id: "tasks" },
+      emptyState(status === "open" ? "Nothing that you can see" : "Nothing"),
+    );
+  const rows = tasks.map((task) => [
+    html`<b>${INCIDENT_TASKS[task.kind]}</b><br>${task.text}`,
+    commandBlock(task.command),
+    taskButton(ctx, task),
+  ]);
+  return cardBlock(
+    { title: "Remaining tasks", id: "tasks" },
+    tableBlock("Tasks", ["Task", "Command", "Here"], rows),
+  );
+}
+
+const TASK_BUTTONS: Record<IncidentTask["kind"], string> = {
+  resolve: "Resolve it",
+  undo: "Open the step",
+  approve: "Decide it",
+  conflict: "See the plan",
+  lift: "See the halt",
+  enable: "See the key",
+  probe: "See the alert",
+};
+
+/** A halt is lifted right here. The other tasks need a look first, so their button opens the page that does it. */
+function taskButton(ctx: PageContext, { kind, id, page }: IncidentTask): HtmlFragment {
+  if (kind === "lift" && id !== null && ctx.may(liftHalts))
+    return formElement(
+      ctx,
+      {
+        action: "/console/evidence/resume",
+        class: "inline",
+        confirm: "Lift this halt. The agent can make calls again.",
+        verb: "Lift",
+      },
+      html`<input type="hidden" name="id" value="${id}">`,
+      submitButton("Lift", "good"),
+    );
+  return html`<a class="button" href="${page}">${TASK_BUTTONS[kind]}</a>`;
+}
+
+function peopleCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
+  const notes = report.notes.map(({ kind, text, by, at_ms }) => [formatTime(at_ms), by, kind, text]);
+  const list = notes.length === 0 ? emptyHtml : tableBlock("Notes", ["When", "Who", "What", "Text"], notes);
+  const forms = report.status === "open" && ctx.may(addIncidentNote) ? peopleForms(ctx, report) : emptyHtml;
+  return cardBlock({ title: "People", id: "people" }, list, forms);
+}
+
+function peopleForms(ctx: PageContext, { id, left, assigned_to }: IncidentReport): HtmlFragment {
+  const path = incidentPath(id);
+  const max = SERVICE_LIMITS.note_chars;
+  const why = inputField({
+    label: left === 0 ? "Reason" : "Reason (tasks are left)",
+    name: "reason",
+    maxlength: max,
+    required: left > 0,
+  });
+  return html`${formElement(
+    ctx,
+    { action: `${path}/notes`, class: "form" },
+    textareaField({
+      label: "Note",
+      name: "text",
+      required: true,
+      maxlength: max,
+      hint: "It cannot be changed.",
+    }),
+    submitButton("Add the note", "primary"),
+  )}${formElement(
+    ctx,
+    { action: `${path}/assign`, class: "form" },
+    inputField({
+      label: "Assign to",
+      name: "to",
+      value: assigned_to ?? ctx.principal.name,
+      required: true,
+      maxlength: 256,
+    }),
+    submitButton("Assign"),
+  )}${formElement(ctx, { action: `${path}/close`, class: "form" }, why, submitButton("Close the incident", "danger"))}`;
+}
+
+function timelineCard({ timeline, more }: IncidentReport): HtmlFragment {
+  if (timeline.length === 0)
+    return cardBlock({ title: "Timeline" }, emptyState("No records that you can see"));
+  const rows = timeline
+    .toReversed()
+    .map((entry) => [formatTime(entry.at_ms), entry.event, entry.by, whatHappened(entry)]);
+  return cardBlock(
+    { title: "Timeline", aside: more ? "older lines are left out" : "newest first" },
+    tableBlock("Timeline", ["When", "What", "Who", "About"], rows),
+  );
+}
+
+function whatHappened({ tool, run_id, step, rule, card_hash, text }: TimelineEntry): TemplateValue {
+  const at = step === null ? null : html` step ${step}`;
+  return html`${tool === null ? null : html`<code>${tool}</code>`}${at}${run_id === null ? null : html` ${runLink(run_id)}`}${
+    rule === null ? null : html` <span class="soft">rule ${rule}</span>`
+  }${card_hash === null ? null : html` <span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`}<br>${formatTimesIn(text)}`;
+}
+
+async function exportIncident(ctx: PageContext): Promise<PageAnswer> {
+  const format = ctx.query["format"] === "pdf" ? "pdf" : "md";
+  const { type, body } = await ctx.call(getIncident, { incident_id: idOf(ctx), format });
+  return { content: new DocumentContent(type, body, `${idOf(ctx)}.${format}`) };
+}
+
+const back = (ctx: PageContext, text: string): PageAnswer => ({
+  to: `${incidentPath(idOf(ctx))}#people`,
+  notice: { kind: "ok", text },
+});
+
+async function addNote(ctx: PageContext): Promise<PageAnswer> {
+  await ctx.call(addIncidentNote, { incident_id: idOf(ctx), text: ctx.form.text("text") });
+  return back(ctx, "The note was added.");
+}
+
+async function assign(ctx: PageContext): Promise<PageAnswer> {
+  const { text } = await ctx.call(assignIncident, { incident_id: idOf(ctx), to: ctx.form.text("to") });
+  return back(ctx, `Assigned to ${text}.`);
+}
+
+async function close(ctx: PageContext): Promise<PageAnswer> {
+  await ctx.call(closeIncident, { incident_id: idOf(ctx), reason: ctx.form.optional("reason") });
+  return back(ctx, "The incident is closed.");
+}

@@ -1,0 +1,206 @@
+/** Run page: steps with their dependencies, rollback plan, approvals, and the event trail. */
+import { nextEventLoopTurn } from "../../../child-process/event-loop-slices.ts";
+import { invalidError } from "../../../kernel/errors.ts";
+import { type JsonValue, parseJson } from "../../../kernel/json/json.ts";
+import type { LedgerRecord } from "../../../ledger/record.ts";
+import { bundleRun } from "../../../operations/evidence/bundles.ts";
+import { runReport, runReportAsPdf } from "../../../operations/evidence/reports.ts";
+import { startRollback } from "../../../operations/rollback/rollback.ts";
+import { resolveOutcome as resolveOp } from "../../../operations/runs/intents-and-outcomes.ts";
+import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
+import { cardBlock, emptyState, factList, noticeBox, pageHead, tableBlock } from "../../parts/blocks.ts";
+import { containmentsOfRun, readContainments } from "../../parts/containments.ts";
+import { copyButton, hashText, runPath } from "../../parts/ids.ts";
+import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
+import { linkIds, trailList } from "../../parts/records.ts";
+import { formatTime } from "../../parts/time.ts";
+import { containLink } from "../contain.ts";
+import { replayCard } from "../policy/replay.ts";
+import { type RunPageData, type RunView, readRunPage, TRAIL_PAGE } from "./run-data.ts";
+import { planCard } from "./run-plan.ts";
+import { stepsCard } from "./run-steps.ts";
+
+export const runRoutes = [
+  getRoute("/runs/:id", runPage),
+  postRoute("/runs/:id/steps/:n/resolve", resolveOp, resolve),
+  postRoute("/runs/:id/rollback", startRollback, rollback),
+];
+
+async function runPage(ctx: PageContext): Promise<PageAnswer> {
+  const found = await readRunPage(ctx);
+  await nextEventLoopTurn();
+  const { run_id, run } = found;
+  const id = html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
+  const why = run?.reason ?? null;
+  const told = run === null ? "Deleted by retention; the ledger keeps its trail." : undefined;
+  const body = html`${pageHead(why ?? id, why === null ? told : id, documents(ctx, run_id, run?.actor))}
+${
+  run === null
+    ? html`${purged()}${trailCard(found)}`
+    : html`${summary(run, containmentsOfRun(await readContainments(ctx), run))}
+<div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
+}`;
+  const here = new URLSearchParams(ctx.query);
+  return {
+    page: {
+      title: `Run ${run_id}`,
+      nav: "runs",
+      body,
+      live: `${runPath(run_id)}${here.size > 0 ? `?${here}` : ""}`,
+    },
+  };
+}
+
+function documents(ctx: PageContext, run_id: string, actor: string | undefined): HtmlFragment {
+  const base = runPath(run_id);
+  const links: (readonly [boolean, string, string])[] = [
+    [ctx.has(runReport), `${base}/report`, "Report"],
+    [ctx.has(runReportAsPdf), `${base}/report.pdf`, "PDF"],
+    [ctx.has(bundleRun), `${base}/bundle`, "Signed bundle"],
+    [true, `${base}/trail`, "Trail (JSON lines)"],
+  ];
+  return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : emptyHtml))}${actor === undefined ? emptyHtml : containLink(ctx, actor)}</div>`;
+}
+
+function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
+  return html`<div id="run" data-live>${factList(
+    [
+      ["Actor", html`<a href="/console/actors/${encodeURIComponent(run.actor)}">${run.actor}</a>`],
+      ["Mode", run.mode === "enforce" ? "enforce" : markLabel("info", run.mode)],
+      run.tenant === null ? null : ["Tenant", run.tenant],
+      run.environment === null ? null : ["Environment", run.environment],
+      ["Opened", formatTime(run.created_ms)],
+      [
+        "Steps",
+        html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${markLabel("warn", `${formatCountOf(run.unresolved.length, "outcome")} unknown`)}`}`,
+      ],
+      contained === null ? null : ["Containment", contained],
+      ["Scope", scopeDetails(run)],
+    ],
+    "bar",
+  )}</div>`;
+}
+
+function scopeDetails({ scope: { permissions, seal } }: RunView): HtmlFragment {
+  return html`<details class="more"><summary>${formatCountOf(permissions.length, "permission")}</summary><span class="chips">${permissions.map((one) => html`<code class="chip">${one}</code> `)}</span><p>Scope seal ${hashText(seal, "the scope seal")}</p></details>`;
+}
+
+/** Blocked calls of the run. Equal ones are listed once with a count. */
+function refusedCard({ trail }: RunPageData): HtmlFragment {
+  const times = new Map<string, { record: LedgerRecord; count: number }>();
+  for (const { record } of trail) {
+    if (record.event !== "blocked") continue;
+    const same = `${record.tool}\n${record.detail}`;
+    times.set(same, { record, count: (times.get(same)?.count ?? 0) + 1 });
+  }
+  if (times.size === 0) return emptyHtml;
+  const rows = [...times.values()].map(
+    ({ record, count }) =>
+      html`<li><span class="item"><span class="item-main"><code>${record.tool ?? ""}</code>${count > 1 ? html` ${markLabel("quiet", `${count} times`)}` : emptyHtml}</span><span class="item-side">${formatTime(record.ts_ms)}</span><span class="refusal">${linkIds(record.detail ?? "")}</span></span></li>`,
+  );
+  return cardBlock(
+    { title: "Blocked calls", id: "refused", live: true },
+    html`<ul class="items">${rows}</ul>`,
+  );
+}
+
+function purged(): HtmlFragment {
+  return noticeBox(
+    "info",
+    html`<p>Retention deleted this run's working data: steps, values and approvals. The trail below still proves what happened, but you can no longer undo it from here.</p>`,
+  );
+}
+
+function approvalsCard({ approvals }: RunPageData): HtmlFragment {
+  if (approvals.length === 0) return emptyHtml;
+  return cardBlock(
+    { title: "Approvals", id: "approvals", live: true },
+    tableBlock(
+      "Approval requests of this run",
+      ["Status", "Tool", "Decided by", "Note"],
+      approvals.map((one) => [
+        approvalMark(one.status),
+        html`<a href="/console/approvals/${one.id}"><code>${one.tool}</code></a>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
+        one.decided_by ?? html`<span class="soft">nobody yet</span>`,
+        one.note ?? "",
+      ]),
+    ),
+  );
+}
+
+/** Event trail, folded by default. */
+function trailCard(found: RunPageData): HtmlFragment {
+  const { run_id, trail_from, trail_more } = found;
+  const at = (start: number) => `${runPath(run_id)}?trail=${start}#trail`;
+  const open = found.run === null || trail_from > 0;
+  return cardBlock(
+    {
+      title: "Event trail",
+      id: "trail",
+      live: true,
+      aside: html`<span class="soft">hashes recomputed for this page</span>`,
+    },
+    found.trail.length === 0
+      ? emptyState("No records yet", html`<p>The first call of this run writes the first record.</p>`)
+      : html`<details class="more"${open ? html` open` : emptyHtml}><summary>${formatCountOf(found.trail.length, "record")}${trail_more || trail_from > 0 ? " on this page" : ""}, with their hashes</summary>${trailList(found.trail, { runs: false })}</details>`,
+    trail_from > 0 || trail_more
+      ? html`<nav class="pager" aria-label="Trail">${trail_from > 0 ? html`<a class="button" href="${at(Math.max(0, trail_from - TRAIL_PAGE))}">Earlier</a>` : null}${trail_more ? html`<a class="button" href="${at(trail_from + TRAIL_PAGE)}">Later</a>` : null}</nav>`
+      : emptyHtml,
+  );
+}
+
+/** Parses the JSON of a field. Returns undefined if the field is empty. */
+function jsonField(ctx: PageContext, name: string): JsonValue | undefined {
+  const text = ctx.form.document(name).trim();
+  if (text === "") return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    throw invalidError(
+      `${name}: is not JSON; write a text in quotes, such as "abc", or an object, such as {"id": 7}`,
+    );
+  }
+}
+
+async function resolve(ctx: PageContext): Promise<PageAnswer> {
+  ctx.demand(resolveOp);
+  const { id, n } = ctx.params as { id: string; n: string };
+  const result = jsonField(ctx, "result");
+  const answer = await ctx.call(resolveOp, {
+    run_id: id,
+    step: Number(n),
+    status: ctx.form.text("status") as "succeeded" | "failed",
+    note: ctx.form.text("note"),
+    ...(result === undefined ? {} : { result }),
+  });
+  return {
+    to: `${runPath(id)}#step-${n}`,
+    notice: { kind: "ok", text: `Step ${answer.step} is now ${answer.status}, as you reported.` },
+  };
+}
+
+async function rollback(ctx: PageContext): Promise<PageAnswer> {
+  const id = ctx.params["id"]!;
+  ctx.demandConfirmed(startRollback);
+  const retries = ctx.form.optional("retries");
+  const overwrite = ctx.form.optional("overwrite");
+  const over =
+    overwrite === undefined
+      ? {}
+      : {
+          overwrite: Number(overwrite),
+          reason: ctx.form.optional("reason"),
+          current_hash: ctx.form.optional("current_hash"),
+          ...(ctx.form.optional("to") === "before_run" ? { to: "before_run" as const } : {}),
+        };
+  await ctx.call(startRollback, {
+    run_id: id,
+    confirm: true,
+    ...over,
+    ...(retries === undefined ? {} : { retries: Number(retries) }),
+    approve_compensations: ctx.form.checked("approve_compensations"),
+  });
+  // Show no message here: the card reports progress and keeps it current.
+  return { to: `${runPath(id)}#rollback` };
+}

@@ -1,0 +1,201 @@
+/**
+ * Drafts a tool's manifest from its definition: from its annotations, from the verb in its name, and from another tool
+ * that looks like its undo.
+ */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import type { ToolEffect } from "../../rules/manifest/types.ts";
+import { type PackEntry, withTools } from "./packs/pack.ts";
+import { packFor, testedEntry } from "./packs/packs.ts";
+import { isUndoOf, type ParsedToolName, parseToolName } from "./verbs.ts";
+
+interface DraftArgument {
+  name: string;
+  value: string;
+  why: string;
+}
+
+export interface ToolDraft {
+  tool: string;
+  effect: ToolEffect;
+  effect_why: string;
+  permission: string;
+  external: boolean;
+  compensation: { tool: string; why: string; kind: "inverse" | "compensation"; args: DraftArgument[] } | null;
+  /** A tool that looks like the undo, but needs arguments that neither the call nor its declared result provides. */
+  undo_without_arguments: string | null;
+  /** The manifest that was tested with the server, which replaces every guess. Its tools have their shown names. */
+  tried?: { by: string; entry: PackEntry };
+}
+
+interface Tool {
+  /** The name that the gateway will show. */
+  tool: string;
+  definition: JsonObject;
+  read: ParsedToolName;
+}
+
+export function draftManifests(
+  definitions: readonly { tool: string; name: string; definition: JsonObject }[],
+  prefix: string,
+): ToolDraft[] {
+  const tools = definitions.map(
+    ({ tool, name, definition }): Tool => ({ tool, definition, read: parseToolName(name) }),
+  );
+  const pack = packFor(new Set(definitions.map(({ name }) => name)));
+  if (pack === undefined) return tools.map((tool) => draft(tool, tools, prefix));
+  const known = new Map(definitions.map(({ name, definition }) => [name, definition]));
+  const shown = new Map(definitions.map(({ name, tool }) => [name, tool]));
+  return tools.map((tool, i) => {
+    const entry = testedEntry(pack, definitions[i]!.name, known);
+    const guessed = draft(tool, tools, prefix);
+    return entry === undefined ? guessed : triedDraft(guessed, entry, pack.tried, shown, prefix);
+  });
+}
+
+/** The pack's entry replaces the guesses. */
+function triedDraft(
+  guessed: ToolDraft,
+  entry: PackEntry,
+  by: string,
+  shown: ReadonlyMap<string, string>,
+  prefix: string,
+): ToolDraft {
+  return {
+    ...guessed,
+    effect: entry.effect,
+    permission: `${prefix}.${levelOf(entry.effect)}`,
+    compensation: null,
+    undo_without_arguments: null,
+    tried: { by, entry: withTools(entry, (name) => shown.get(name) ?? name) },
+  };
+}
+
+const levelOf = (effect: ToolEffect) =>
+  effect === "read" ? "read" : effect === "irreversible" ? "destroy" : "write";
+
+function draft(tool: Tool, all: readonly Tool[], prefix: string): ToolDraft {
+  const compensation = isRead(tool) ? null : undoOf(tool, all);
+  const { effect, why } = effectOf(tool, compensation !== null);
+  return {
+    tool: tool.tool,
+    effect,
+    effect_why: why,
+    permission: `${prefix}.${levelOf(effect)}`,
+    external: hint(tool, "openWorldHint") === true,
+    compensation: effect === "compensable" || effect === "reversible" ? compensation : null,
+    undo_without_arguments:
+      effect === "irreversible" && compensation === null ? (undoTool(tool, all)?.tool ?? null) : null,
+  };
+}
+
+function effectOf(tool: Tool, undo: boolean): { effect: ToolEffect; why: string } {
+  const { act, verb } = tool.read;
+  if (hint(tool, "readOnlyHint") === true) return { effect: "read", why: "it says it is read-only" };
+  if (runsAnything(tool))
+    return { effect: "irreversible", why: "it runs text from its caller, which can do anything" };
+  if (undo) return { effect: "compensable", why: "another call looks like its undo" };
+  if (isRead(tool)) return { effect: "read", why: `its name says "${verb}"` };
+  if (hint(tool, "destructiveHint") === true)
+    return { effect: "irreversible", why: "it says it is destructive" };
+  if (act === "send")
+    return { effect: "irreversible", why: `its name says "${verb}", and no undo was found` };
+  if (act === "remove") return { effect: "irreversible", why: `its name says "${verb}"` };
+  if (hint(tool, "idempotentHint") === true)
+    return { effect: "idempotent", why: "it says that repeating it changes nothing" };
+  return { effect: "irreversible", why: "no sign of an undo, so this is the safe guess" };
+}
+
+/** Whether the tool only reads. A name counts only if the annotations do not contradict it. */
+function isRead(tool: Tool): boolean {
+  if (hint(tool, "readOnlyHint") === true) return true;
+  return (
+    tool.read.act === "read" &&
+    !runsAnything(tool) &&
+    hint(tool, "readOnlyHint") !== false &&
+    hint(tool, "destructiveHint") !== true
+  );
+}
+
+/** Whether the tool takes statements or commands as text. A tool called `query` may drop a table. */
+function runsAnything({ definition }: Tool): boolean {
+  const given = properties(definition, "inputSchema");
+  const says = (value: JsonValue | undefined) => typeof value === "string" && /\bSQL\b/i.test(value);
+  return Object.entries(given).some(([name, schema]) => {
+    if (/^(?:sql|statements?|command|cmd|script|code)$/i.test(name)) return true;
+    const described = isJsonObject(schema) ? schema["description"] : undefined;
+    return /^(?:query|text)$/i.test(name) && (says(described) || says(definition["description"]));
+  });
+}
+
+function undoOf(tool: Tool, all: readonly Tool[]): ToolDraft["compensation"] {
+  const back = wayBack(tool);
+  if (back !== null) return back;
+  const undo = undoTool(tool, all);
+  if (undo === undefined) return null;
+  const args = argumentsFor(undo, tool);
+  if (args === null) return null;
+  return {
+    tool: undo.tool,
+    kind: "compensation",
+    why: `${undo.tool} looks like the undo of ${tool.tool}`,
+    args,
+  };
+}
+
+function undoTool(tool: Tool, all: readonly Tool[]): Tool | undefined {
+  return all.find((other) => other !== tool && isUndoOf(tool.read, other.read));
+}
+
+/** Undo of a move: the same tool with source and destination exchanged. */
+function wayBack(tool: Tool): ToolDraft["compensation"] {
+  const { verb } = tool.read;
+  if (verb !== "move" && verb !== "rename") return null;
+  const names = Object.keys(properties(tool.definition, "inputSchema"));
+  for (const [from, to] of WAYS) {
+    if (!names.includes(from) || !names.includes(to)) continue;
+    const why = "swapped, to move it back";
+    const args = [
+      { name: from, value: `$args.${to}`, why },
+      { name: to, value: `$args.${from}`, why },
+    ];
+    return { tool: tool.tool, kind: "inverse", why: "moving back undoes a move", args };
+  }
+  return null;
+}
+const WAYS = [
+  ["source", "destination"],
+  ["src", "dst"],
+  ["from", "to"],
+  ["old_path", "new_path"],
+  ["oldPath", "newPath"],
+  ["old_name", "new_name"],
+] as const;
+
+/** The undo's required arguments, each from the call or its result. Null if one cannot be found. */
+function argumentsFor(undo: Tool, done: Tool): DraftArgument[] | null {
+  const required = undo.definition["inputSchema"];
+  const names = isJsonObject(required) && Array.isArray(required["required"]) ? required["required"] : [];
+  const given = properties(done.definition, "inputSchema");
+  const answered = properties(done.definition, "outputSchema");
+  const found: DraftArgument[] = [];
+  for (const name of names) {
+    if (typeof name !== "string") return null;
+    const at = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    if (Object.hasOwn(answered, name)) found.push({ name, value: `$result${at}`, why: "the result has it" });
+    else if (Object.hasOwn(given, name)) found.push({ name, value: `$args${at}`, why: "the call has it" });
+    else if (/(?:^|_|[a-z])(?:id|ids|Id|Ids|key|name|uuid)$/.test(name)) {
+      found.push({ name, value: `$result${at}`, why: "not declared: check a real result" });
+    } else return null;
+  }
+  return found;
+}
+
+function properties(definition: JsonObject, schema: string): { [name: string]: JsonValue } {
+  const found = definition[schema];
+  return isJsonObject(found) && isJsonObject(found["properties"]) ? found["properties"] : {};
+}
+
+function hint({ definition }: Tool, name: string): JsonValue | undefined {
+  const { annotations } = definition;
+  return isJsonObject(annotations) ? annotations[name] : undefined;
+}

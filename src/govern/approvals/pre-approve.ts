@@ -1,0 +1,122 @@
+/** Approves a call before the agent makes it. The request starts approved, for exactly those arguments. */
+import { keyedHash } from "../../kernel/hash.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import type { LedgerRecord } from "../../ledger/record.ts";
+import { needsMet } from "../../rules/policy/checks/approvals.ts";
+import { visibleArgs } from "../cards/visible-values.ts";
+import { ENGINE_ACTOR, type EngineCore } from "../core.ts";
+import { coveredBy } from "../decide/approval-stage.ts";
+import { slotKey } from "../document-keys.ts";
+import type { StoreTx, UnitOfWork } from "../port/store.ts";
+import type { CallerPrincipal } from "../roles.ts";
+import { loadSealedRun } from "../runs/load-run.ts";
+import type { RunDoc } from "../runs/run.ts";
+import { type ApprovalDoc, OPEN_APPROVAL_STATUSES } from "./approval.ts";
+import { assertNotOwnRequest } from "./authority.ts";
+import { toVoter } from "./count-approvals.ts";
+import type { DecideResult } from "./decide-request.ts";
+import { openApproval, settleApproval } from "./requests.ts";
+
+interface PreApproveInput {
+  tool: string;
+  args: JsonValue;
+  note: string | null;
+  ttl_ms: number | null;
+}
+
+export function preApproveUnit(
+  core: EngineCore,
+  principal: CallerPrincipal,
+  run_id: string,
+  input: PreApproveInput,
+): UnitOfWork<DecideResult> {
+  const id = `apr_${core.env.uuid()}`;
+  return {
+    needs: [["runs", run_id]],
+    run(tx) {
+      const run = loadSealedRun(tx, run_id);
+      assertNotOwnRequest(run, principal, core.rules().policy.approvals.four_eyes);
+      const now = core.env.now();
+      const note = input.note === null ? null : core.redact(input.note);
+      const args_hash = keyedHash(run.salt, input.args);
+      const closed = closeCovered(tx, run, {
+        id,
+        tool: input.tool,
+        args_hash,
+        groups: principal.groups,
+        now,
+      });
+      const request = openApproval(tx, run, { id, now, args_hash, ...requestOf(core, input, note) });
+      const decided: ApprovalDoc = {
+        ...request,
+        votes: [{ by: principal.name, decision: "approve", note, at_ms: now, for: null }],
+        decided_by: principal.name,
+        decided_ms: now,
+        note,
+        internal: {
+          ...request.internal,
+          given_ahead: true,
+          voters: [toVoter(principal, { for: null, groups: principal.groups }, core.today)],
+        },
+      };
+      const { approval, record } = settleApproval(tx, run, decided, {
+        status: "approved",
+        by: principal.name,
+        at_ms: now,
+        detail: `pre-approved: ${note ?? ""}`.trimEnd(),
+      });
+      tx.put("runs", run.run_id, run);
+      return { approval, records: [...closed, record], refused: null };
+    },
+  };
+}
+
+/** Request with a quorum of one approver of any group, as if the agent had made the call. */
+function requestOf(core: EngineCore, { tool, args, ttl_ms }: PreApproveInput, note: string | null) {
+  const { manifests, policy } = core.rules();
+  const { approvals } = policy;
+  return {
+    tool,
+    args,
+    reason: note ?? "pre-approved",
+    kind: "call" as const,
+    rule: null,
+    step: null,
+    risk_score: 0,
+    spec: {
+      groups: [],
+      quorum: 1,
+      ttl_ms: ttl_ms ?? approvals.ttl_ms,
+      escalate_after_ms: null,
+      escalate_to: [],
+      needs: [{ groups: [], quorum: 1 }],
+    },
+    shown: approvals.show === "names" ? null : { args: visibleArgs(args, manifests.active(tool) ?? null) },
+  };
+}
+
+/** Closes an open request for the same call that this approver could have decided alone. */
+function closeCovered(
+  tx: StoreTx,
+  run: RunDoc,
+  {
+    id,
+    tool,
+    args_hash,
+    groups,
+    now,
+  }: { id: string; tool: string; args_hash: string; groups: readonly string[]; now: number },
+): LedgerRecord[] {
+  const slot = tx.get("approval_slots", slotKey(run.run_id, tool, args_hash));
+  const asked = slot === undefined ? undefined : tx.get("approvals", slot.id);
+  if (asked === undefined || !OPEN_APPROVAL_STATUSES.has(asked.status)) return [];
+  if (!needsMet(asked.internal.needs, [{ groups }])) return [];
+  const note = coveredBy(`request ${id}`);
+  const settled = settleApproval(
+    tx,
+    run,
+    { ...asked, note },
+    { status: "expired", by: ENGINE_ACTOR, at_ms: now, detail: `request ${asked.id}: ${note}` },
+  );
+  return [settled.record];
+}

@@ -1,0 +1,39 @@
+/**
+ * Names on a card. The manifest's author writes the labels, but the agent chooses argument names. A name that the
+ * manifest does not declare is quoted, so that it cannot pass for a label.
+ */
+import { visibleOneLine } from "../../../kernel/text/escape-invisible.ts";
+
+const PLAIN_NAME = /^[^.[\]"$\s]+$/;
+const NOT_ASCII = /[^\x20-\x7e]/u;
+
+/** Path below `$args`, in the notation of manifests. */
+export function argumentPath(keys: readonly (string | number)[], root = "$args"): string {
+  return keys.reduce<string>((path, key) => {
+    if (typeof key === "number") return `${path}[${key}]`;
+    return PLAIN_NAME.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
+  }, root);
+}
+
+export function argumentLabel(name: string, declared: boolean): string {
+  return declared ? visibleOneLine(name) : quotedName(name);
+}
+
+/** Quotes a name. Characters outside ASCII are also written as code points, since letters can look alike. */
+export function quotedName(name: string): string {
+  const shown = `"${visibleOneLine(name).replaceAll('"', '\\"')}"`;
+  if (!NOT_ASCII.test(name)) return shown;
+  const spelled = Array.from(name, (c) => (NOT_ASCII.test(c) ? `\\u{${c.codePointAt(0)!.toString(16)}}` : c));
+  return `${shown} (spelled ${spelled.join("")})`;
+}
+
+/**
+ * Normal form that is equal for names a reader can confuse: by case, separators, width, accents or invisible
+ * characters.
+ */
+export function nameSkeleton(name: string): string {
+  return name
+    .normalize("NFKD")
+    .replace(/[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}\p{M}\s_.-]/gu, "")
+    .toLowerCase();
+}

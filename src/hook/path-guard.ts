@@ -1,0 +1,344 @@
+/**
+ * Protects paths from all calls of a coding agent: the service's directory, keys and settings, the hook's settings in
+ * the client, and credentials. It recognizes plain spellings and is not a boundary against programs that hide a path.
+ */
+import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { CLIENT_FILES } from "./clients/clients.ts";
+import { autoRunReason, foldPath, GIT_FILES, isAutoRunFile, MCP_FILES } from "./workspace/auto-run-files.ts";
+import { expandHome } from "./workspace/expand-home.ts";
+import {
+  expandShellBraces,
+  filesMatching,
+  GLOB_CHARACTER,
+  hasFileBelow,
+  shellGlobMatches,
+} from "./workspace/globs.ts";
+
+interface Surroundings {
+  home: string;
+  /** Directories and files of the service, from the hook's settings. */
+  protect: readonly string[];
+  /** Host and port of the service. */
+  authority: string;
+}
+
+/** Settings of every client, because one agent must not disable another agent's hook. */
+const CLIENT_SETTINGS = [...new Set(Object.values(CLIENT_FILES).flatMap(({ settings }) => settings))];
+const OF_HOME: readonly string[] = [
+  ".config/svc",
+  ".ssh",
+  ".aws",
+  ".gnupg",
+  ".kube",
+  ".azure",
+  ".config/gcloud",
+  ".config/gh",
+  ".docker/config.json",
+  ".netrc",
+  ".npmrc",
+  ".pypirc",
+  ".git-credentials",
+  ".pgpass",
+  ".claude.json",
+  ".claude/.credentials.json",
+  ".codex/auth.json",
+  ".gemini/oauth_creds.json",
+  ...CLIENT_SETTINGS,
+  ...MCP_FILES,
+  ...GIT_FILES,
+];
+/** MCP files in directories. The others are recognized by their name alone. */
+const MCP_FOLDERS = MCP_FILES.filter((path) => path.includes("/"));
+/** Names of credential files in any directory. */
+const SECRET_NAME =
+  /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
+const OWN_NAME = /^svc\.config\.ya?ml$/;
+/** Backups that `svc connect --undo` restores. */
+const BACKUP_NAME = /\.svc-backup$/i;
+/** Sample names for testing a pattern whose matching files are unknown. */
+const SECRET_SAMPLES: readonly string[] = [
+  ".env",
+  ".env.local",
+  ".netrc",
+  ".git-credentials",
+  ".pgpass",
+  "id_rsa",
+  "id_ed25519",
+];
+const EVERYWHERE = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/gitconfig"];
+/** Variables and memory of processes, and their links to the root and the working directory. */
+const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;
+
+export interface PathGuard {
+  /** Explains why this path is protected, or returns null. `reach`: the call affects everything below the path. */
+  path(text: string, cwd: string, reach?: boolean): string | null;
+  /** Whether another program runs this file automatically, so that a change needs approval. */
+  runsUnasked(text: string, cwd: string): boolean;
+  /** Like `path`, for a word with shell wildcards. `maybe`: the word could match a protected file. */
+  glob(text: string, cwd: string): { why: string | null; maybe: boolean };
+  /** Whether this directory contains something protected. `files`: also checks its files, including hidden ones. */
+  holds(folder: string, cwd: string, files: boolean): boolean;
+  /** Explains why a text that cannot be parsed must not run, or returns null. */
+  text(text: string): string | null;
+}
+
+interface Kept {
+  name: string;
+  parts: string[];
+}
+
+/** Decides which paths are protected. Each path is checked once per call of the hook. */
+function protectedPaths({ home, protect }: Surroundings) {
+  const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
+  const keptAt = (names: readonly string[]): Kept[] =>
+    [...new Set(names.flatMap((name) => [name, real(name)]))].map((name) => ({
+      name,
+      parts: segments(name),
+    }));
+  const everywhere = keptAt(own);
+  const perFolder = new Map<string, Kept[]>();
+  const keptIn = (cwd: string): Kept[] => {
+    const known =
+      perFolder.get(cwd) ??
+      keptAt(
+        [...CLIENT_SETTINGS, ...MCP_FOLDERS, ".git/hooks", ".git/config"].map((name) => join(cwd, name)),
+      );
+    perFolder.set(cwd, known);
+    return known;
+  };
+  const judge = (text: string, cwd: string, reach: boolean): string | null => {
+    if (text.includes("\0")) return "a file name cannot contain a zero byte";
+    const expanded = expandHome(text, home, cwd);
+    if (expanded === null) return `the home directory in ${text} is unknown`;
+    // In quotes, `~` is an ordinary name.
+    const full = new Set([resolve(cwd, expanded), resolve(cwd, text)]);
+    for (const seen of new Set([...full].flatMap((path) => [path, real(path)]))) {
+      const why = byName(seen) ?? asGitFile(seen) ?? asHardLink(seen, [...everywhere, ...keptIn(cwd)]);
+      if (why !== null) return why;
+      const parts = segments(seen);
+      for (const kept of [...everywhere, ...keptIn(cwd)]) {
+        const how = relation(parts, kept.parts);
+        if (how === "inside" || (reach && how === "above")) return `${kept.name} is protected`;
+      }
+    }
+    return null;
+  };
+  const judged = new Map<string, string | null>();
+  const whyNot = (text: string, cwd: string, reach: boolean): string | null => {
+    const key = `${reach} ${cwd}\0${text}`;
+    const known = judged.get(key);
+    if (known !== undefined) return known;
+    const why = judge(text, cwd, reach);
+    judged.set(key, why);
+    return why;
+  };
+  return { everywhere, whyNot };
+}
+
+export function createPathGuard(surroundings: Surroundings): PathGuard {
+  const { home } = surroundings;
+  const { everywhere, whyNot } = protectedPaths(surroundings);
+  const service = addressOf(surroundings.authority);
+  return {
+    path: (text, cwd, reach = false) => whyNot(text, cwd, reach),
+    runsUnasked(text, cwd) {
+      const full = absolute(text, home, cwd);
+      return [full, real(full)].some((path) => isAutoRunFile(foldPath(path.replaceAll("\\", "/"))));
+    },
+    glob(text, cwd) {
+      if (!GLOB_CHARACTER.test(text.replaceAll("{}", ""))) return { why: null, maybe: false };
+      const words = expandShellBraces(text).map((word) => absolute(word, home, cwd));
+      const files = words.map((word) => (GLOB_CHARACTER.test(word) ? filesMatching(word, cwd) : [word]));
+      for (const file of files.flatMap((some) => some ?? [])) {
+        const why = whyNot(file, cwd, false);
+        if (why !== null) return { why, maybe: true };
+      }
+      const maybe = words.some((word) => {
+        const name = basename(word);
+        const hidden = name.startsWith(".") || word.includes("**");
+        return (
+          hidden &&
+          GLOB_CHARACTER.test(name) &&
+          SECRET_SAMPLES.some((sample) => shellGlobMatches(name, sample))
+        );
+      });
+      return { why: null, maybe: maybe || files.includes(null) };
+    },
+    holds(folder, cwd, files) {
+      const full = absolute(folder, home, cwd);
+      const above = [full, real(full)].some((seen) =>
+        everywhere.some(({ parts }) => relation(segments(seen), parts) === "above"),
+      );
+      return above || (files && hasFileBelow(full, (name) => byName(`/${name}`) !== null));
+    },
+    text(text) {
+      if (service(text)) return "it talks to the service";
+      const found =
+        everywhere.find(({ name }) => text.includes(name))?.name ??
+        /svc\.config\.ya?ml|\.svc-backup/.exec(text)?.[0];
+      if (found !== undefined) return `${found} is protected`;
+      for (const [url] of text.matchAll(/\bfile:[^\s"'`<>]+/gi)) {
+        const path = pathOf(url);
+        const why = path === null ? `${url} cannot be read` : whyNot(path, "/", false);
+        if (why !== null) return why;
+      }
+      return DECIDING_TEXT.test(text) ? "it names a deciding svc command" : null;
+    },
+  };
+}
+
+function byName(full: string): string | null {
+  const folded = foldPath(full.replaceAll("\\", "/"));
+  const name = basename(folded);
+  if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
+  if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
+  if (BACKUP_NAME.test(name) || isHookSettings(full)) return `${name} holds the hook's own settings`;
+  if (OF_PROCESSES.test(folded)) return "it shows a process's variables or files";
+  return autoRunReason(folded);
+}
+
+/** True for files in which a client looks for its hooks. */
+export function isHookSettings(path: string): boolean {
+  const folded = foldPath(path.replaceAll("\\", "/"));
+  return CLIENT_SETTINGS.some((end) => folded.endsWith(`/${end}`));
+}
+
+/** A `.git` that is a file, or does not exist yet, determines the location of git's configuration. */
+function asGitFile(path: string): string | null {
+  if (foldPath(basename(path)) !== ".git") return null;
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found?.isDirectory() ? null : ".git controls what git runs";
+}
+
+/** Whether the path is a hard link to a protected file. */
+function asHardLink(path: string, kept: readonly Kept[]): string | null {
+  const found = statOf(path);
+  if (!found?.isFile() || found.nlink < 2) return null;
+  const same = kept.find(({ name }) => {
+    const one = statOf(name);
+    return one !== null && isSameOrHolds(name, one, found);
+  });
+  return same === undefined ? null : `${same.name} is protected`;
+}
+
+function isSameOrHolds(name: string, one: Stats, found: Stats): boolean {
+  if (!one.isDirectory()) return one.ino === found.ino && one.dev === found.dev;
+  return hasFileBelow(name, (_, path) => {
+    const inner = statOf(path);
+    return inner?.ino === found.ino && inner.dev === found.dev;
+  });
+}
+
+function statOf(path: string): Stats | null {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a pattern of a search tool asks for credential files. Search tools also find hidden files. */
+export function namesSecrets(pattern: string): boolean {
+  return expandShellBraces(pattern).some((word) => {
+    const name = basename(word);
+    if (/^\**$/.test(name)) return false;
+    return (
+      byName(`/${name}`) !== null || SECRET_SAMPLES.some((sample) => shellGlobMatches(name, sample, true))
+    );
+  });
+}
+
+const LOOPBACK =
+  /^(?:(?:.+\.)?localhost\.?|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::(?:1|ffff:(?:0:0|7f\w\w:\w+))?\])$/;
+const ADDRESS = /(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?/gi;
+/** Numbers such as `0` or `0.0`, which are an address in some positions and plain numbers in others. */
+const SHORT_NUMBER = /^(?:0x[\da-f]+|\d+)(?:\.(?:0x[\da-f]+|\d+)){0,2}$/i;
+
+/** Whether the text follows a host prefix or precedes a path, because programs accept addresses without a scheme. */
+const isPlacedAsHost = (text: string, at: number, length: number): boolean =>
+  /(?:\/\/|@)$/.test(text.slice(Math.max(0, at - 2), at)) || text[at + length] === "/";
+
+/** Returns a test for the service's address in a text. A local address has many names and number formats. */
+function addressOf(authority: string): (text: string) => boolean {
+  const service = new URL(`http://${authority}`);
+  const same = ({ hostname, port }: URL) =>
+    (port === service.port || (service.port === "" && port === "443")) &&
+    (hostname === service.hostname || (LOOPBACK.test(service.hostname) && LOOPBACK.test(hostname)));
+  return (text) => {
+    // Fast path: most texts do not contain the port.
+    if (!text.includes(service.port)) return false;
+    for (const { 0: one, index } of text.matchAll(ADDRESS)) {
+      if (SHORT_NUMBER.test(one) && !isPlacedAsHost(text, index, one.length)) continue;
+      if (URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
+    }
+    return false;
+  };
+}
+
+const DECIDING_TEXT =
+  /\b(?:svc|takeback)\b[^\n]{0,200}\b(?:approve|deny|halt|resume|rollback|keys|grants?|contain|resolve|kill-switch|reload|break-glass)\b|\/v1\/(?:approvals|halt|resume|keys|grants|contain|plans)\b/;
+
+/** Deciding tools of the gateway's operator endpoint, in every spelling of an MCP tool. */
+export const DECIDING_TOOL =
+  /svc[._](?:approve|deny|halt|resume|execute_rollback|contain|grant|revoke|decide|resolve|export_evidence)/i;
+
+const absolute = (text: string, home: string, cwd: string): string =>
+  resolve(cwd, expandHome(text, home, cwd) ?? text);
+
+/** The path of a file URL, parsed as browsers do. Null if the URL is invalid. */
+function pathOf(url: string): string | null {
+  try {
+    return decodeURIComponent(new URL(url).pathname);
+  } catch {
+    return null;
+  }
+}
+
+const MAX_LINKS = 20;
+
+/** Resolves symbolic links as far as the path exists, including links to missing files. */
+function real(path: string, links = 0): string {
+  const missing: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    const found = realAt(at);
+    if (found !== null) return join(found, ...missing);
+    if (dirname(at) === at) return path;
+    const target = linkAt(at);
+    if (target !== null && links < MAX_LINKS)
+      return real(join(resolve(dirname(at), target), ...missing), links + 1);
+    missing.unshift(basename(at));
+  }
+}
+
+// Most of these paths do not exist, and an exception costs more than the check.
+function realAt(path: string): string | null {
+  try {
+    return existsSync(path) ? realpathSync.native(path) : null;
+  } catch {
+    return null;
+  }
+}
+
+function linkAt(path: string): string | null {
+  try {
+    const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+    return link ? readlinkSync(path) : null;
+  } catch {
+    return null;
+  }
+}
+
+const segments = (path: string): string[] => foldPath(path).split(/[\\/]/).filter(Boolean);
+
+function relation(path: readonly string[], kept: readonly string[]): "inside" | "above" | null {
+  const both = Math.min(path.length, kept.length);
+  for (let i = 0; i < both; i++) if (!alike(path[i]!, kept[i]!)) return null;
+  return path.length >= kept.length ? "inside" : "above";
+}
+
+function alike(a: string, b: string): boolean {
+  if (a === b) return true;
+  if (!GLOB_CHARACTER.test(a)) return GLOB_CHARACTER.test(b) && shellGlobMatches(b, a);
+  return GLOB_CHARACTER.test(b) || shellGlobMatches(a, b);
+}

@@ -1,0 +1,53 @@
+/**
+ * Files that a client, git, a shell or an editor runs automatically. Changes of files that control the hook or the
+ * gateway are refused, and changes of all others need approval. The guide contains the same lists.
+ */
+
+/** MCP configurations. `svc connect` adds the gateway there, and a client starts the servers that they name. */
+export const MCP_FILES: readonly string[] = [
+  ".mcp.json",
+  ".cursor/mcp.json",
+  ".vscode/mcp.json",
+  ".claude.json",
+  ".gemini/mcp.json",
+  ".codex/config.toml",
+];
+const MCP_NAME =
+  /\/(?:\.mcp\.json|(?:\.cursor|\.vscode|\.gemini|code\/user|code - insiders\/user)\/mcp\.json|claude_desktop_config\.json)$/;
+
+export const isMcpFile = (path: string): boolean => MCP_NAME.test(foldPath(path.replaceAll("\\", "/")));
+
+/** Git's configuration at every level, and the file that locates the repository. */
+export const GIT_FILES: readonly string[] = [".gitconfig", ".config/git/config"];
+const GIT_CONFIG = /\/(?:\.gitconfig|(?:\.config\/)?git\/config|\.git\/config(?:\.worktree)?)$/;
+const GIT_RUNS_BELOW = /\/\.git\/(?:.+\/)?(?:hooks(?:\/|$)|config(?:\.worktree)?$|info\/attributes$)/;
+
+/** Explains why calls must not change the file, by its folded path. Null if nothing forbids it. */
+export function autoRunReason(path: string): string | null {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  if (MCP_NAME.test(path)) return `a client starts the servers that ${name} names`;
+  return GIT_CONFIG.test(path) || GIT_RUNS_BELOW.test(path) ? `${name} controls what git runs` : null;
+}
+
+/** Of the system: start-up files of shells, timetables, services, and libraries loaded into every program. */
+const OF_THE_SYSTEM =
+  /^\/(?:etc\/(?:profile|profile\.d\/.+|bash\.bashrc|bashrc|zsh(?:env|rc|profile)?|zsh\/.+|environment|environment\.d\/.+|ld\.so\.(?:preload|conf|conf\.d\/.+)|cron.+|anacrontab|at\..+|rc\.local|init\.d\/.+|systemd\/.+|xdg\/autostart\/.+|sudoers.*|pam\.d\/.+|inputrc|gitattributes)|var\/spool\/(?:cron|at)\/.+|(?:usr\/)?lib\/systemd\/.+|library\/launch(?:agents|daemons)\/.+)$/;
+const START_UP =
+  /\/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|inputrc|vimrc|exrc|nanorc|emacs|tmux\.conf|screenrc|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pythonrc|pdbrc|gdbinit|lldbinit|rgrc|ackrc|envrc|direnvrc|xprofile|xinitrc|xsession|pam_environment|gitattributes_global|psqlrc|sqliterc|irbrc|curlrc|wgetrc|lesskey|lvimrc|mise\.toml)|fish\/(?:config\.fish|conf\.d\/.+|functions\/.+)|\.config\/(?:autostart|systemd|environment\.d|direnv|nvim|vim|mise)\/.+|\.config\/git\/attributes|\.local\/share\/applications\/.+|launchagents\/.+)$/;
+/** Directories and files that clients, editors and git hook managers run automatically. */
+const TASKS =
+  /\/(?:\.vscode\/(?:tasks|launch|settings)\.json|\.idea\/(?:workspace\.xml|runconfigurations\/.+|watchertasks\.xml)|\.zed\/(?:tasks|settings)\.json|\.devcontainer\/.+|\.devcontainer\.json|\.claude\/(?:skills|commands|agents|plugins|hooks|output-styles|scripts)\/.+|\.cursor\/(?:commands|agents|skills|rules|hooks)\/.+|\.codex\/(?:prompts|skills|agents|rules|hooks)\/.+|\.gemini\/(?:commands|extensions|skills|agents|hooks|policies)\/.+|\.agents\/skills\/.+|\.husky\/.+|\.githooks\/.+|lefthook\.ya?ml|\.lefthook\.ya?ml|\.pre-commit-config\.yaml|\.gitmodules)$/;
+
+/** Whether a program runs this file automatically, by its folded path. */
+export const isAutoRunFile = (path: string): boolean =>
+  START_UP.test(path) || TASKS.test(path) || OF_THE_SYSTEM.test(path);
+
+/** Folds a path like the least strict file systems, which ignore case, Unicode form and invisible characters. */
+export function foldPath(path: string): string {
+  if (/^[\x21-\x40\x5b-\x7e]*$/.test(path)) return path;
+  return path
+    .normalize("NFKC")
+    .replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "")
+    .toLowerCase()
+    .normalize("NFC");
+}

@@ -1,8 +1,0 @@
-/** Reads a policy file: every problem at once, each with its place, or a document that can be compiled. */
-import { readYaml } from "../yaml.ts";
-import { lintPolicy } from "./lint.ts";
-import { type PolicyDoc, policySchema } from "./schema.ts";
-
-export function loadPolicy(text: string, file: string): PolicyDoc {
-  return readYaml(text, file, policySchema, lintPolicy);
-}

@@ -1,0 +1,32 @@
+/** Response schema of an approval card. */
+import * as z from "zod";
+import { APPROVAL_STATUSES, approvalViewShape } from "../../govern/approvals/approval.ts";
+import { cardContentSchema, cardContextSchema } from "../../govern/cards/card-schema.ts";
+import { nullableSchema } from "../../rules/nullable-schema.ts";
+
+const asked = approvalViewShape.pick({
+  actor: true,
+  run_id: true,
+  tool: true,
+  tenant: true,
+  kind: true,
+  step: true,
+  arg_names: true,
+  approvers: true,
+  votes: true,
+  requested_ms: true,
+  expires_ms: true,
+});
+
+export const cardShape = z.strictObject({
+  approval_id: z.string(),
+  status: z.enum(APPROVAL_STATUSES),
+  ...asked.shape,
+  ...cardContentSchema.shape,
+  /** Argument values that may be shown; null if they are not stored or no longer stored. */
+  arguments: z.unknown(),
+  before: z.unknown(),
+  ...cardContextSchema.shape,
+  card_hash: nullableSchema(z.string()),
+  text: z.string(),
+});

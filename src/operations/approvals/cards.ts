@@ -1,0 +1,203 @@
+/** Builds the complete card of a request: the hashed content and its context. */
+
+import { nextEventLoopTurn, runInSlices } from "../../child-process/event-loop-slices.ts";
+import {
+  type ApprovalDoc,
+  LIVE_APPROVAL_STATUSES,
+  type StoredDelegation,
+} from "../../govern/approvals/approval.ts";
+import { authoritiesOver, type DecidingAuthority } from "../../govern/approvals/authority.ts";
+import { buildingCard, type CardSummary, cachedCardSummary } from "../../govern/cards/card-cache.ts";
+import { cardText } from "../../govern/cards/card-text.ts";
+import type { ApprovalValues, CardContext } from "../../govern/cards/types.ts";
+import { stepKey } from "../../govern/document-keys.ts";
+import { isExpired } from "../../govern/expiry.ts";
+import { type CallerPrincipal, hasRole, seesTenant } from "../../govern/roles.ts";
+import { unknownRun } from "../../govern/runs/load-run.ts";
+import type { RunDoc } from "../../govern/runs/run.ts";
+import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
+import { notFoundError, SvcError } from "../../kernel/errors.ts";
+import { visibleLine } from "../../kernel/text/escape-invisible.ts";
+import { needsMet } from "../../rules/policy/checks/approvals.ts";
+import { withPlainMasks } from "../../rules/redact/mask.ts";
+import { describeProof, undoProofOf } from "../../rules/undo-proof.ts";
+import type { ServiceApp } from "../app.ts";
+import { proofWordsOf } from "../drills/drill-results.ts";
+import { delegationsTo } from "../pipeline/access.ts";
+
+/** Limit on decided requests searched for similar ones, newest first. */
+const LOOKED_AT = 500;
+const LAST_STEPS = 3;
+
+/** Whether the principal can see the card: an admin, or an approver whose vote counts or has counted. */
+export function seesCard(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  approval: ApprovalDoc,
+  delegations: readonly StoredDelegation[],
+): boolean {
+  if (!seesTenant(principal, approval.tenant)) return false;
+  if (hasRole(principal, "admin") || approval.votes.some(({ by }) => by === principal.name)) return true;
+  return isVoteCounted(app, principal, approval, delegations);
+}
+
+/** Whether the principal's vote would count in the request now. */
+export function isVoteCounted(...asked: Parameters<typeof authoritiesIn>): boolean {
+  return authoritiesIn(...asked).length > 0;
+}
+
+/** Whether the principal's single vote would decide the request. */
+export function decidesAlone(...asked: Parameters<typeof authoritiesIn>): boolean {
+  const [, , approval] = asked;
+  return authoritiesIn(...asked).some((authority) => needsMet(approval.internal.needs, [authority]));
+}
+
+function authoritiesIn(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  approval: ApprovalDoc,
+  delegations: readonly StoredDelegation[],
+): DecidingAuthority[] {
+  const { four_eyes } = app.core.rules().policy.approvals;
+  if (four_eyes && approval.actor === principal.name) return [];
+  const facts = { four_eyes, now: app.core.env.now(), delegations, today: app.today };
+  const found = authoritiesOver(approval, principal, facts);
+  return found instanceof SvcError ? [] : found;
+}
+
+export async function loadCard(app: ServiceApp, principal: CallerPrincipal, id: string) {
+  const { store } = app.core;
+  const [approval, delegations] = await Promise.all([
+    store.get("approvals", id),
+    delegationsTo(app, principal.name),
+  ]);
+  if (approval === undefined || !seesCard(app, principal, approval, delegations))
+    throw notFoundError(`unknown approval request ${id}`, "unknown_approval");
+  return buildCard(app, approval);
+}
+
+/** Builds the card. The caller has checked access. */
+export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
+  const { store } = app.core;
+  const { id } = approval;
+  const [run, kept] = await Promise.all([
+    store.get("runs", approval.run_id),
+    // An expired request shows no values, even before the expiry job has ended it.
+    isExpired(approval, app.core.env.now()) ? undefined : store.get("approval_values", id),
+  ]);
+  if (run === undefined) throw unknownRun(approval.run_id);
+  // Yield: the store may have just parsed a megabyte.
+  await nextEventLoopTurn();
+  const { facts, judged, hash } = await runInSlices(buildingCard(app.core.rules(), run, approval, kept));
+  const { values } = facts;
+  const around = await surroundings(app, run, approval, values);
+  await nextEventLoopTurn();
+  const head = {
+    approval_id: approval.id,
+    status: approval.status,
+    actor: visibleLine(approval.actor, 256),
+    run_id: approval.run_id,
+  };
+  const { tool, tenant, kind, step, arg_names, approvers, votes, requested_ms, expires_ms } = approval;
+  const alive = LIVE_APPROVAL_STATUSES.has(approval.status);
+  return {
+    ...head,
+    tool,
+    tenant,
+    kind,
+    step,
+    ...judged,
+    arg_names,
+    arguments: values === undefined ? null : withPlainMasks(values.args),
+    before: values?.before === undefined ? null : withPlainMasks(values.before),
+    ...around,
+    approvers,
+    votes,
+    requested_ms,
+    expires_ms,
+    card_hash: alive ? hash : null,
+    text: cardText(head, judged, around),
+  };
+}
+
+/** Builds and caches the card of a request, so that the decision's transaction does not have to. */
+export async function cacheCard(app: ServiceApp, id: string): Promise<void> {
+  const approval = await app.core.store.get("approvals", id);
+  if (approval !== undefined) await cardSummary(app, approval, true);
+}
+
+/** Short form of a card for lists. `sees`: whether the caller is allowed to see values. */
+export async function cardSummary(
+  { core }: ServiceApp,
+  approval: ApprovalDoc,
+  sees: boolean,
+): Promise<CardSummary> {
+  const run = (await core.store.get("runs", approval.run_id)) ?? UNKNOWN_RUN;
+  const known = sees ? cachedCardSummary(core.rules(), run, approval) : undefined;
+  if (known !== undefined) return known;
+  const values = sees ? await core.store.get("approval_values", approval.id) : undefined;
+  await nextEventLoopTurn();
+  const { summary } = await runInSlices(buildingCard(core.rules(), run, approval, values));
+  return summary;
+}
+
+const UNKNOWN_RUN = { reason: null, salt: "", environment: null };
+
+export type LoadedCard = Awaited<ReturnType<typeof buildCard>>;
+
+async function surroundings(
+  app: ServiceApp,
+  run: RunDoc,
+  approval: ApprovalDoc,
+  values: Pick<ApprovalValues, "args"> | undefined,
+): Promise<CardContext> {
+  const { store } = app.core;
+  const [steps, decided, wayBack] = await Promise.all([
+    store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
+    store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
+    approval.kind === "call" ? ofCall(app, approval, values) : ofUndo(app, approval),
+  ]);
+  const like = decided
+    .map(({ doc }) => doc)
+    .filter(
+      (one) =>
+        one.id !== approval.id &&
+        one.tool === approval.tool &&
+        one.actor === approval.actor &&
+        one.tenant === approval.tenant &&
+        one.kind === approval.kind,
+    );
+  const denied = like.filter(({ status }) => status === "denied").length;
+  return {
+    so_far: {
+      calls: run.next_step,
+      last: steps.map(({ doc: { step, tool, status } }) => ({ step, tool: visibleLine(tool, 256), status })),
+    },
+    like: { approved: like.length - denied, denied },
+    ...wayBack,
+  };
+}
+
+type Proven = Pick<CardContext, "proof" | "closes">;
+
+async function ofCall(
+  app: ServiceApp,
+  { tool }: ApprovalDoc,
+  values: Pick<ApprovalValues, "args"> | undefined,
+) {
+  const proof = await proofWordsOf(app.core, tool);
+  return { proof, closes: describeUndoDeadline(app.core.rules().manifests.active(tool), values) };
+}
+
+/** For an undo that awaits approval: its drill result and its deadline. */
+async function ofUndo({ core }: ServiceApp, { run_id, step: n }: ApprovalDoc): Promise<Proven> {
+  const step = n === null ? undefined : await core.store.get("steps", stepKey(run_id, n));
+  if (step === undefined) return { proof: null, closes: null };
+  const drill = await core.store.get("drills", step.tool);
+  const { closes_ms } = step;
+  const closes = isUndoExpired(step, core.env.now()) ? "closed" : "closes";
+  return {
+    proof: describeProof(undoProofOf(drill, step.manifest_hash ?? "")),
+    closes: closes_ms === undefined ? null : `${closes} ${new Date(closes_ms).toISOString()}`,
+  };
+}

@@ -1,0 +1,34 @@
+/** Counter-proposals for denied calls, shown to the run's principal and to those who see the card. */
+
+import type { ApprovalDoc } from "../../govern/approvals/approval.ts";
+import { isExpired } from "../../govern/expiry.ts";
+import type { CallerPrincipal } from "../../govern/roles.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { withPlainMasks } from "../../rules/redact/mask.ts";
+import type { ServiceApp } from "../app.ts";
+import { delegationsTo } from "../pipeline/access.ts";
+import { seesCard } from "./cards.ts";
+
+export interface OfferView {
+  approval_id: string;
+  /** Null once the offer is used or has ended. */
+  args: JsonValue;
+}
+
+export async function offerForRequest(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  approval: ApprovalDoc,
+): Promise<OfferView | undefined> {
+  const id = approval.internal.offer;
+  if (id === undefined) return undefined;
+  const offered = await app.core.store.get("approvals", id);
+  if (offered === undefined) return undefined;
+  const asks = approval.internal.principal === principal.id;
+  if (!asks && !seesCard(app, principal, offered, await delegationsTo(app, principal.name))) return undefined;
+  const over = isExpired(offered, app.core.env.now());
+  const values = over ? undefined : await app.core.store.get("approval_values", id);
+  // The agent needs the exact arguments; an approver sees them masked, as on the card.
+  if (asks) return { approval_id: id, args: values?.offer ?? null };
+  return { approval_id: id, args: values === undefined ? null : withPlainMasks(values.args) };
+}

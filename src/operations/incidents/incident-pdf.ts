@@ -1,0 +1,47 @@
+/** PDF of an incident: facts, remaining tasks and timeline. */
+
+import { toIsoTime } from "../../evidence/report/external-text.ts";
+import {
+  drawEach,
+  drawHeading,
+  drawLine,
+  drawPair,
+  MUTED_COLOR,
+  renderPdf,
+  TEXT_COLOR,
+} from "../../evidence/report/pdf-page.ts";
+import { clipText } from "../../kernel/text/phrases.ts";
+import { incidentFacts, timelineText } from "./formats.ts";
+import type { IncidentReport } from "./report.ts";
+import { INCIDENT_TASKS } from "./tasks.ts";
+
+const LINE_CHARS = 600;
+
+export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
+  const { id, made_by, generated_ms, tasks, notes, timeline, causes } = report;
+  const about = { title: `Incident ${id}`, author: made_by, made_ms: generated_ms, footer: `Incident ${id}` };
+  return renderPdf(about, async (doc) => {
+    doc.font("Helvetica-Bold").fontSize(18).fillColor(TEXT_COLOR).text("Incident");
+    for (const [name, value] of incidentFacts(report)) drawPair(doc, name, clipText(value, LINE_CHARS));
+    drawHeading(doc, "Causes");
+    await drawEach(causes, ({ at_ms, text }) =>
+      drawLine(doc, `${toIsoTime(at_ms)}  ${clipText(text, LINE_CHARS)}`),
+    );
+    drawHeading(doc, "Remaining tasks");
+    if (tasks.length === 0) drawLine(doc, "Nothing.", MUTED_COLOR);
+    await drawEach(tasks, ({ kind, text, command }) => {
+      drawLine(doc, `${INCIDENT_TASKS[kind]}: ${text}`);
+      drawLine(doc, command, MUTED_COLOR, 12);
+    });
+    drawHeading(doc, "Notes");
+    if (notes.length === 0) drawLine(doc, "None.", MUTED_COLOR);
+    await drawEach(notes, ({ kind, by, at_ms, text }) =>
+      drawLine(doc, `${toIsoTime(at_ms)}  ${kind} by ${by}: ${text}`),
+    );
+    drawHeading(doc, "Timeline");
+    if (report.more) drawLine(doc, "Older lines are left out. Export the runs for all of them.", MUTED_COLOR);
+    await drawEach(timeline, (entry) =>
+      drawLine(doc, `${toIsoTime(entry.at_ms)}  ${clipText(timelineText(entry), LINE_CHARS)}`),
+    );
+  });
+}

@@ -1,0 +1,289 @@
+/** Rollback: the plan, the server's job, and the routes of a remote worker. */
+import * as z from "zod";
+import { OVERWRITE_TARGETS } from "../../govern/port/docs.ts";
+import { type CallerPrincipal, hasRole, toStoredPrincipal } from "../../govern/roles.ts";
+import { STEP_STATUSES } from "../../govern/runs/run.ts";
+import { forbiddenError, invalidError, SvcError } from "../../kernel/errors.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { beginCompensation, completeCompensation } from "../../rollback/backend/remote-worker.ts";
+import { getJob, jobView, startJob } from "../../rollback/job.ts";
+import type { OverwriteDecision } from "../../rollback/ports.ts";
+import { executeRollback } from "../../rollback/undo/execute.ts";
+import { selfOverwriteError } from "../../rollback/undo/self-rollback.ts";
+import { nullableSchema } from "../../rules/nullable-schema.ts";
+import { readRun } from "../pipeline/access.ts";
+import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
+import { anyJson, boundedText, ofRun, ofStep, runId } from "../schemas.ts";
+import { checkOverwrite, planFor, stateReaderFor, surfaceStateReader } from "./state-reader.ts";
+
+export const undoPlanShape = z.strictObject({
+  run_id: z.string(),
+  actions: z.array(z.looseObject({ step: z.int(), tool: z.string(), kind: z.string() })),
+  fully_reversible: z.boolean(),
+});
+
+const jobShape = z.strictObject({
+  run_id: z.string(),
+  state: z.enum(["running", "done", "failed"]),
+  started_ms: z.int(),
+  finished_ms: nullableSchema(z.int()),
+  by: z.string(),
+  current_step: nullableSchema(z.int()),
+  report: z.unknown(),
+  error: nullableSchema(z.string()),
+});
+
+const startedJob = jobShape.pick({ run_id: true, state: true, started_ms: true, by: true });
+
+export const getRollbackPlan = defineOperation({
+  id: "plan",
+  summary: "Preview a rollback of the run; changes nothing",
+  role: "auditor",
+  role_or_owner: true,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
+  output: undoPlanShape,
+  errors: { not_found: "unknown run" },
+  run: (caller, { run_id }) => planFor(caller, run_id),
+});
+
+/** For surfaces that serve the run's own agent, such as the gateway or the library. It needs no `self_rollback`. */
+export const getOwnRollbackPlan = defineOperation({
+  id: "plan_own",
+  summary: "Preview a rollback of your own run; changes nothing",
+  role: "agent",
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
+  output: undoPlanShape,
+  errors: { not_found: "unknown run, or another agent's" },
+  run: (caller, { run_id }) => planFor(caller, run_id),
+});
+
+const why = boundedText(SERVICE_LIMITS.reason_chars).meta({
+  description: "why a step is undone despite a conflict",
+});
+const currentHash = z
+  .string()
+  .regex(/^sha256:[0-9a-f]{64}$/, "must be the current_hash that the plan shows for the step")
+  .meta({ description: "the state hash that the plan shows for the step" });
+const overwriteTarget = z.enum(OVERWRITE_TARGETS).meta({
+  description:
+    "state to restore: before this call (default), or before_run, which also undoes older steps of this run on the resource",
+});
+/** Input fields of a decision to undo one step despite a conflict. */
+export const overwriteFields = {
+  overwrite: z
+    .int()
+    .min(0, "must be a step number")
+    .optional()
+    .meta({ description: "a step to undo despite a conflict" }),
+  reason: why.optional(),
+  current_hash: currentHash.optional(),
+  to: overwriteTarget.optional(),
+};
+
+/** Undefined if no step is named. Throws if the decision is incomplete. */
+export function overwriteOf(
+  step: number | undefined,
+  {
+    reason,
+    current_hash,
+    to,
+  }: { [K in keyof Omit<OverwriteDecision, "step">]?: OverwriteDecision[K] | undefined },
+): OverwriteDecision | undefined {
+  if (step === undefined) {
+    if (reason === undefined && current_hash === undefined && to === undefined) return undefined;
+    throw invalidError("overwrite: is required with reason, current_hash or to; name the step to undo");
+  }
+  if (reason === undefined || reason.trim() === "")
+    throw invalidError("reason: is required to overwrite later changes");
+  if (current_hash === undefined)
+    throw invalidError("current_hash: is required to overwrite; take it from the step in the plan");
+  return { step, reason, current_hash, ...(to === undefined ? {} : { to }) };
+}
+
+const rollbackFields = {
+  run_id: runId,
+  retries: z
+    .int()
+    .min(SERVICE_LIMITS.rollback_retries.min, "from 1 to 10")
+    .max(SERVICE_LIMITS.rollback_retries.max, "from 1 to 10")
+    .optional(),
+  approve_compensations: z.boolean().optional(),
+  ...overwriteFields,
+};
+const stale = "a rollback of this run is in progress, or the state to overwrite differs from the plan";
+
+export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
+export const rollbackStarted = z.strictObject({ job: startedJob });
+
+export const startRollback = defineOperation({
+  id: "start_rollback",
+  summary: "Roll the run back with the server's compensator; without confirm, show the plan",
+  role: "operator",
+  role_or_owner: true,
+  input: z.strictObject({ ...rollbackFields, confirm: z.boolean().optional() }),
+  output: z.union([rollbackPlanned, rollbackStarted]),
+  errors: { not_found: "unknown run, or no compensator on this server", conflict: stale },
+  run_of: ({ run_id }) => run_id,
+  async run(caller, { run_id, confirm, overwrite: step, reason, current_hash, to, ...body }) {
+    const { app, principal } = caller;
+    await readRun(app, run_id);
+    const overwrite = overwriteOf(step, { reason, current_hash, to });
+    const own = !hasRole(principal, "operator");
+    if (own && overwrite !== undefined) throw selfOverwriteError();
+    if (own && body.approve_compensations === true)
+      throw forbiddenError(
+        "approve_compensations: a rollback of your own run waits for approvals; omit this field",
+      );
+    if (confirm !== true) return { dry_run: true as const, plan: await planFor(caller, run_id) };
+    if (app.jobTools === null) {
+      throw new SvcError(
+        "not_enabled",
+        "rollback jobs are not enabled on this server: set SVC_COMPENSATOR_CMD, or use svc rollback",
+      );
+    }
+    if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, stateReaderFor(app));
+    const input = { ...body, overwrite, by: principal.name, authority: toStoredPrincipal(principal), own };
+    const { job, done } = await startJob(app.core, run_id, input, app.jobTools);
+    app.background.track(done.then(() => {}));
+    const { state, started_ms, by } = job;
+    return { job: { run_id, state, started_ms, by } };
+  },
+});
+
+/** For surfaces with their own undo tools: the gateway, the CLI on local data, the embedded library. */
+export const rollbackHere = defineOperation({
+  id: "rollback_here",
+  summary: "Roll the run back with the surface's own tools, and return the report",
+  role: "operator",
+  input: z.strictObject(rollbackFields),
+  output: z.looseObject({ complete: z.boolean() }),
+  errors: { not_found: "unknown run, or no undo tools", conflict: stale },
+  run_of: ({ run_id }) => run_id,
+  waits: true,
+  feature: (_, caller) => (caller?.undo === undefined ? "this surface has no undo tools" : null),
+  async run(caller, { run_id, overwrite: step, reason, current_hash, to, ...body }) {
+    const { app, principal, undo } = caller;
+    await readRun(app, run_id);
+    const overwrite = overwriteOf(step, { reason, current_hash, to });
+    if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, surfaceStateReader(undo));
+    return executeRollback(app.core, run_id, {
+      stop: app.background.signal,
+      ...undo!,
+      ...body,
+      overwrite,
+      actor: principal.name,
+      authorised: () => isStillOperator(caller),
+    });
+  },
+});
+
+/** Checks the role again before each step, because a rollback can take long. */
+async function isStillOperator({ principal, again }: ApiCaller): Promise<boolean> {
+  try {
+    return hasRole((await again?.()) ?? principal, "operator");
+  } catch {
+    return false;
+  }
+}
+
+export const getRollback = defineOperation({
+  id: "get_rollback",
+  summary: "Read the progress and result of the run's rollback job",
+  role: "auditor",
+  role_or_owner: true,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
+  output: z.strictObject({ job: jobShape }),
+  errors: { not_found: "unknown run, or one without a rollback job" },
+  async run({ app }, { run_id }) {
+    return { job: jobView(await getJob(app.core.store, run_id)) };
+  },
+});
+
+/** Without the operator role, the caller is the run's own agent, and its results are self-reported. */
+const workerOf = (principal: CallerPrincipal) => ({
+  ...principal,
+  self_reports: !hasRole(principal, "operator"),
+});
+
+const coveredSteps = z.array(z.int()).optional().meta({
+  description: "newer steps that are undone with it, if the state from before the run is restored",
+});
+const undoTask = z.strictObject({
+  run_id: z.string(),
+  step: z.int(),
+  tool: z.string(),
+  original_tool: z.string(),
+  args: z.unknown(),
+  idempotency_key: z.string(),
+  covers: coveredSteps,
+  verification: nullableSchema(
+    z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }),
+  ),
+});
+/** Response if the state already equals the one before the call: the step is recorded as undone. */
+const alreadyUndone = z.strictObject({
+  run_id: z.string(),
+  step: z.int(),
+  status: z.literal("compensated"),
+  covers: coveredSteps,
+});
+
+export const beginUndo = defineOperation({
+  id: "begin_compensation",
+  summary: "Begin the undo of a step as a remote worker",
+  role: "operator",
+  role_or_owner: true,
+  input: z.strictObject({
+    ...ofStep.shape,
+    current: z
+      .unknown()
+      .optional()
+      .meta({ description: "current result of the plan's `before` read for the step" }),
+    overwrite: z.boolean().optional(),
+    reason: why.optional(),
+    current_hash: currentHash.optional(),
+    to: overwriteTarget.optional(),
+  }),
+  run_of: ({ run_id }) => run_id,
+  output: z.union([undoTask, alreadyUndone]),
+  errors: {
+    not_found: "unknown run or step",
+    conflict:
+      "not its turn, already compensated, not compensable, awaiting approval, or changed since the call",
+  },
+  run: ({ app, principal }, { run_id, step, current, overwrite, ...word }) =>
+    beginCompensation(app.core, workerOf(principal), run_id, step, {
+      current: current as JsonValue | undefined,
+      overwrite: overwriteOf(overwrite === true ? step : undefined, word),
+    }),
+});
+
+export const completeUndo = defineOperation({
+  id: "complete_compensation",
+  summary: "Report the result of a step's undo",
+  role: "operator",
+  role_or_owner: true,
+  input: z.strictObject({
+    ...ofStep.shape,
+    status: z.enum(["succeeded", "failed"]),
+    error: z.string().max(SERVICE_LIMITS.body_bytes).optional(),
+    attempts: z.int().min(1).max(1_000_000).optional(),
+    observed: anyJson.optional(),
+  }),
+  output: z.strictObject({
+    step: z.int(),
+    status: z.enum(STEP_STATUSES),
+    unverified: z.literal(true).optional(),
+  }),
+  errors: { not_found: "unknown run or step", conflict: "not begun by this worker" },
+  run_of: ({ run_id }) => run_id,
+  run: ({ app, principal }, { run_id, step, ...body }) =>
+    completeCompensation(app.core, workerOf(principal), run_id, step, {
+      ...body,
+      observed: body.observed as JsonValue | undefined,
+    }),
+});

@@ -1,0 +1,59 @@
+/** Finds this process's reader of the current state, and checks an overwrite decision against that state. */
+import { runInSlices } from "../../child-process/event-loop-slices.ts";
+import { hasRole } from "../../govern/roles.ts";
+import { conflictError, invalidError, notFoundError } from "../../kernel/errors.ts";
+import type { StateReader } from "../../rollback/plan/current-state.ts";
+import { loadPlan } from "../../rollback/plan/load-run.ts";
+import type { RollbackPlan } from "../../rollback/plan/plan.ts";
+import type { OverwriteDecision } from "../../rollback/ports.ts";
+import type { ServiceApp } from "../app.ts";
+import { readRun } from "../pipeline/access.ts";
+import type { ApiCaller } from "../pipeline/operation.ts";
+import { commandReader } from "./job-tools.ts";
+
+/** Null if this process has neither a reader command nor upstreams. */
+export function stateReaderFor({ jobTools, lookout, settings }: ServiceApp): StateReader | null {
+  if (lookout !== undefined) return lookout;
+  if (jobTools?.reader) return { reader: jobTools.reader, objection: jobTools.objection };
+  const reader = commandReader(settings);
+  return reader && { reader };
+}
+
+/** The plan for this caller. Earlier values are shown only to operators and admins. */
+export async function planFor({ app, principal, undo }: ApiCaller, run_id: string): Promise<RollbackPlan> {
+  await readRun(app, run_id);
+  const { store, env } = app.core;
+  const lookout = surfaceStateReader(undo) ?? stateReaderFor(app);
+  const mask = !hasRole(principal, "operator");
+  return loadPlan(store, run_id, { now_ms: env.now(), mask, lookout, pace: runInSlices });
+}
+
+/** Null if the surface has no reader. */
+export function surfaceStateReader(undo: ApiCaller["undo"]): StateReader | null {
+  return undo?.reader ? { reader: undo.reader, objection: undo.objection } : null;
+}
+
+/** Throws a conflict if the current state differs from the one the operator saw, or cannot be read. */
+export async function checkOverwrite(
+  { core: { store, env } }: ServiceApp,
+  run_id: string,
+  { step, current_hash }: OverwriteDecision,
+  lookout: StateReader | null,
+): Promise<void> {
+  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), lookout, pace: runInSlices });
+  const action = actions.find((one) => one.step === step);
+  if (action === undefined) throw notFoundError(`overwrite: run ${run_id} has no active step ${step}`);
+  if (action.kind !== "compensate" || action.before === undefined)
+    throw invalidError(`overwrite: step ${step} is ${action.kind}; there is nothing to overwrite`);
+  if (action.current_hash === undefined)
+    throw conflictError(
+      "not_readable_here",
+      `conflict: not checked: the state that step ${step} would overwrite cannot be read from here`,
+    );
+  if (action.current_hash !== current_hash)
+    throw conflictError(
+      "plan_outdated",
+      `conflict: the state for step ${step} has changed since the plan; check the plan again`,
+      { conflict: true, current_hash: action.current_hash },
+    );
+}

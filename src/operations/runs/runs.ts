@@ -1,0 +1,144 @@
+/** Runs: open, list and read. */
+
+import * as z from "zod";
+import type { EngineCore } from "../../govern/core.ts";
+import { rowPages } from "../../govern/port/pages.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { hasRole } from "../../govern/roles.ts";
+import { stepDependencies } from "../../govern/runs/dependencies.ts";
+import { newRun, openRunUnit } from "../../govern/runs/open-run.ts";
+import { RUN_MODES, type RunDoc, type StepDoc, UNKNOWN_OUTCOME_STATUSES } from "../../govern/runs/run.ts";
+import { conflictError, invalidError } from "../../kernel/errors.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { unconfinedStore } from "../../store/tenant-store.ts";
+import { cutPage, positionOf } from "../cursor.ts";
+import { readRun } from "../pipeline/access.ts";
+import { defineOperation } from "../pipeline/operation.ts";
+import { boundedText, ofRun, pagingFields, runId, runView } from "../schemas.ts";
+
+export const openRun = defineOperation({
+  id: "open_run",
+  summary: "Open a run with a fixed scope of permissions",
+  role: "agent",
+  within_tenant: true,
+  input: z.strictObject({
+    permissions: z
+      .array(boundedText(SERVICE_LIMITS.permission_chars))
+      .max(SERVICE_LIMITS.permissions, `at most ${SERVICE_LIMITS.permissions} permissions`),
+    run_id: runId.optional(),
+    mode: z.enum(RUN_MODES).optional(),
+    reason: z.string().max(SERVICE_LIMITS.reason_chars).optional(),
+  }),
+  output: z.strictObject({ run_id: z.string(), mode: z.enum(RUN_MODES), scope_seal: z.string() }),
+  errors: { conflict: "the run id exists" },
+  async run({ app, principal }, body) {
+    const run = newRun(app.core, principal, body);
+    // Run ids are unique in the entire ledger, so an id of another tenant is taken too.
+    const whole = { store: unconfinedStore(app.core.store) };
+    await (body.run_id === undefined ? storeRun(whole, run) : createStoredRun(whole, run));
+    return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
+  },
+});
+
+export function storeRun({ store }: Pick<EngineCore, "store">, run: RunDoc): Promise<RunDoc> {
+  return store.transact(openRunUnit(run));
+}
+
+/** Undo keys derive from the run id, so the id of a deleted run cannot be used again. */
+export async function createStoredRun({ store }: Pick<EngineCore, "store">, run: RunDoc): Promise<RunDoc> {
+  const [record] = await store.records({ run_id: run.run_id, limit: 1 });
+  if (record !== undefined)
+    throw conflictError("run_exists", `run ${run.run_id} already exists on the ledger`);
+  return storeRun({ store }, run);
+}
+
+export const listRuns = defineOperation({
+  id: "list_runs",
+  summary: "List run ids, oldest first; an agent sees its own",
+  role: "agent",
+  within_tenant: true,
+  any_role: true,
+  input: z.strictObject(pagingFields),
+  output: z.strictObject({
+    runs: z.array(z.string()),
+    next_cursor: z.string().optional(),
+  }),
+  async run({ app, principal }, query) {
+    const all = hasRole(principal, "auditor");
+    const limit = query.limit ?? SERVICE_LIMITS.page_max;
+    const rows = await app.core.store.list("runs", {
+      owner: all ? undefined : principal.id,
+      limit: limit + 1,
+      after: positionOf(query.cursor),
+    });
+    const { page, next } = cutPage(rows, limit);
+    const runs = page.map((row) => row.key);
+    return next === null ? { runs } : { runs, next_cursor: next };
+  },
+});
+
+export const getRun = defineOperation({
+  id: "get_run",
+  summary: "Read a run with its steps",
+  role: "agent",
+  any_role: true,
+  input: ofRun,
+  run_of: ({ run_id }) => run_id,
+  output: runView,
+  errors: { not_found: "unknown run, or another agent's" },
+  async run({ app }, { run_id }) {
+    const run = await readRun(app, run_id);
+    return runBody(run, await allSteps(app.core.store, run.run_id));
+  },
+});
+
+async function allSteps(store: StateStore, run_id: string): Promise<StepDoc[]> {
+  const steps: StepDoc[] = [];
+  for await (const rows of rowPages(store, "steps", { owner: run_id }))
+    for (const row of rows) steps.push(row.doc);
+  return steps;
+}
+
+function runBody(run: RunDoc, steps: readonly StepDoc[]) {
+  const needs = stepDependencies(steps);
+  return {
+    run_id: run.run_id,
+    actor: run.actor,
+    mode: run.mode,
+    tenant: run.tenant,
+    environment: run.environment,
+    reason: run.reason,
+    scope: run.scope,
+    created_ms: run.created_ms,
+    steps: steps.map((step) => stepBody(step, needs(step))),
+    unresolved: steps.filter((step) => UNKNOWN_OUTCOME_STATUSES.has(step.status)).map((step) => step.step),
+  };
+}
+
+function stepBody(step: StepDoc, depends_on: number[]) {
+  return {
+    step: step.step,
+    tool: step.tool,
+    reason: step.reason,
+    effect: step.effect,
+    status: step.status,
+    depends_on,
+    compensation_tool: step.compensation_tool,
+    handle: step.handle,
+    error: step.error,
+    manifest_version: step.manifest_version,
+    risk_score: step.risk_score,
+    args_hash: step.args_hash,
+    result_hash: step.result_hash,
+    intended_ms: step.intended_ms,
+    finished_ms: step.finished_ms,
+    ...(step.before_by === undefined ? {} : { before_by: step.before_by }),
+    ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
+    ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
+    ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
+  };
+}
+
+export function assertUnique(numbers: readonly number[], what: string): void {
+  if (new Set(numbers).size !== numbers.length) throw invalidError(`${what}: a step is named twice`);
+}

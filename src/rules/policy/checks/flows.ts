@@ -1,0 +1,63 @@
+/**
+ * Flows stage: restricts calls because of an earlier call, for example sending out data that the agent has read. Each
+ * flow has one counter per run or actor, which remembers the step that triggered it, so the cost of a decision does not
+ * grow with the number of steps.
+ */
+import type { PolicyCall } from "../call.ts";
+import type { CompiledPolicy, PolicyFlow } from "../compile.ts";
+import { type PolicyFinding, restrictionFinding } from "../finding.ts";
+import { type CounterDoc, usedIn } from "./counters.ts";
+import type { CounterCharge, CounterNeed } from "./limits.ts";
+
+function keyOf({ id, within_ms }: PolicyFlow, { run_id, actor, tenant }: PolicyCall): string {
+  if (within_ms === null) return `flow:${id}:run:${run_id}`;
+  return `flow:${id}:actor:${JSON.stringify([tenant, actor])}`;
+}
+
+/** Counters that a decision on this call reads, and counters that it updates if the call is accepted. */
+export function flowKeys({ flows }: CompiledPolicy, call: PolicyCall): CounterNeed[] {
+  if (flows.restricting.size === 0) return [];
+  const concerned = new Set([...flows.restricting.matching(call), ...flows.setting_off.matching(call)]);
+  return [...concerned].map((flow): CounterNeed => ({ key: keyOf(flow, call), kind: "flow", id: flow.id }));
+}
+
+export function checkFlows(
+  { flows }: CompiledPolicy,
+  call: PolicyCall,
+  counters: ReadonlyMap<string, CounterDoc>,
+  now_ms: number,
+): { findings: PolicyFinding[]; charges: CounterCharge[] } {
+  const findings: PolicyFinding[] = [];
+  for (const flow of flows.restricting.matching(call)) {
+    const doc = counters.get(keyOf(flow, call));
+    if (!isSetOff(flow, doc, now_ms)) continue;
+    const earlier = stepOf(doc!, call);
+    const finding = restrictionFinding("flow", flow, `flow ${flow.id}: restricted`);
+    findings.push({ ...finding, reason: `${finding.reason}; follows ${earlier}` });
+  }
+  const charges: CounterCharge[] = [];
+  for (const flow of flows.setting_off.matching(call)) {
+    const key = keyOf(flow, call);
+    const doc = counters.get(key);
+    // Within a run, the first trigger counts forever. Across runs, the latest counts longest.
+    if (flow.within_ms === null && doc !== undefined) continue;
+    charges.push({ key, doc: setOff(doc, call, now_ms) });
+  }
+  return { findings, charges };
+}
+
+function isSetOff({ within_ms }: PolicyFlow, doc: CounterDoc | undefined, now_ms: number): boolean {
+  return doc !== undefined && usedIn(doc, within_ms ?? Number.POSITIVE_INFINITY, now_ms) > 0;
+}
+
+/** Records the trigger. A clock that goes back never shortens how long an earlier step counts. */
+function setOff(doc: CounterDoc | undefined, { run_id, step, tool }: PolicyCall, now_ms: number): CounterDoc {
+  const at_ms = Math.max(now_ms, doc?.buckets[0]?.[0] ?? now_ms);
+  return { buckets: [[at_ms, 1]], step: { run_id, step, tool } };
+}
+
+function stepOf({ step }: CounterDoc, { run_id }: PolicyCall): string {
+  if (step === undefined) return "an earlier step";
+  const where = step.run_id === run_id ? "this run" : `run ${step.run_id}`;
+  return `step ${step.step} (${step.tool}) of ${where}`;
+}

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import type { TableDocs, TableName } from "../govern/port/tables.ts";
+import { MemoryStore } from "./memory/store.ts";
+import { confinedStore } from "./tenant-store.ts";
+
+/** What units look up by an id that a caller gave, each with the members that say whose it is. */
+const THEIRS = {
+  runs: { run_id: "theirs", tenant: "globex" },
+  approvals: { tenant: "globex" },
+  plans: { run_id: "theirs" },
+} as unknown as { runs: TableDocs["runs"]; approvals: TableDocs["approvals"]; plans: TableDocs["plans"] };
+const TABLES = Object.keys(THEIRS) as (keyof typeof THEIRS)[];
+
+/** An operation looks before its unit is run; what the unit finds has to hold by itself. */
+it("hides what is another tenant's from a unit, and lets nothing be put over it", async () => {
+  const store = new MemoryStore();
+  const key = "theirs";
+  await store.transact({
+    run(tx) {
+      for (const table of TABLES) tx.put(table, key, THEIRS[table]);
+    },
+  });
+  const found = (tenant: string, table: TableName) =>
+    confinedStore(store, tenant).transact({ run: (tx) => tx.get(table, key) !== undefined });
+  for (const table of TABLES) {
+    expect([table, await found("acme", table), await found("globex", table)]).toEqual([table, false, true]);
+    const over = confinedStore(store, "acme").transact({
+      run(tx) {
+        tx.get(table, key);
+        tx.put(table, key, THEIRS[table]);
+      },
+    });
+    await expect(over).rejects.toThrow("theirs is taken");
+  }
+});

@@ -1,0 +1,104 @@
+/** Incidents and agents in the console: lists, pages, forms and charts, as each role sees them. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { verifies } from "../support/verifies.ts";
+import { loggedIn } from "./support/client.ts";
+import { type ConsoleServer, consoleServer } from "./support/server.ts";
+
+const EVIL = '<script>alert("x")</script>';
+
+let s: ConsoleServer;
+let id = "";
+let halt_id = "";
+beforeAll(async () => {
+  s = await consoleServer({ config: "console: login\n", keys: [{ name: "a/b bot", role: "agent" }] });
+  const api = (method: string, path: string, body?: unknown) => s.api("agent", method, path, body);
+  for (let i = 0; i < 3; i++) {
+    await api("POST", "/v1/runs", { run_id: `u${i}`, permissions: ["crm.write", "crm.read"] });
+    await api("POST", `/v1/runs/u${i}/intents`, { tool: "crm.create", args: { i }, reason: EVIL });
+  }
+  await api("POST", "/v1/runs/u0/intents", { tool: "none.such", args: {}, reason: "r" });
+  const halted = await s.api("admin", "POST", "/v1/halt", { reason: EVIL, actor: "agent" });
+  halt_id = halted.body.id;
+  id = (await s.api("auditor", "GET", "/v1/incidents")).body.incidents[0].id;
+});
+afterAll(() => s.close());
+
+it("lists incidents and shows one with its tasks, each with its command and button", async () => {
+  verifies("beyond.incidents.console", "beyond.incidents.tasks");
+  const auditor = await loggedIn(s.url, "auditor");
+  const list = (await auditor.get("/console/incidents")).text;
+  expect(list).toContain(`href="/console/incidents/${id}"`);
+  const { text } = await auditor.get(`/console/incidents/${id}`);
+  expect(text).toContain(`svc halt lift ${halt_id}`);
+  expect(text).toContain("svc resolve u0 0 --status");
+  expect(text).toContain('href="/console/runs/u0#step-0"');
+  expect(text).toContain(`href="/console/actors/agent"`);
+  expect(text).not.toContain(EVIL);
+  const md = await auditor.get(`/console/incidents/${id}/export?format=md`);
+  expect(md.headers["content-disposition"]).toContain(`${id}.md`);
+  const pdf = await auditor.get(`/console/incidents/${id}/export?format=pdf`);
+  expect(pdf.headers["content-type"]).toBe("application/pdf");
+  expect((await auditor.get(`/console/search?q=${id}`)).to).toBe(`/console/incidents/${id}`);
+});
+
+it("shows an agent with its buttons and charts, and search finds it", async () => {
+  verifies("beyond.actor.console", "beyond.actor.charts");
+  const admin = await loggedIn(s.url, "admin");
+  const { text } = await admin.get("/console/actors/agent");
+  expect(text).toContain('href="/console/contain?actor=agent"');
+  expect(text).toContain('href="/console/policy"');
+  expect(text).toMatch(
+    /<form method="post" action="\/console\/evidence\/halt"[^>]*>[\s\S]*name="actor" value="agent"/,
+  );
+  expect(text).toMatch(/<svg class="chart"[^>]*role="img" aria-label="Calls by hour and decision/);
+  const fills = [...text.matchAll(/fill="url\(#(calls-\w+)\)"/g)].map(([, name]) => name);
+  expect(new Set(fills).size).toBe(4);
+  for (const name of fills) expect(text).toContain(`<pattern id="${name}"`);
+  expect(text).toContain("As a table");
+  expect(text).not.toContain(EVIL);
+  expect((await admin.get("/console/search?q=agent")).text).toContain('href="/console/actors/agent"');
+  expect((await admin.get("/console/actors/nobody")).status).toBe(404);
+  expect((await admin.get("/console/actors/a%2Fb%20bot")).status).toBe(200);
+  const auditor = await loggedIn(s.url, "auditor");
+  const seen = (await auditor.get("/console/actors/agent")).text;
+  expect(seen).not.toContain("Halt this agent");
+  expect(seen).not.toContain("Contain this agent");
+});
+
+it("an operator writes, assigns and closes; an auditor has no form and no way around it", async () => {
+  verifies("beyond.incidents.console-work");
+  const path = `/console/incidents/${id}`;
+  const auditor = await loggedIn(s.url, "auditor");
+  expect((await auditor.get(path)).text).not.toContain(`action="${path}/notes"`);
+  expect((await auditor.submit(`${path}/notes`, { text: "sneaked in" })).status).toBe(403);
+  const operator = await loggedIn(s.url, "operator");
+  expect((await operator.submit(`${path}/notes`, { text: `seen ${EVIL}` })).to).toBe(`${path}#people`);
+  await operator.submit(`${path}/assign`, { to: "ada" });
+  const { text } = await operator.get(path);
+  expect(text).toContain("ada");
+  expect(text).toContain("seen &lt;script&gt;");
+  expect(text).not.toContain(EVIL);
+  expect((await operator.submit(`${path}/close`, {})).status).toBe(400);
+  expect((await operator.submit(`${path}/close`, { reason: "handed over" })).to).toBe(`${path}#people`);
+  expect((await operator.get(path)).text).toContain("handed over");
+  expect((await operator.get("/console/incidents")).text).not.toContain(id);
+  expect((await operator.get("/console/incidents?status=all")).text).toContain(id);
+});
+
+it("alerts of one group are one line with a count", async () => {
+  verifies("beyond.alerts.group-console");
+  await s.app.core.store.transact({
+    run(tx) {
+      for (let i = 0; i < 3; i++) {
+        const step = tx.get("steps", `u${i}/0`)!;
+        tx.put("steps", `u${i}/0`, { ...step, intended_ms: step.intended_ms - 7_200_000 });
+        const run = tx.get("runs", `u${i}`)!;
+        tx.put("runs", `u${i}`, { ...run, created_ms: run.created_ms - 7_200_000 });
+      }
+    },
+  });
+  const { text } = await (await loggedIn(s.url, "auditor")).get("/console/alerts");
+  expect(text.match(/An outcome is unknown/g)).toHaveLength(1);
+  expect(text).toContain("3 times");
+  expect(text).toContain("(and 2 more like it)");
+});

@@ -1,0 +1,15 @@
+/** Statements on the everyday use of coding agents. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyond2Agents = section("beyond", "Coding agents, every day", {
+  "beyond.hooks.everyday-work": [36, "everyday steps of the usual languages, pinned installs, local git, image builds and reading cloud commands pass without approval"],
+  "beyond.hooks.held-out-published": [36, "the reference publishes every everyday step of the held-out set that needs approval"],
+  "beyond.hooks.harm-stopped": [36, "at least 98 of 100 held-out harmful steps need approval or are refused"],
+  "beyond.hooks.printed-credentials": [36, "subcommands that print credentials, tokens or secrets are refused like credential files"],
+  "beyond.hooks.changed-by-run": [36, "a project's own program, or an installation, needs approval once the run changed the program or the lock file"],
+  "beyond.hooks.typed-terminal": [36, "a program that obeys keys needs approval where a later call can type into its terminal"],
+  "beyond.hooks.stash": [36, "a stash needs approval if it changes files that run on their own, found by comparing trees"],
+  "beyond.hooks.plain-select": [36, "`psql` passes only with one plain `select` on this machine that calls harmless functions"],
+  "beyond.hooks.client-tools": [36, "the tables hold every built-in tool of the supported clients; bookkeeping tools pass"],
+});

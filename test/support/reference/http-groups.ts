@@ -1,0 +1,114 @@
+/** Groups of routes, one page each, and an example body for each request that needs one. */
+
+export interface RouteGroup {
+  readonly page: string;
+  readonly title: string;
+  readonly about: string;
+  /** Matches the paths of the group, without `/v1/`. The first group that matches a path has it. */
+  readonly paths: RegExp;
+}
+
+export const ROUTE_GROUPS: readonly RouteGroup[] = [
+  {
+    page: "undo",
+    title: "Undo and containment over HTTP",
+    about:
+      "Preview and start rollbacks, undo steps as a remote worker, contain an agent, follow incidents, and run drills.",
+    paths: /^(runs\/\{id\}\/(plan|rollback)$|runs\/.*\/compensation|horizon|contain|drills|incidents|actors)/,
+  },
+  {
+    page: "evidence",
+    title: "Evidence and reports over HTTP",
+    about: "Export records, download reports and signed bundles, and verify the ledger.",
+    paths:
+      /^(runs\/\{id\}\/(export|report|report\.pdf|bundle)$|ledger|evidence|anchor|report|search\/records)/,
+  },
+  {
+    page: "approvals",
+    title: "Approvals over HTTP",
+    about: "Decide requests and plans, approve similar calls in advance, and delegate your authority.",
+    paths: /^(approvals|plans|grants|delegations|runs\/\{id\}\/(approvals|plans)$)/,
+  },
+  {
+    page: "policy",
+    title: "Policies and simulation over HTTP",
+    about: "Publish manifests and policies, and try them on past or planned calls.",
+    paths: /^(registry|simulate|speculate|impact|policy|runs\/\{id\}\/replay$)/,
+  },
+  {
+    page: "runs",
+    title: "Runs and calls over HTTP",
+    about: "Open runs, ask for decisions, report outcomes, and search runs. Agents need only this page.",
+    paths: /^(runs|search\/runs)/,
+  },
+  {
+    page: "operations",
+    title: "Operations over HTTP",
+    about: "Read the status and the alerts, halt calls, and manage keys, holds and retention.",
+    paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys)/,
+  },
+  {
+    page: "open",
+    title: "Routes outside the API",
+    about: "Health checks, metrics, the API description, and the callback of chat buttons.",
+    paths: /^\//,
+  },
+];
+
+const TERMS = {
+  match: { tool: "payments.refund", actor: "billing-bot" },
+  rules: ["big-refunds"],
+  when: [{ path: "$args.amount", op: "lte", value: 900 }],
+  max_uses: 20,
+  expires_at: "2026-01-02T18:00:00Z",
+  reason: "returns of the winter sale",
+};
+const REFUND = { tool: "payments.refund", args: { order_id: "o-77", amount: 600 } };
+const CARD_HASH = `sha256:${"0".repeat(64)}`;
+const POLICY = "version: 1\nrules:\n  - {id: no-mail, match: {tool: mail.send}, action: deny}\n";
+
+/** Bodies by operation. A request that is not listed has an empty body. */
+export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
+  open_run: { permissions: ["payments.refund", "mail.send"], run_id: "ticket-4826", reason: "ticket 4826" },
+  intent: { ...REFUND, reason: "customer was charged twice" },
+  preview_intent: { ...REFUND, reason: "customer was charged twice" },
+  outcome: { status: "succeeded", result: { refund_id: "re-9" } },
+  resolve: { status: "succeeded", note: "The refund is on the bank statement" },
+  start_rollback: { retries: 3, confirm: true },
+  complete_compensation: { status: "succeeded", attempts: 1 },
+  approve: { note: "agreed with the customer", card_hash: CARD_HASH },
+  deny: { note: "too much", offer: { args: { order_id: "o-77", amount: 60 } } },
+  break_glass: { reason: "outage, nobody else can be reached" },
+  pre_approve: { ...REFUND, note: "agreed with the customer", ttl: "4h" },
+  create_delegation: {
+    to: "ben",
+    tools: "payments.*",
+    expires_at: "2026-01-09T18:00:00Z",
+    reason: "vacation",
+  },
+  propose_plan: {
+    reason: "refund the order and notify the customer",
+    calls: [REFUND, { tool: "mail.send", args: { to: "a@example.com" } }],
+  },
+  approve_plan: { note: "agreed with the customer", card_hash: CARD_HASH },
+  deny_plan: { note: "ask the customer first" },
+  create_grant: TERMS,
+  preview_grant: TERMS,
+  simulate: { policy: POLICY, since: "7d" },
+  replay: { changes: [{ tool: "payments.refund", path: "$args.amount", value: 900 }] },
+  speculate: { plans: [{ name: "refund", calls: [REFUND] }], actor: "billing-bot" },
+  diff_policy: { b: POLICY },
+  halt: { actor: "billing-bot", reason: "investigating refunds" },
+  resume: { id: "<halt id>" },
+  contain: { actor: "billing-bot", since: "24h", reason: "wrong refunds", confirm: true },
+  add_incident_note: { text: "The refunds stopped after the halt" },
+  assign_incident: { to: "ann" },
+  close_incident: { reason: "The customer keeps the refund" },
+  start_drills: { due: true },
+  publish_manifest: { yaml: "tool: mail.send\neffect: irreversible\n" },
+  publish_policy: { yaml: POLICY, note: "Stop mail" },
+  place_hold: { tenant: "acme", reason: "case 2026-17" },
+  retention_apply: { dry_run: true },
+  create_key: { name: "billing-bot", roles: ["agent"], max_permissions: ["payments.*"] },
+  change_key: { disabled: true },
+};
