@@ -205,7 +205,7 @@ describe("edits at the same time", () => {
   test("and from several processes too", async () => {
     const { path, raw } = await managed(root);
     const script = `
-      import { KeyManager } from "${join(import.meta.dirname, "manage.ts")}";
+      import { KeyManager } from "${join(import.meta.dirname, "key-manager.ts")}";
       import { systemEnv } from "${join(import.meta.dirname, "../kernel/env.ts")}";
       const manager = new KeyManager(process.argv[1], { env: systemEnv });
       for (let i = 0; i < 5; i++) await manager.create(process.argv[2] + "-" + i, { role: "agent" });

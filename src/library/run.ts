@@ -30,7 +30,7 @@ import type {
   RunTransport,
 } from "./transport.ts";
 
-/** Options of {@link AgentRun.call} for waiting, reading and timeouts. */
+/** Options of a run's `call` for waiting, reading and timeouts. */
 export interface CallOptions {
   /** Timeout of the tool in milliseconds. After it the outcome counts as unknown. */
   timeout_ms?: number;
@@ -62,7 +62,7 @@ export class AgentRun {
   }
 
   /**
-   * Requests a decision on a call. If you make the call, report its {@link AgentRun.outcome}. {@link AgentRun.call} does both.
+   * Requests a decision on a call. If you make the call, report its `outcome`. `call` does both.
    */
   intent(intent: CallIntent): Promise<IntentResponse> {
     return this.transport.intent(intent);
@@ -93,7 +93,7 @@ export class AgentRun {
     return this.transport.preview(intent);
   }
 
-  /** Reports how a call that {@link AgentRun.intent} allowed ended. */
+  /** Reports how a call that `intent` allowed ended. */
   outcome(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }> {
     return this.transport.outcome(step, outcome);
   }

@@ -163,7 +163,7 @@ describe("svc witness serve", () => {
     const own = cosignatureLine(later.split("\n\n")[0]!.concat("\n"), "w", signing, 1_790_000_000);
     expect(witness.addCheckpoint(Buffer.from(`old 0\n\n${later}${own}`))).toMatchObject({
       status: 422,
-      text: expect.stringContaining("set back"),
+      text: expect.stringContaining("restored from an older copy"),
     });
   });
 
