@@ -143,6 +143,8 @@ async function ownedKeys(store: StateStore, run_id: string): Promise<Owned> {
     "plans",
     "closings",
     "idempotency",
+    "traces",
+    "trace_marks",
     "replies",
     "captures",
   ] as const) {

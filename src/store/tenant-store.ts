@@ -175,6 +175,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,
+  traces: byRun,
+  trace_marks: byRun,
   idempotency: byRun,
   payloads: byKey,
   approval_slots: byKey,

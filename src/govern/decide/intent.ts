@@ -20,6 +20,7 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadRun } from "../runs/load-run.ts";
 import type { RunDoc, StepDoc } from "../runs/run.ts";
+import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
 import type { BeforeFacts, BeforeRead } from "./before-state.ts";
 import { decideCall } from "./decide.ts";
@@ -321,6 +322,7 @@ function acceptStep(
     if (tx.get("manifests", step.manifest_hash) === undefined)
       tx.put("manifests", step.manifest_hash, manifest);
   }
+  noteAcceptedCall(tx, core.rules().policy, run, step, manifest);
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
   notePrefetchKeys(core, step);

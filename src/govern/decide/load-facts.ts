@@ -18,6 +18,7 @@ import { findNextPlannedCall, type NextPlannedCall } from "../plans/plan-progres
 import type { CounterDoc } from "../port/docs.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc, StepStatus } from "../runs/run.ts";
+import { carriedFacts } from "../traces/carried.ts";
 import { beforeFacts, type CardRead, cardReadHash } from "./before-state.ts";
 import type { DecisionFacts } from "./facts.ts";
 
@@ -102,6 +103,7 @@ export function intentNeeds(
   if (manifest !== null) needs.push(["manifests", manifests.hashOf(manifest)]);
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
+  if (policy.carries !== null) needs.push(["traces", run.run_id]);
   if (asksForProof(policy, manifest, input)) needs.push(["drills", input.tool]);
   return needs;
 }
@@ -122,6 +124,7 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   const call = policyCall(run, input.tool, input.args, manifest);
   if (asksForProof(policy, manifest, input))
     call.proof = undoProofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
+  if (policy.carries !== null) call.carried = carriedFacts(tx, policy, run, call, manifest);
   const args_hash = hashArgs(run.salt);
   const planned =
     run.plans === undefined ? null : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());

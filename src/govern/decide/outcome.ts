@@ -16,6 +16,7 @@ import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadSealedRun, loadStep } from "../runs/load-run.ts";
 import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../runs/run.ts";
 import { addUndoDeadline, undoDeadlineOf } from "../runs/undo-deadlines.ts";
+import { followResult, followsValues } from "../traces/follow.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
 
 export interface OutcomeInput {
@@ -101,7 +102,14 @@ export function resolveUnit(
 
 function finishNeeds(core: EngineCore, run_id: string, n: number): DocKey[] {
   const key = stepKey(run_id, n);
-  return [["runs", run_id], ["steps", key], ["payloads", key], ...(core.awaited?.get(run_id) ?? [])];
+  const traced: DocKey[] = followsValues(core.rules().policy) ? [["traces", run_id]] : [];
+  return [
+    ["runs", run_id],
+    ["steps", key],
+    ["payloads", key],
+    ...traced,
+    ...(core.awaited?.get(run_id) ?? []),
+  ];
 }
 
 /** Maximum prefetch hints per run, for its most recent tools. */
@@ -176,6 +184,7 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
     adjustActiveSteps(tx, step, +1);
     if (before !== undefined) listTouch(tx, run, step, manifest, payload);
   }
+  followResult(tx, core.rules().policy, run, { step, manifest, args: payload?.args, result: input.result });
   if (input.status === "failed") releaseLogicalCall(tx, step);
   const ended = endItsPlan(tx, run, step);
   tx.put("steps", key, step);

@@ -9,6 +9,7 @@ import { asJson } from "../../kernel/json/json.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { learningContent } from "../../rules/policy/checks/content.ts";
+import { precomputingTraceValues } from "../../rules/trace/trace-values.ts";
 import { precomputingVisibleArgs, precomputingVisibleBefore } from "../cards/visible-values.ts";
 import type { EngineCore } from "../core.ts";
 import type { CardRead } from "./before-state.ts";
@@ -35,6 +36,7 @@ function* learningLargeCall(
   const manifest = manifests.active(tool) ?? null;
   yield* precomputeCanonical(args);
   yield* learningContent(policy, args);
+  if (policy.carries !== null) yield* precomputingTraceValues(args, "$args");
   yield* precomputingVisibleArgs(args, manifest);
   if (read !== undefined) {
     yield* precomputeCanonical(read);
@@ -57,6 +59,22 @@ function* learningLargeCalls(
   calls: readonly { tool: string; args: JsonValue }[],
 ): PausableWork<void> {
   for (const { tool, args } of calls) yield* learningLargeCall(core, tool, args, undefined);
+}
+
+/** For the result of a call, with the state before and after it. Undefined if all are small. */
+export function precomputingOutcome(
+  core: EngineCore,
+  result: JsonValue | undefined,
+  ...states: readonly (JsonValue | undefined)[]
+): PausableWork<void> | undefined {
+  const hashes = precomputingHashes(result, ...states);
+  if (result === undefined || !isLargeValue(result) || core.rules().policy.carries === null) return hashes;
+  return learningResult(result, hashes);
+}
+
+function* learningResult(result: JsonValue, hashes: PausableWork<void> | undefined): PausableWork<void> {
+  yield* precomputingTraceValues(result, "$result");
+  if (hashes !== undefined) yield* hashes;
 }
 
 /** For results and `before` reads: their hashes. Undefined if they are small. */

@@ -20,6 +20,7 @@ import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../inciden
 import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
+import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
@@ -64,6 +65,9 @@ export interface TableDocs {
   touches: ResourceTouchDoc;
   /** The step that a logical call already has. */
   idempotency: { run_id: string; step: number };
+  /** Followed values of a run: the state, and their fingerprints in parts. */
+  traces: TraceDoc;
+  trace_marks: TraceMarksDoc;
   /** Stored responses by Idempotency-Key. */
   replies: IdempotentReplyDoc;
   leases: LeaseDoc;
@@ -133,6 +137,8 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   counters: plain,
   closings: (doc) => ({ owner: doc.run_id, sort: doc.closes_ms, tag: "" }),
   touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
+  traces: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
+  trace_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { runAnyInSlices } from "../../child-process/event-loop-slices.ts";
 import { type IntentResult, intentUnit, previewUnit } from "../../govern/decide/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../govern/decide/outcome.ts";
-import { precomputingCall, precomputingHashes } from "../../govern/decide/precompute-values.ts";
+import { precomputingCall, precomputingOutcome } from "../../govern/decide/precompute-values.ts";
 import type { UnitOfWork } from "../../govern/port/store.ts";
 import { OUTCOME_STATUSES } from "../../govern/runs/run.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
@@ -170,7 +170,9 @@ export const reportStepOutcome = defineOperation({
       after: given.after as JsonValue | undefined,
       read_by: call.reads_by,
     };
-    const learning = runAnyInSlices(precomputingHashes(input.result, input.before, input.after));
+    const learning = runAnyInSlices(
+      precomputingOutcome(call.app.core, input.result, input.before, input.after),
+    );
     if (learning !== undefined) await learning;
     const unit = outcomeUnit(call.app.core, call.principal, run.run_id, given.step, input);
     return await answered(
@@ -250,7 +252,7 @@ export const resolveOutcome = defineOperation({
   async run(call, { run_id, step, ...body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as JsonValue | undefined };
-    await runAnyInSlices(precomputingHashes(input.result));
+    await runAnyInSlices(precomputingOutcome(app.core, input.result));
     const done = await core.store.transact(resolveUnit(core, call.principal.name, run_id, step, input));
     outcomeDone(call, input.result, done);
     return done.answer;

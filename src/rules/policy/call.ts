@@ -1,5 +1,6 @@
 /** Input of a policy decision. It contains all data that a policy reads; evaluation fetches nothing. */
 import type { JsonValue } from "../../kernel/json/json.ts";
+import type { TraceKind } from "../trace/find-values.ts";
 import type { UndoProof } from "../undo-proof.ts";
 
 export interface PolicyCall {
@@ -17,7 +18,33 @@ export interface PolicyCall {
   sink: readonly string[];
   /** Drill result of the undo; absent if the policy does not need it or the tool has no undo. */
   proof?: UndoProof | undefined;
+  /** Foreign values in the arguments; absent unless a flow with `carries` restricts the call. */
+  carried?: CarriedFacts | undefined;
   run_id: string;
   /** Number of the step if the call is accepted. */
   step: number;
+}
+
+/** An earlier call of the run, or of a run of the same tree. `call` is what a flow's `after` matches. */
+export interface CarriedOrigin {
+  run_id: string;
+  step: number;
+  tool: string;
+  call: PolicyCall;
+}
+
+/** A value of the arguments that came from the result of an earlier call. Never holds the value. */
+export interface CarriedValue {
+  /** Path such as `$args.to`. */
+  path: string;
+  kind: TraceKind;
+  from: CarriedOrigin;
+}
+
+export interface CarriedFacts {
+  values: readonly CarriedValue[];
+  /** Calls whose result is not known. Every value counts as theirs. */
+  open: readonly CarriedOrigin[];
+  /** Why the run can no longer tell its values apart; every value then counts as carried. Null if it can. */
+  lost: string | null;
 }

@@ -69,6 +69,8 @@ export interface PolicyFlow extends RestrictingEntry {
   /** How far the flow looks back over all runs of the actor; null for the current run only. */
   within_ms: number | null;
   within: string;
+  /** Restricts only calls whose arguments hold a value from the first call's result. */
+  carries: boolean;
 }
 
 export interface PolicyFreeze extends RestrictingEntry {
@@ -90,6 +92,8 @@ export interface CompiledPolicy {
   budgets: MatchIndex<PolicyBudget>;
   /** The same flows, indexed by the calls that trigger them and by the calls that they restrict. */
   flows: { setting_off: MatchIndex<PolicyFlow>; restricting: MatchIndex<PolicyFlow> };
+  /** How many values are followed per run; null if no flow follows values. */
+  carries: { max: number } | null;
   windows: MatchIndex<TimeWindow>;
   freezes: MatchIndex<PolicyFreeze>;
 }
@@ -104,6 +108,8 @@ interface RestrictionDoc {
 
 /** Default maximum age of a drill result. */
 const PROOF_AGE = "30d";
+/** Default maximum of followed values per run. */
+export const MAX_FOLLOWED_VALUES = 20_000;
 const WHOLE_DAY: HourRange[] = [{ from: 0, to: 24 * 60 }];
 
 /** Compiles a document from `loadPolicy`, which rejects documents that cannot be compiled. */
@@ -164,7 +170,11 @@ export function* compilingPolicy(doc: PolicyDoc, hash: string): Generator<void, 
       ...common(flow),
       within: flow.within ?? "run",
       within_ms: (flow.within ?? "run") === "run" ? null : parseDuration(flow.within!),
+      carries: flow.carries ?? false,
     })),
+    carries: (doc.flows ?? []).some((flow) => flow.carries === true)
+      ? { max: doc.carries?.max ?? MAX_FOLLOWED_VALUES }
+      : null,
     windows: yield* index(doc.windows, (window) => ({
       ...common(window),
       days: new Set((window.days ?? WEEKDAY_NAMES).map((day) => WEEKDAY_NAMES.indexOf(day))),

@@ -93,6 +93,20 @@ const flow = z.strictObject({
     "`run`, or a duration over all runs of the same agent and tenant",
     "run",
   ).optional(),
+  carries: describeField(
+    z.boolean(),
+    "restrict only calls whose arguments hold a value from the first call's result",
+    false,
+  ).optional(),
+});
+
+/** Values that flows with `carries` follow. */
+const carries = z.strictObject({
+  max: describeField(
+    z.int().min(1).max(1_000_000),
+    "values followed per run; past it, every value counts as carried",
+    20_000,
+  ).optional(),
 });
 
 /** Common fields of all counting entries. With `refund`, a verified undo refunds the charge of its call. */
@@ -323,6 +337,7 @@ export const policySchema = z.strictObject({
   limits: describeField(z.array(limit), "largest number of calls per time", []).optional(),
   budgets: describeField(z.array(budget), "largest sum of an argument per time", []).optional(),
   flows: describeField(z.array(flow), "restrictions on calls that follow other calls", []).optional(),
+  carries: describeField(carries, "bounds of flows with `carries`").optional(),
   windows: describeField(z.array(timeWindow), "times outside which calls are restricted", []).optional(),
   freezes: describeField(z.array(freeze), "periods in which calls are restricted", []).optional(),
   approvals: describeField(approvals, "defaults and limits of approval requests").optional(),

@@ -32,6 +32,8 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   counters: [],
   closings: ["owner", "sort"],
   touches: ["owner"],
+  traces: ["owner"],
+  trace_marks: ["owner"],
   idempotency: ["owner"],
   replies: ["owner", "sort"],
   leases: [],

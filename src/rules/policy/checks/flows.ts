@@ -3,7 +3,7 @@
  * flow has one counter per run or actor, which remembers the step that triggered it, so the cost of a decision does not
  * grow with the number of steps.
  */
-import type { PolicyCall } from "../call.ts";
+import type { CarriedFacts, CarriedOrigin, PolicyCall } from "../call.ts";
 import type { CompiledPolicy, PolicyFlow } from "../compile.ts";
 import { type PolicyFinding, restrictionFinding } from "../finding.ts";
 import { type CounterDoc, usedIn } from "./counters.ts";
@@ -18,7 +18,9 @@ function keyOf({ id, within_ms }: PolicyFlow, { run_id, actor, tenant }: PolicyC
 export function flowKeys({ flows }: CompiledPolicy, call: PolicyCall): CounterNeed[] {
   if (flows.restricting.size === 0) return [];
   const concerned = new Set([...flows.restricting.matching(call), ...flows.setting_off.matching(call)]);
-  return [...concerned].map((flow): CounterNeed => ({ key: keyOf(flow, call), kind: "flow", id: flow.id }));
+  return [...concerned]
+    .filter((flow) => !flow.carries)
+    .map((flow): CounterNeed => ({ key: keyOf(flow, call), kind: "flow", id: flow.id }));
 }
 
 export function checkFlows(
@@ -29,6 +31,10 @@ export function checkFlows(
 ): { findings: PolicyFinding[]; charges: CounterCharge[] } {
   const findings: PolicyFinding[] = [];
   for (const flow of flows.restricting.matching(call)) {
+    if (flow.carries) {
+      findings.push(...carriedFindings(flow, flows.setting_off, call));
+      continue;
+    }
     const doc = counters.get(keyOf(flow, call));
     if (!isSetOff(flow, doc, now_ms)) continue;
     const earlier = stepOf(doc!, call);
@@ -37,6 +43,7 @@ export function checkFlows(
   }
   const charges: CounterCharge[] = [];
   for (const flow of flows.setting_off.matching(call)) {
+    if (flow.carries) continue;
     const key = keyOf(flow, call);
     const doc = counters.get(key);
     // Within a run, the first trigger counts forever. Across runs, the latest counts longest.
@@ -60,4 +67,37 @@ function stepOf({ step }: CounterDoc, { run_id }: PolicyCall): string {
   if (step === undefined) return "an earlier step";
   const where = step.run_id === run_id ? "this run" : `run ${step.run_id}`;
   return `step ${step.step} (${step.tool}) of ${where}`;
+}
+
+/** A flow with `carries` applies to values, so it needs no counter: a value names the call that it came from. */
+function carriedFindings(
+  flow: PolicyFlow,
+  setting_off: CompiledPolicy["flows"]["setting_off"],
+  call: PolicyCall,
+): PolicyFinding[] {
+  const { values, open, lost } = call.carried ?? NOT_FOLLOWED;
+  const applies = ({ call: earlier }: CarriedOrigin) => setting_off.matching(earlier).includes(flow);
+  const carried = values.find(({ from }) => applies(from));
+  const unknown = open.find(applies);
+  const why =
+    carried !== undefined
+      ? `${carried.path} comes from ${stepName(carried.from, call)}`
+      : unknown !== undefined
+        ? `the result of ${stepName(unknown, call)} is not known, so every value counts as carried`
+        : lost;
+  if (why === null) return [];
+  const finding = restrictionFinding("flow", flow, `flow ${flow.id}: restricted`);
+  return [{ ...finding, reason: `${finding.reason}; ${why}` }];
+}
+
+/** For callers that evaluate a call without its facts: nothing is known, so the flow applies. */
+const NOT_FOLLOWED: CarriedFacts = {
+  values: [],
+  open: [],
+  lost: "the values of this call were not followed",
+};
+
+/** Text such as `mail.read, step 3`. */
+function stepName({ run_id, step, tool }: CarriedOrigin, call: PolicyCall): string {
+  return `${tool}, step ${step}${run_id === call.run_id ? "" : ` of run ${run_id}`}`;
 }

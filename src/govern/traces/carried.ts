@@ -1,0 +1,72 @@
+/** Finds the foreign values that the arguments of a call carry. Reads only the marks of the call's own values. */
+import { asJson, type JsonValue } from "../../kernel/json/json.ts";
+import type { ToolManifest } from "../../rules/manifest/types.ts";
+import type { CarriedFacts, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
+import type { CompiledPolicy } from "../../rules/policy/compile.ts";
+import { type Fingerprints, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
+import { traceValuesOf } from "../../rules/trace/trace-values.ts";
+import type { StoreTx } from "../port/store.ts";
+import type { RunDoc } from "../runs/run.ts";
+import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc } from "./trace.ts";
+
+/** Maximum carried values per call that are kept as evidence. One per origin and path decides. */
+const MAX_CARRIED = 100;
+
+/** Undefined unless a flow with `carries` restricts such calls. */
+export function carriedFacts(
+  tx: StoreTx,
+  policy: CompiledPolicy,
+  run: Pick<RunDoc, "run_id" | "salt" | "next_step">,
+  call: PolicyCall,
+  manifest: ToolManifest | null,
+): CarriedFacts | undefined {
+  if (!policy.flows.restricting.matching(call).some((flow) => flow.carries)) return undefined;
+  const trace = tx.get("traces", run.run_id);
+  if (trace === undefined)
+    return run.next_step === 0 ? NOTHING_CARRIED : { values: [], open: [], lost: LOST_CAUSES.late };
+  const originCall = (mark: MarkedOrigin) => {
+    const { labels, ...origin } = originOf(trace, mark);
+    return { ...origin, call: { ...call, ...labels, args: null } };
+  };
+  return {
+    values: foreignValues(tx, trace, run.salt, call.args, manifest, originCall),
+    open: trace.open.map(originCall),
+    lost: trace.lost === undefined ? null : LOST_CAUSES[trace.lost],
+  };
+}
+
+const NOTHING_CARRIED: CarriedFacts = { values: [], open: [], lost: null };
+
+function foreignValues(
+  tx: StoreTx,
+  trace: TraceDoc,
+  salt: string,
+  args: JsonValue,
+  manifest: ToolManifest | null,
+  originCall: (mark: MarkedOrigin) => CarriedValue["from"],
+): CarriedValue[] {
+  if (trace.foreign === 0) return [];
+  const found = fingerprintsOf(salt, traceValuesOf(args, "$args"));
+  tx.expect(
+    [...new Set([...found.keys()].map((one) => marksKey(trace.run_id, one)))].map((key) => [
+      "trace_marks",
+      key,
+    ]),
+  );
+  const values: CarriedValue[] = [];
+  const known = new Set<string>();
+  let constants: Fingerprints | undefined;
+  for (const [fingerprint, { kind, path }] of found) {
+    const mark = tx.get("trace_marks", marksKey(trace.run_id, fingerprint))?.marks[fingerprint];
+    if (mark === undefined || mark === 0) continue;
+    constants ??=
+      manifest === null ? new Map() : fingerprintsOf(salt, traceValuesOf(asJson(manifest), "$given"));
+    if (constants.has(fingerprint)) continue;
+    const name = `${path} ${mark.join(".")} ${kind === "words"}`;
+    if (known.has(name)) continue;
+    known.add(name);
+    values.push({ path, kind, from: originCall(mark) });
+    if (values.length === MAX_CARRIED) break;
+  }
+  return values;
+}

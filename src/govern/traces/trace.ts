@@ -1,0 +1,101 @@
+/**
+ * Values of a run that are followed from results into later calls: fingerprints of foreign values (from tools with a
+ * source label) and of given values (from people, and from tools without one). Nothing is stored unless the policy has
+ * a flow with `carries`.
+ */
+import type { ToolLabels } from "../../rules/manifest/labels.ts";
+
+/** The call whose result held a value first. */
+export interface TraceOrigin {
+  run_id: string;
+  step: number;
+  tool: string;
+}
+
+/** A tool as it was when its result was followed, so that a later manifest does not hide where values came from. */
+export interface TracedTool extends ToolLabels {
+  tool: string;
+}
+
+/** State of all followed values of a run and its child runs. The values themselves are in marks. */
+export interface TraceDoc {
+  run_id: string;
+  tools: TracedTool[];
+  /** Runs other than `run_id` that values came from. */
+  runs: string[];
+  /** Number of fingerprints of each kind; both have the same maximum. */
+  foreign: number;
+  given: number;
+  /** Calls of tools with a source label whose result is not known yet. */
+  open: MarkedOrigin[];
+  /** Why values can no longer be told apart, so that every value counts as carried; absent if they can. */
+  lost?: LostCause;
+  /** When people's texts were added, newest last. */
+  texts?: GivenText[];
+}
+
+export const LOST_CAUSES = {
+  max: "too many values were read to follow them",
+  open: "too many results are not known",
+  late: "earlier results were not followed",
+} as const;
+export type LostCause = keyof typeof LOST_CAUSES;
+
+/** A text of a person: its time and length, never its content. */
+export interface GivenText {
+  at_ms: number;
+  chars: number;
+}
+
+/** Positions in `runs` (0 is the run itself) and `tools`, with the step between them. */
+export type MarkedOrigin = [run: number, step: number, tool: number];
+
+/** 0 for a given value, otherwise the call that a foreign value came from. */
+export type TraceMark = 0 | MarkedOrigin;
+
+/** One part of a run's fingerprints. */
+export interface TraceMarksDoc {
+  run_id: string;
+  marks: Record<string, TraceMark>;
+}
+
+/** Number of parts, so that a decision reads only those of its own values. */
+const PARTS = 256;
+
+/** Maximum unknown results that a run's state lists. */
+export const MAX_OPEN_RESULTS = 100;
+/** Maximum entries of `texts`. */
+export const MAX_LISTED_TEXTS = 100;
+
+export const marksKey = (run_id: string, fingerprint: number): string => `${run_id}/${fingerprint % PARTS}`;
+
+export function newTrace(run_id: string): TraceDoc {
+  return { run_id, tools: [], runs: [], foreign: 0, given: 0, open: [] };
+}
+
+/** Adds the call's run and tool to the lists of the state, and returns their positions. */
+export function markOrigin(
+  trace: TraceDoc,
+  { run_id, step }: Omit<TraceOrigin, "tool">,
+  tool: TracedTool,
+): MarkedOrigin {
+  const run = run_id === trace.run_id ? 0 : 1 + positionOf(trace.runs, run_id, (one) => one === run_id);
+  return [run, step, positionOf(trace.tools, tool, (one) => isSameTool(one, tool))];
+}
+
+export function originOf(
+  trace: TraceDoc,
+  [run, step, tool]: MarkedOrigin,
+): TraceOrigin & { labels: TracedTool } {
+  const labels = trace.tools[tool]!;
+  return { run_id: run === 0 ? trace.run_id : trace.runs[run - 1]!, step, tool: labels.tool, labels };
+}
+
+function positionOf<T>(list: T[], item: T, isSame: (one: T) => boolean): number {
+  const at = list.findIndex(isSame);
+  return at < 0 ? list.push(item) - 1 : at;
+}
+
+function isSameTool(a: TracedTool, b: TracedTool): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,202 @@
+/**
+ * Finds the values in JSON that can be followed from a result into a later call: addresses, URLs, hosts, account and
+ * phone numbers, ids, file names, amounts, and sequences of five words. Pure, and linear in the length of the text.
+ */
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import { type PausableWork, runAtOnce, textUnits, UNITS_PER_PAUSE } from "../../kernel/pausable-work.ts";
+
+export const TRACE_KINDS = ["address", "url", "host", "number", "id", "file", "amount", "words"] as const;
+export type TraceKind = (typeof TRACE_KINDS)[number];
+
+/** A value with its first position. `words` has no text here, because `findWords` returns its words. */
+export interface TraceValue {
+  kind: TraceKind;
+  /** Folded text; equal for all spellings of one value. */
+  text: string;
+  path: string;
+}
+
+/** The words of one text, in order. Each five consecutive words are one value. */
+export interface TracedWords {
+  path: string;
+  words: readonly string[];
+}
+
+export interface TraceValues {
+  values: TraceValue[];
+  sequences: TracedWords[];
+}
+
+/** Number of consecutive words that count as a value. */
+export const WORDS_IN_SEQUENCE = 5;
+
+/** `any_number` also returns small numbers as amounts. Callers set it for arguments, not for results. */
+export interface TraceOptions {
+  any_number: boolean;
+}
+
+/** Folds Unicode form, letter case and invisible characters. */
+export function foldValue(text: string): string {
+  const plain = /^[\x20-\x7e\s]*$/.test(text) ? text : text.normalize("NFKC").replace(/\p{Cf}/gu, "");
+  return plain.toLowerCase();
+}
+
+export function findTraceValues(value: JsonValue, root: string, options: TraceOptions): TraceValues {
+  return runAtOnce(findingTraceValues(value, root, options));
+}
+
+export function* findingTraceValues(
+  value: JsonValue,
+  root: string,
+  options: TraceOptions,
+): PausableWork<TraceValues> {
+  const finder = new ValueFinder(options);
+  const open: { here: JsonValue; path: string }[] = [{ here: value, path: root }];
+  for (let units = 0; ; ) {
+    const next = open.pop();
+    if (next === undefined) return finder.found;
+    const { here, path } = next;
+    units += typeof here === "string" ? textUnits(here) : 1;
+    if (units >= UNITS_PER_PAUSE) {
+      units = 0;
+      yield;
+    }
+    if (typeof here === "string") finder.addText(here, path);
+    else if (typeof here === "number") finder.addNumber(here, path);
+    else if (Array.isArray(here)) {
+      for (let i = here.length - 1; i >= 0; i--) open.push({ here: here[i]!, path: `${path}[]` });
+    } else if (here !== null && typeof here === "object") pushMembers(open, here, path, finder);
+  }
+}
+
+/** Names of members are texts, too: an agent could put a value there. */
+function pushMembers(
+  open: { here: JsonValue; path: string }[],
+  object: JsonObject,
+  path: string,
+  finder: ValueFinder,
+): void {
+  const names = Object.keys(object);
+  for (let i = names.length - 1; i >= 0; i--) {
+    const name = names[i]!;
+    const plain = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name);
+    if (!plain || /\d/.test(name)) finder.addText(name, path);
+    open.push({ here: object[name]!, path: `${path}.${plain ? name : "*"}` });
+  }
+}
+
+const EMAIL =
+  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
+const URL_TEXT = /[a-z][a-z0-9+-]{1,9}:\/\/[^\s"'<>`{}|\\^[\]]{1,2000}/g;
+/** Also matches file names, since `notes.md` is both. */
+const DOTTED =
+  /(?<![\p{L}\p{N}@._-])(?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}][\p{L}\p{N}-]{0,23}(?![\p{L}\p{N}_@-])/gu;
+const DIGIT_GROUPS = /(?<![\p{L}\p{N}.,])\+?\d(?:[ ()/-]{0,2}\d){6,18}(?![\p{L}\p{N}])/gu;
+const ACCOUNT =
+  /(?<![\p{L}\p{N}])[a-z]{2}\d{2} [a-z0-9]{4}(?: (?=[a-z]{0,3}\d)[a-z0-9]{1,4}){1,7}(?![\p{L}\p{N}])/gu;
+const TOKEN = /(?<![\p{L}\p{N}_-])(?=[\p{L}_-]{0,127}\d)[\p{L}\p{N}_-]{6,128}(?![\p{L}\p{N}_-])/gu;
+const DATE =
+  /^(?:\d{4}-\d{1,2}(?:-\d{1,2})?(?:t\d{1,6}z?)?|\d{1,2}[-/ ]\d{1,2}[-/ ]\d{4}|\d{4}[/ ]\d{1,2}[/ ]\d{1,2})/;
+const CURRENCY = "[$€£¥₹]|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?";
+const AMOUNT_AFTER = new RegExp(`(?:${CURRENCY}) ?(\\d[\\d.,']{0,20})`, "gu");
+const AMOUNT_BEFORE = new RegExp(
+  `(?<![\\p{L}\\p{N}.,])(\\d[\\d.,']{0,20}) ?(?:${CURRENCY})(?![\\p{L}])`,
+  "gu",
+);
+const WORD = /[\p{L}\p{N}]+/gu;
+
+const FILE_ENDINGS =
+  /\.(?:txt|md|pdf|docx?|xlsx?|pptx?|csv|tsv|json|ya?ml|toml|xml|html?|zip|gz|tar|png|jpe?g|gif|svg|webp|mp[34]|mov|log|ts|js|mjs|py|go|rs|java|kt|cs|rb|php|c|h|cpp|sh|sql|key|pem|eml|ics|vcf)$/;
+
+/** Smallest number of a result that is a value without a currency. Smaller whole numbers occur everywhere. */
+const LARGE_NUMBER = 1_000;
+
+class ValueFinder {
+  readonly found: TraceValues = { values: [], sequences: [] };
+  private readonly known = new Set<string>();
+  private readonly options: TraceOptions;
+
+  constructor(options: TraceOptions) {
+    this.options = options;
+  }
+
+  addNumber(value: number, path: string): void {
+    if (this.options.any_number || !Number.isInteger(value) || Math.abs(value) >= LARGE_NUMBER)
+      this.add("amount", String(Math.abs(value)), path);
+    if (Math.abs(value) >= 1e5 && Number.isInteger(value)) this.add("number", String(Math.abs(value)), path);
+  }
+
+  addText(source: string, path: string): void {
+    const text = foldValue(decoded(source));
+    if (text.includes("@"))
+      for (const [match] of text.matchAll(EMAIL)) this.add("address", trimmed(match), path);
+    if (text.includes("://")) this.addUrls(text, path);
+    if (text.includes(".")) this.addDotted(text, path);
+    if (/\d/.test(text)) this.addNumbers(text, path);
+    const words = text.match(WORD);
+    if (words !== null && words.length >= WORDS_IN_SEQUENCE) this.found.sequences.push({ path, words });
+  }
+
+  private addUrls(text: string, path: string): void {
+    for (const [match] of text.matchAll(URL_TEXT)) {
+      const rest = trimmed(match).replace(/^[a-z0-9+-]+:\/\/(?:[^/@]{0,200}@)?(?:www\.)?/, "");
+      this.add("url", rest.replace(/[/?#]+$/, ""), path);
+      this.add("host", /^[^/?#:]*/.exec(rest)![0], path);
+    }
+  }
+
+  private addDotted(text: string, path: string): void {
+    for (const [match] of text.matchAll(DOTTED)) {
+      if (FILE_ENDINGS.test(match)) this.add("file", match, path);
+      else if (/\.\p{L}{2,24}$/u.test(match)) this.add("host", match.replace(/^www\./, ""), path);
+    }
+  }
+
+  private addNumbers(text: string, path: string): void {
+    for (const [match] of text.matchAll(DIGIT_GROUPS))
+      if (!DATE.test(match)) this.add("number", match.replace(/\D/g, ""), path);
+    for (const [match] of text.matchAll(ACCOUNT)) this.add("id", match.replaceAll(" ", ""), path);
+    for (const [match] of text.matchAll(TOKEN)) {
+      const digits = match.replace(/\D/g, "").length;
+      if (digits < 3 || DATE.test(match)) continue;
+      if (digits === match.length) this.add("number", match, path);
+      else this.add("id", match.replaceAll("-", ""), path);
+    }
+    for (const pattern of [AMOUNT_AFTER, AMOUNT_BEFORE])
+      for (const [, digits] of text.matchAll(pattern)) this.add("amount", decimalOf(digits!), path);
+    if (this.options.any_number && /^\s*\d[\d.,']{0,20}\s*$/.test(text))
+      this.add("amount", decimalOf(text), path);
+  }
+
+  private add(kind: TraceKind, text: string, path: string): void {
+    if (text === "" || this.known.has(text)) return;
+    this.known.add(text);
+    this.found.values.push({ kind, text, path });
+  }
+}
+
+const trimmed = (match: string): string => match.replace(/[.,;:!?)\]}'"*_-]+$/, "");
+
+/** Resolves percent-encoding, the usual form of a value inside a URL. */
+function decoded(text: string): string {
+  if (!/%[0-9A-Fa-f]{2}/.test(text)) return text;
+  try {
+    return `${text} ${decodeURIComponent(text)}`;
+  } catch {
+    return text;
+  }
+}
+
+/** One spelling for `1,840.00`, `1.840,00`, `1'840` and `1840`. */
+function decimalOf(digits: string): string {
+  const text = digits
+    .trim()
+    .replace(/[.,']+$/, "")
+    .replaceAll("'", "");
+  const last = Math.max(text.lastIndexOf("."), text.lastIndexOf(","));
+  const both = text.includes(".") && text.includes(",");
+  const grouped = !both && (text.split(text[last] ?? " ").length > 2 || text.length - last - 1 === 3);
+  if (last < 0 || grouped) return String(Number(text.replace(/[.,]/g, "")));
+  const whole = text.slice(0, last).replace(/[.,]/g, "");
+  return String(Number(`${whole}.${text.slice(last + 1)}`));
+}
