@@ -28,6 +28,7 @@ export interface KeyEntry {
   disabled: boolean;
   allow_observe: boolean;
   self_rollback: boolean;
+  may_give: boolean;
 }
 
 const FIELDS = [
@@ -44,6 +45,7 @@ const FIELDS = [
   "disabled",
   "allow_observe",
   "self_rollback",
+  "may_give",
 ] as const;
 /** Matches most names. Only the others need the slower check. */
 const PLAIN = /^[\x21-\x7e]+$/;
@@ -81,6 +83,7 @@ export function readEntry(value: JsonValue): { entry: KeyEntry | undefined; prob
     disabled: fields.flag("disabled"),
     allow_observe: fields.flag("allow_observe"),
     self_rollback: fields.flag("self_rollback"),
+    may_give: fields.flag("may_give"),
   };
   const { problems } = fields;
   fields.unknown();
@@ -207,7 +210,7 @@ class FieldReader {
     return this.fail(field, "must be an ISO 8601 date or timestamp, such as 2027-01-31T00:00:00Z", null);
   }
 
-  flag(field: "disabled" | "allow_observe" | "self_rollback" | "tenant_only"): boolean {
+  flag(field: "disabled" | "allow_observe" | "self_rollback" | "may_give" | "tenant_only"): boolean {
     const flag = this.get(field);
     if (flag === undefined) return false;
     return typeof flag === "boolean" ? flag : this.fail(field, "must be true or false", true);

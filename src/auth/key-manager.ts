@@ -32,6 +32,7 @@ export interface KeyView {
   allow_observe: boolean;
   /** Present if the agent can roll back its own runs. */
   self_rollback?: true;
+  may_give?: true;
   fingerprint: string;
 }
 
@@ -48,6 +49,7 @@ export interface KeyFields {
   disabled?: boolean | null;
   allow_observe?: boolean | null;
   self_rollback?: boolean | null;
+  may_give?: boolean | null;
 }
 
 const EDITABLE = [
@@ -62,6 +64,7 @@ const EDITABLE = [
   "disabled",
   "allow_observe",
   "self_rollback",
+  "may_give",
 ];
 
 interface KeyManagerOptions {
@@ -187,6 +190,7 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     disabled: entry.disabled,
     allow_observe: entry.allow_observe,
     ...(entry.self_rollback ? { self_rollback: true as const } : {}),
+    ...(entry.may_give ? { may_give: true as const } : {}),
     fingerprint: fingerprintOf(entry.key_sha256),
   };
 }

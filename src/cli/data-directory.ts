@@ -23,7 +23,19 @@ export function withDetectedStore(settings: LoadedSettings): LoadedSettings {
 
 /** Commands that need an existing store. */
 const ON_WHAT_IS_THERE = new Set([
-  ...["runs", "show", "export", "plan", "rollback", "resolve", "horizon", "replay", "simulate", "report"],
+  ...[
+    "runs",
+    "show",
+    "export",
+    "plan",
+    "rollback",
+    "resolve",
+    "horizon",
+    "lineage",
+    "replay",
+    "simulate",
+    "report",
+  ],
   ...["oversight", "bundle", "approvals list", "approvals show", "approvals watch", "approvals approve"],
   ...["approvals deny", "plans list", "plans show", "plans approve", "plans deny", "grants list"],
   ...["grants preview", "grants revoke", "halt list", "halt lift", "hold list", "hold release"],

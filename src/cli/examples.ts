@@ -35,6 +35,7 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   "anchor checkpoint": "svc anchor checkpoint --server https://svc.example.com > checkpoint.txt",
   "witness serve": "svc witness serve --state witness/ --key witness.key --log example.com/ledger=ledger.pub",
   report: "svc report ticket-4826 --out ticket-4826.pdf -d data/",
+  lineage: "svc lineage ticket-4826 -d data/",
   horizon: "svc horizon --within 24h -d data/",
   oversight: "svc oversight --since 30d --format html --out oversight.html -d data/",
   plan: "svc plan ticket-4826 -d data/",

@@ -22,6 +22,8 @@ export interface CallerPrincipal {
   allow_observe: boolean;
   /** True if the agent can plan and execute rollbacks of its own runs. */
   self_rollback?: boolean | undefined;
+  /** True if the agent can give its runs texts of people. */
+  may_give?: boolean | undefined;
   /** Fingerprint of the presented key; absent without a key. */
   credential?: string | undefined;
 }

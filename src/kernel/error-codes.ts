@@ -99,6 +99,7 @@ const OTHERS = {
   giver_only: cause("forbidden", "Only the person who created it, or an admin, can revoke it.", "Ask that person or an admin."),
   permissions_exceed_cap: cause("forbidden", "The permissions are more than the key's `max_permissions`.", "Request fewer permissions."),
   observe_not_allowed: cause("forbidden", "The mode needs a key with `allow_observe`.", "Open the run in `enforce` mode."),
+  may_give_required: cause("forbidden", "The key cannot give texts to a run.", "Use a key with `may_give`, which an agent's adapter or hook has."),
   authority_lost: cause("forbidden", "The person who started the work lost the authority.", "Another operator can continue it."),
   origin_refused: cause("forbidden", "The server does not accept this Host or Origin header.", "Use the address of the server."),
   unknown_run: cause("not_found", "The run does not exist, or belongs to another agent.", "Check the id. Do not retry."),

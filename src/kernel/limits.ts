@@ -24,6 +24,9 @@ export const SERVICE_LIMITS = {
   permissions: 1_000,
   permission_chars: 256,
   depends_on: 1_000,
+  /** Texts of people that one request gives to a run, and the characters of all texts of a run. */
+  given_texts: 1_000,
+  given_chars: 1_048_576,
   open_approvals_per_run: 100,
   approval_ttl_ms: 24 * 3_600_000,
   delegation_days: 30,

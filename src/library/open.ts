@@ -129,6 +129,7 @@ const agentOf = (id: string, name: string, tenant: string | null): CallerPrincip
   tenant,
   max_permissions: ["*"],
   allow_observe: true,
+  may_give: true,
 });
 
 /** Opens a run of an embedded agent on a running service. */

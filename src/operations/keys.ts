@@ -30,6 +30,7 @@ const fields = {
   disabled: z.boolean().optional(),
   allow_observe: z.boolean().optional(),
   self_rollback: z.boolean().optional(),
+  may_give: z.boolean().optional(),
 };
 
 const keyShape = {
@@ -45,6 +46,7 @@ const keyShape = {
   disabled: z.boolean(),
   allow_observe: z.boolean(),
   self_rollback: z.literal(true).optional(),
+  may_give: z.literal(true).optional(),
   fingerprint: z.string(),
 };
 const keyView = z.strictObject(keyShape);

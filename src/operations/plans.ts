@@ -30,6 +30,7 @@ import type { TableName } from "../govern/port/tables.ts";
 import { type CallerPrincipal, hasRole } from "../govern/roles.ts";
 import { loadRun } from "../govern/runs/load-run.ts";
 import { describeUndoDeadline } from "../govern/runs/undo-deadlines.ts";
+import { carriedMarkKeys } from "../govern/traces/carried.ts";
 import { invalidError, notFoundError } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
@@ -139,7 +140,14 @@ async function judge(
 }
 
 /** Tables with documents that affect the decision on a call. The run's own requests are not included. */
-const DECIDING: ReadonlySet<TableName> = new Set(["halts", "run_tools", "idempotency", "counters", "drills"]);
+const DECIDING: ReadonlySet<TableName> = new Set([
+  "halts",
+  "run_tools",
+  "idempotency",
+  "counters",
+  "drills",
+  "traces",
+]);
 
 async function liveRun(
   core: EngineCore,
@@ -155,12 +163,13 @@ async function liveRun(
   return core.store.transact({
     needs: [["runs", run.run_id], ...keys],
     run(tx) {
-      const docs = keys.flatMap((key) => {
+      const marks = calls.flatMap(({ args }) => carriedMarkKeys(tx, run, args));
+      const docs = [...keys, ...marks].flatMap((key) => {
         const doc = tx.get(key[0], key[1]);
         return doc === undefined ? [] : [{ key, doc }];
       });
-      const { permissions } = loadRun(tx, run.run_id).scope;
-      return { permissions, max_permissions, kill_switch: core.killSwitch(), docs };
+      const { scope, salt } = loadRun(tx, run.run_id);
+      return { permissions: scope.permissions, salt, max_permissions, kill_switch: core.killSwitch(), docs };
     },
   });
 }

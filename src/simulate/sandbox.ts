@@ -50,6 +50,8 @@ interface SandboxSetup {
 /** Current state that the next call of a live run would see. */
 export interface LiveRun {
   permissions: string[];
+  /** Key of the run's hashes, with which its followed values are found. */
+  salt: string;
   /** Permissions that the caller's credential can request now. */
   max_permissions: CallerPrincipal["max_permissions"];
   kill_switch: string | null;
@@ -134,7 +136,8 @@ export class SandboxEngine {
     });
     this.asking = live === undefined ? PRINCIPAL : { ...PRINCIPAL, max_permissions: live.max_permissions };
     const permissions = live?.permissions ?? rules.manifests.permissions;
-    this.template = newRun(this.core, PRINCIPAL, { permissions });
+    const template = newRun(this.core, PRINCIPAL, { permissions });
+    this.template = live === undefined ? template : { ...template, salt: live.salt };
   }
 
   open({ environment, ...facts }: SandboxRun): void {

@@ -95,6 +95,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     "Report on a run or a period",
     async () => (await import("./evidence/report.ts")).registerReport,
   ),
+  row(
+    "lineage",
+    "List which results fed which calls",
+    async () => (await import("./runs/lineage.ts")).registerLineage,
+  ),
   row("horizon", "List undos that expire", async () => (await import("./runs/horizon.ts")).registerHorizon),
   row(
     "oversight",

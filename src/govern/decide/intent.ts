@@ -1,6 +1,7 @@
 /** Processes an intent in one atomic unit: load facts, decide, commit. */
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
+import type { CarriedFacts } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
@@ -304,6 +305,7 @@ function newStep(
     before_hash: undefined,
     after_hash: undefined,
     closes_ms: undefined,
+    fed_by: fedBy(facts.call.carried),
   };
 }
 
@@ -350,4 +352,9 @@ function answer(
   const asked = before === undefined || before.read === null ? {} : { before: before.read };
   if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
   return { decision: "allow", step, ...asked };
+}
+
+function fedBy(carried: CarriedFacts | undefined): StepDoc["fed_by"] {
+  if (carried === undefined || carried.values.length === 0) return undefined;
+  return carried.values.map(({ path, kind, from: { run_id, step } }) => ({ run_id, step, path, kind }));
 }

@@ -124,7 +124,7 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   const call = policyCall(run, input.tool, input.args, manifest);
   if (asksForProof(policy, manifest, input))
     call.proof = undoProofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
-  if (policy.carries !== null) call.carried = carriedFacts(tx, policy, run, call, manifest);
+  if (policy.carries !== null) call.carried = carriedFacts(tx, run, call, manifest);
   const args_hash = hashArgs(run.salt);
   const planned =
     run.plans === undefined ? null : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());

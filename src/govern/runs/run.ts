@@ -2,6 +2,7 @@
 import { valueHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
+import type { TraceKind } from "../../rules/trace/find-values.ts";
 
 export const RUN_MODES = ["enforce", "observe", "advise"] as const;
 export type RunMode = (typeof RUN_MODES)[number];
@@ -174,6 +175,16 @@ export interface StepDoc {
   after_hash?: string | undefined;
   /** When the undo expires, if the manifest declares it and the step succeeded. */
   closes_ms?: number | undefined;
+  /** Earlier results whose values the arguments carried; absent without such values. */
+  fed_by?: readonly StepFeed[] | undefined;
+}
+
+/** A result that fed a call: where the value was found, and its kind. Never the value. */
+export interface StepFeed {
+  run_id: string;
+  step: number;
+  path: string;
+  kind: TraceKind;
 }
 
 /**
@@ -238,6 +249,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     before_hash: step.before_hash,
     after_hash: step.after_hash,
     closes_ms: step.closes_ms,
+    fed_by: step.fed_by,
   };
 }
 

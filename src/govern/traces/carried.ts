@@ -2,25 +2,22 @@
 import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import type { CarriedFacts, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
-import type { CompiledPolicy } from "../../rules/policy/compile.ts";
 import { type Fingerprints, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
-import type { StoreTx } from "../port/store.ts";
+import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc } from "./trace.ts";
 
 /** Maximum carried values per call that are kept as evidence. One per origin and path decides. */
 const MAX_CARRIED = 100;
 
-/** Undefined unless a flow with `carries` restricts such calls. */
+/** For a policy with a flow that follows values. */
 export function carriedFacts(
   tx: StoreTx,
-  policy: CompiledPolicy,
   run: Pick<RunDoc, "run_id" | "salt" | "next_step">,
   call: PolicyCall,
   manifest: ToolManifest | null,
-): CarriedFacts | undefined {
-  if (!policy.flows.restricting.matching(call).some((flow) => flow.carries)) return undefined;
+): CarriedFacts {
   const trace = tx.get("traces", run.run_id);
   if (trace === undefined)
     return run.next_step === 0 ? NOTHING_CARRIED : { values: [], open: [], lost: LOST_CAUSES.late };
@@ -47,12 +44,7 @@ function foreignValues(
 ): CarriedValue[] {
   if (trace.foreign === 0) return [];
   const found = fingerprintsOf(salt, traceValuesOf(args, "$args"));
-  tx.expect(
-    [...new Set([...found.keys()].map((one) => marksKey(trace.run_id, one)))].map((key) => [
-      "trace_marks",
-      key,
-    ]),
-  );
+  tx.expect(markKeys(trace.run_id, found));
   const values: CarriedValue[] = [];
   const known = new Set<string>();
   let constants: Fingerprints | undefined;
@@ -69,4 +61,20 @@ function foreignValues(
     if (values.length === MAX_CARRIED) break;
   }
   return values;
+}
+
+/** Parts of the run's fingerprints that hold these values. */
+export function markKeys(run_id: string, found: Fingerprints): DocKey[] {
+  const keys = new Set([...found.keys()].map((fingerprint) => marksKey(run_id, fingerprint)));
+  return [...keys].map((key) => ["trace_marks", key]);
+}
+
+/** Keys of the marks that a decision on these arguments reads; none if the run follows no values. */
+export function carriedMarkKeys(
+  tx: StoreTx,
+  run: Pick<RunDoc, "run_id" | "salt">,
+  args: JsonValue,
+): DocKey[] {
+  if ((tx.get("traces", run.run_id)?.foreign ?? 0) === 0) return [];
+  return markKeys(run.run_id, fingerprintsOf(run.salt, traceValuesOf(args, "$args")));
 }

@@ -7,6 +7,7 @@ import { type Fingerprints, fingerprintsOf } from "../../rules/trace/fingerprint
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { RunDoc, StepDoc } from "../runs/run.ts";
+import { markKeys } from "./carried.ts";
 import {
   type GivenText,
   MAX_LISTED_TEXTS,
@@ -129,11 +130,11 @@ export function giveTexts(
   tx: StoreTx,
   policy: CompiledPolicy,
   run: TracedRun,
-  texts: readonly string[],
+  texts: string[],
   at_ms: number,
 ): GivenText[] {
   const trace = openTrace(tx, run.run_id, run.next_step);
-  const found = fingerprintsOf(run.salt, traceValuesOf([...texts], "$given"));
+  const found = fingerprintsOf(run.salt, traceValuesOf(texts, "$given"));
   const marks = new MarkWriter(tx, run.run_id, found);
   const max = policy.carries?.max ?? MAX_FOLLOWED_VALUES;
   for (const fingerprint of found.keys()) {
@@ -147,6 +148,7 @@ export function giveTexts(
   marks.write();
   const news = texts.map((text): GivenText => ({ at_ms, chars: text.length }));
   trace.texts = [...(trace.texts ?? []), ...news].slice(-MAX_LISTED_TEXTS);
+  trace.given_chars = texts.reduce((sum, text) => sum + text.length, trace.given_chars ?? 0);
   tx.put("traces", run.run_id, trace);
   return trace.texts;
 }
@@ -167,9 +169,7 @@ class MarkWriter {
   constructor(tx: StoreTx, run_id: string, found: Fingerprints) {
     this.tx = tx;
     this.run_id = run_id;
-    tx.expect(
-      [...new Set([...found.keys()].map((one) => marksKey(run_id, one)))].map((key) => ["trace_marks", key]),
-    );
+    tx.expect(markKeys(run_id, found));
   }
 
   get(fingerprint: number): TraceMark | undefined {

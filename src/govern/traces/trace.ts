@@ -32,6 +32,8 @@ export interface TraceDoc {
   lost?: LostCause;
   /** When people's texts were added, newest last. */
   texts?: GivenText[];
+  /** Characters of all given texts. */
+  given_chars?: number;
 }
 
 export const LOST_CAUSES = {

@@ -85,6 +85,7 @@ import {
 import { replayCapturedRun } from "../../operations/runs/replay.ts";
 import { getRun, listRuns, openRun } from "../../operations/runs/runs.ts";
 import { searchRecords, searchRuns } from "../../operations/runs/search.ts";
+import { getLineage, giveRunTexts } from "../../operations/runs/values.ts";
 import { previewCallImpact } from "../../operations/simulate/impact.ts";
 import { diffPolicy } from "../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../operations/simulate/simulate.ts";
@@ -184,6 +185,8 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("GET /v1/delegations", listDelegations, { query: page }),
   httpRoute("POST /v1/delegations", createDelegation, { status: 201 }),
   httpRoute("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: textField("delegation_id") } }),
+  httpRoute("POST /v1/runs/{id}/given", giveRunTexts, run),
+  httpRoute("GET /v1/runs/{id}/lineage", getLineage, run),
   httpRoute("POST /v1/runs/{id}/plans", proposePlan, { ...run, status: 201 }),
   httpRoute("GET /v1/plans", listPlans, { query: [...texts("status", "run_id"), ...page] }),
   httpRoute("GET /v1/plans/{id}", getPlan, planned),

@@ -31,6 +31,7 @@ export const RESPONSE_TEXTS: Readonly<Record<string, string>> = {
   "create_key_answer.disabled": "true if the key is disabled",
   "change_key_answer.disabled": "true if the key is disabled",
   allow_observe: "true if the key can open runs in observe and advise mode",
+  may_give: "true if the agent can give its runs texts of people",
   self_rollback: "true if the agent can roll back its own runs",
   tenant_only: "true if every role of the key is limited to its tenant",
   max_permissions: "permissions that a run of the key can request; globs",

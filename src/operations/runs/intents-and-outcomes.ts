@@ -252,7 +252,7 @@ export const resolveOutcome = defineOperation({
   async run(call, { run_id, step, ...body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as JsonValue | undefined };
-    await runAnyInSlices(precomputingOutcome(app.core, input.result));
+    await runAnyInSlices(precomputingOutcome(core, input.result));
     const done = await core.store.transact(resolveUnit(core, call.principal.name, run_id, step, input));
     outcomeDone(call, input.result, done);
     return done.answer;

@@ -15,6 +15,7 @@ import { cutPage, positionOf } from "../cursor.ts";
 import { readRun } from "../pipeline/access.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { boundedText, ofRun, pagingFields, runId, runView } from "../schemas.ts";
+import { addGivenTexts, assertMayGive, givenTexts } from "./values.ts";
 
 export const openRun = defineOperation({
   id: "open_run",
@@ -28,14 +29,17 @@ export const openRun = defineOperation({
     run_id: runId.optional(),
     mode: z.enum(RUN_MODES).optional(),
     reason: z.string().max(SERVICE_LIMITS.reason_chars).optional(),
+    given: givenTexts.optional(),
   }),
   output: z.strictObject({ run_id: z.string(), mode: z.enum(RUN_MODES), scope_seal: z.string() }),
   errors: { conflict: "the run id exists" },
-  async run({ app, principal }, body) {
+  async run({ app, principal }, { given = [], ...body }) {
+    if (given.length > 0) assertMayGive(principal);
     const run = newRun(app.core, principal, body);
     // Run ids are unique in the entire ledger, so an id of another tenant is taken too.
     const whole = { store: unconfinedStore(app.core.store) };
     await (body.run_id === undefined ? storeRun(whole, run) : createStoredRun(whole, run));
+    if (given.length > 0) await addGivenTexts(app.core, run.run_id, principal, given);
     return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
   },
 });

@@ -10,7 +10,10 @@ export function traceValuesOf(value: JsonValue, root: "$args" | "$result" | "$gi
 }
 
 /** Finds the values of a large document while yielding to other work. */
-export function precomputingTraceValues(value: JsonValue, root: "$args" | "$result"): PausableWork<void> {
+export function precomputingTraceValues(
+  value: JsonValue,
+  root: "$args" | "$result" | "$given",
+): PausableWork<void> {
   return precomputeResult(value, root, () => findingTraceValues(value, root, optionsOf(root)));
 }
 

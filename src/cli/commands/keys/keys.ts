@@ -32,6 +32,7 @@ export const registerKeys: RegisterCommand = (program, context) => {
     .option("--expires-at <time>", "end of validity (ISO 8601)")
     .option("--allow-observe", "allow runs in observe and advise mode")
     .option("--self-rollback", "allow the agent to roll back its own runs")
+    .option("--may-give", "allow the agent to give its runs texts of people")
     .action(async (name: string, flags: Record<string, unknown>) => {
       const fields = {
         roles: flags["role"] as PrincipalRole[],
@@ -43,6 +44,7 @@ export const registerKeys: RegisterCommand = (program, context) => {
         ...given("expires_at", flags["expiresAt"] as string | undefined),
         ...(flags["allowObserve"] === true ? { allow_observe: true } : {}),
         ...(flags["selfRollback"] === true ? { self_rollback: true } : {}),
+        ...(flags["mayGive"] === true ? { may_give: true } : {}),
       };
       const created = context.isRemote(flags)
         ? await context.withDoor(flags, (door) => door.perform(createKey, { name, ...fields }))
