@@ -65,6 +65,9 @@ export const stepView = z.strictObject({
   closes_ms: z.int().optional(),
 });
 
+/** A text of a person: when it was added, and its length. */
+export const givenView = z.strictObject({ at_ms: z.int(), chars: z.int() });
+
 export const runView = z.strictObject({
   run_id: z.string(),
   actor: z.string(),
@@ -76,6 +79,8 @@ export const runView = z.strictObject({
   created_ms: z.int(),
   steps: z.array(stepView),
   unresolved: z.array(z.int()),
+  /** Texts of people that the run was given; absent without them. */
+  given: z.array(givenView).optional(),
 });
 
 /** The state to read before the call, and to report with its outcome. */

@@ -52,6 +52,7 @@ import { beyond2Agents } from "./beyond2-agents.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
+import { beyond2Values } from "./beyond2-values.ts";
 import {
   contractApproval,
   contractCombining,
@@ -279,6 +280,7 @@ const SECTIONS = [
   beyond2Agents,
   beyond2Docs,
   beyond2Incidents,
+  beyond2Values,
 ] as const;
 
 export type RequirementId = (typeof SECTIONS)[number][number]["id"];

@@ -82,6 +82,8 @@ export const cardContextSchema = z.strictObject({
   }),
   /** Decisions on earlier requests of the same agent for the same tool. */
   like: z.strictObject({ approved: z.int(), denied: z.int() }),
+  /** Texts of people that the run was given, by time and length; absent without them. */
+  given: z.array(z.strictObject({ at_ms: z.int(), chars: z.int() })).optional(),
   /** When a drill last tested the undo, and when the undo expires. Null if neither is known. */
   proof: nullableSchema(z.string()),
   closes: nullableSchema(z.string()),

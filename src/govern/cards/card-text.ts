@@ -104,11 +104,12 @@ function fieldLines({
   return [head, ...diffText(lines), ...others, ...(abridged ? [`${label}, in full:`, ...whole] : [])];
 }
 
-function soFarLines({ so_far, like }: CardContext): string[] {
+function soFarLines({ so_far, like, given = [] }: CardContext): string[] {
   const last = so_far.last.map(({ step, tool, status }) => `step ${step} ${tool} (${status})`).join(", ");
   const calls = so_far.calls === 0 ? "no calls yet" : `${so_far.calls} so far, the last: ${last}`;
   return [
     row("In run", calls),
+    ...given.map(({ at_ms, chars }) => row("Given", `${chars} characters, ${new Date(at_ms).toISOString()}`)),
     row("Earlier", `similar requests: ${like.approved} approved, ${like.denied} denied`),
   ];
 }

@@ -152,10 +152,11 @@ async function surroundings(
   values: Pick<ApprovalValues, "args"> | undefined,
 ): Promise<CardContext> {
   const { store } = app.core;
-  const [steps, decided, wayBack] = await Promise.all([
+  const [steps, decided, wayBack, trace] = await Promise.all([
     store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
     store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
     approval.kind === "call" ? ofCall(app, approval, values) : ofUndo(app, approval),
+    store.get("traces", run.run_id),
   ]);
   const like = decided
     .map(({ doc }) => doc)
@@ -174,6 +175,7 @@ async function surroundings(
       last: steps.map(({ doc: { step, tool, status } }) => ({ step, tool: visibleLine(tool, 256), status })),
     },
     like: { approved: like.length - denied, denied },
+    ...(trace?.texts === undefined ? {} : { given: trace.texts }),
     ...wayBack,
   };
 }

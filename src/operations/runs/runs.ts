@@ -92,7 +92,10 @@ export const getRun = defineOperation({
   errors: { not_found: "unknown run, or another agent's" },
   async run({ app }, { run_id }) {
     const run = await readRun(app, run_id);
-    return runBody(run, await allSteps(app.core.store, run.run_id));
+    const { store } = app.core;
+    const [steps, trace] = await Promise.all([allSteps(store, run.run_id), store.get("traces", run.run_id)]);
+    const body = runBody(run, steps);
+    return { ...body, given: trace?.texts };
   },
 });
 

@@ -15,7 +15,7 @@ import { TRACE_KINDS } from "../../rules/trace/find-values.ts";
 import { precomputingTraceValues } from "../../rules/trace/trace-values.ts";
 import { readRun, requireOwnRun } from "../pipeline/access.ts";
 import { defineOperation } from "../pipeline/operation.ts";
-import { ofRun, runId } from "../schemas.ts";
+import { givenView, ofRun, runId } from "../schemas.ts";
 
 /** Texts of people. Only their fingerprints are stored. */
 export const givenTexts = z
@@ -56,15 +56,13 @@ export async function addGivenTexts(
   });
 }
 
-const givenShape = z.strictObject({ at_ms: z.int(), chars: z.int() });
-
 export const giveRunTexts = defineOperation({
   id: "give_texts",
   summary: "Give a run the texts of a person, so that their values no longer count as foreign",
   role: "agent",
   input: z.strictObject({ run_id: runId, texts: givenTexts }),
   run_of: ({ run_id }) => run_id,
-  output: z.strictObject({ given: z.array(givenShape) }),
+  output: z.strictObject({ given: z.array(givenView) }),
   errors: { not_found: "unknown run, or another agent's", forbidden: "the key has no may_give" },
   async run({ app, principal }, { run_id, texts }) {
     await requireOwnRun(app, principal, run_id);

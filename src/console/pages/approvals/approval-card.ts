@@ -11,6 +11,7 @@ import { scanJson } from "../../../rules/detect/json.ts";
 import { findMasks } from "../../../rules/redact/mask.ts";
 import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
+import { formatTime } from "../../parts/time.ts";
 import { bulletList, factList } from "../../parts/blocks.ts";
 import {
   decisionFields,
@@ -92,7 +93,7 @@ function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
   }${proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
 }
 
-function before({ so_far, like }: LoadedCard): HtmlFragment {
+function before({ so_far, like, given = [] }: LoadedCard): HtmlFragment {
   const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
   return html`<section><h3>History</h3>${factList([
     [
@@ -101,6 +102,15 @@ function before({ so_far, like }: LoadedCard): HtmlFragment {
         ? "no calls yet"
         : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
     ],
+    given.length === 0
+      ? null
+      : [
+          "Given by people",
+          joinHtml(
+            given.map(({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`),
+            "; ",
+          ),
+        ],
     ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
   ])}</section>`;
 }

@@ -9,10 +9,12 @@ import { ledgerOf } from "../../../operations/ledger-reader.ts";
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
 import { getRollback, getRollbackPlan as planOp } from "../../../operations/rollback/rollback.ts";
 import { getRun } from "../../../operations/runs/runs.ts";
+import { getLineage } from "../../../operations/runs/values.ts";
 import type { RollbackPlan } from "../../../rollback/plan/plan.ts";
 import type { PageContext } from "../../page-context.ts";
 import { type CheckedRecord, checkRecordLines } from "../../parts/records.ts";
 
+export type LineageView = ResponseOf<typeof getLineage>;
 export type RunView = ResponseOf<typeof getRun>;
 export type StepView = RunView["steps"][number];
 export type JobView = ResponseOf<typeof getRollback>["job"];
@@ -26,6 +28,7 @@ export interface RunPageData {
   plan: RollbackPlan | null;
   job: JobView | null;
   approvals: ApprovalView[];
+  lineage: LineageView;
   trail: CheckedRecord[];
   trail_from: number;
   trail_more: boolean;
@@ -42,13 +45,14 @@ export async function readRunPage(ctx: PageContext): Promise<RunPageData> {
   await nextEventLoopTurn();
   const lines = await trailLines(ctx, id, trail_from);
   await nextEventLoopTurn();
-  const [plan, job, approvals] =
+  const [plan, job, approvals, lineage] =
     run === null
-      ? [null, null, []]
+      ? [null, null, [], { edges: [] }]
       : await Promise.all([
           ctx.call(planOp, { run_id: id }),
           orMissing(ctx.call(getRollback, { run_id: id })),
           ctx.call(listApprovals, { run_id: id, limit: 100 }).then((found) => found.approvals),
+          ctx.call(getLineage, { run_id: id }),
         ]);
   return {
     run_id: id,
@@ -56,6 +60,7 @@ export async function readRunPage(ctx: PageContext): Promise<RunPageData> {
     plan,
     job: job?.job ?? null,
     approvals,
+    lineage,
     trail: checkRecordLines(lines.slice(0, TRAIL_PAGE)),
     trail_from,
     trail_more: lines.length > TRAIL_PAGE,

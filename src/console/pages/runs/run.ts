@@ -18,6 +18,7 @@ import { formatTime } from "../../parts/time.ts";
 import { containLink } from "../contain.ts";
 import { replayCard } from "../policy/replay.ts";
 import { type RunPageData, type RunView, readRunPage, TRAIL_PAGE } from "./run-data.ts";
+import { lineageCard } from "./run-lineage.ts";
 import { planCard } from "./run-plan.ts";
 import { stepsCard } from "./run-steps.ts";
 
@@ -39,7 +40,7 @@ ${
   run === null
     ? html`${purged()}${trailCard(found)}`
     : html`${summary(run, containmentsOfRun(await readContainments(ctx), run))}
-<div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
+<div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${lineageCard(run, found.lineage)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
 }`;
   const here = new URLSearchParams(ctx.query);
   return {
@@ -75,11 +76,18 @@ function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
         "Steps",
         html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${markLabel("warn", `${formatCountOf(run.unresolved.length, "outcome")} unknown`)}`}`,
       ],
+      run.given === undefined ? null : ["Given", givenWords(run.given)],
       contained === null ? null : ["Containment", contained],
       ["Scope", scopeDetails(run)],
     ],
     "bar",
   )}</div>`;
+}
+
+/** Texts of people, by their time and length. */
+function givenWords(given: NonNullable<RunView["given"]>): HtmlFragment {
+  const last = given[given.length - 1]!;
+  return html`${formatCountOf(given.length, "text")}, the last ${formatTime(last.at_ms)} (${formatCountOf(last.chars, "character")})`;
 }
 
 function scopeDetails({ scope: { permissions, seal } }: RunView): HtmlFragment {

@@ -1,0 +1,22 @@
+/** Followed values: flows with `carries`, given texts, lineage. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyond2Values = section("beyond", "Followed values", {
+  "beyond.value.carries": [41, "a flow with `carries` restricts a call only if an argument holds a value of the source's result"],
+  "beyond.value.origin": [41, "the reason names the argument, and the tool and step that the value came from"],
+  "beyond.value.after": [41, "values of other sources and other runs do not count"],
+  "beyond.value.unknown-result": [41, "while a source's result is not known, every value counts as carried"],
+  "beyond.value.constants": [41, "constants of the called tool's manifest do not count"],
+  "beyond.value.maximum": [41, "past `carries.max` fingerprints, every value counts as carried"],
+  "beyond.value.echo": [41, "a value stays foreign when another tool repeats it, and no result vouches for its own call's arguments"],
+  "beyond.value.may-give": [41, "texts are given only by keys with `may_give` (403), to an own run (404)"],
+  "beyond.value.given-texts": [41, "values of people's texts do not count, whether given at opening or later"],
+  "beyond.value.given-results": [41, "values that a result without a source label held first do not count"],
+  "beyond.value.given-size": [41, "a run takes at most 1 MB of given texts (413)"],
+  "beyond.value.given-shown": [41, "each given text shows on the run and on cards, with its time and length"],
+  "beyond.value.lineage": [41, "`GET /v1/runs/{id}/lineage` is an auditor's and lists which results fed which calls, by kind, without values"],
+  "beyond.value.lineage-surfaces": [41, "`svc lineage` and the run's page show the same"],
+  "beyond.value.purged": [41, "fingerprints are deleted with the run, and never hold a value"],
+  "beyond.value.run-only": [41, "`carries` with another `within` than `run` is a load error"],
+});
