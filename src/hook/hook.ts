@@ -16,6 +16,7 @@ import {
   refuseAnswer,
 } from "./clients/clients.ts";
 import { createPathGuard } from "./path-guard.ts";
+import { type CallContext, singleCall } from "./resident/services.ts";
 import { reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -34,6 +35,7 @@ export async function handleEvent(
   client: HookClient,
   text: string,
   settings: () => HookSettings,
+  context: CallContext = singleCall(""),
 ): Promise<HookAnswer> {
   let event: HookEvent | string | null;
   try {
@@ -44,7 +46,7 @@ export async function handleEvent(
   if (event === null) return passAnswer(client);
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
-    if (event.moment === "before") return await before(client, event, settings());
+    if (event.moment === "before") return await before(client, event, settings(), context);
     return passAnswer(client, await after(event, settings()));
   } catch (error) {
     const why = explain(error, settings);
@@ -59,7 +61,12 @@ function explain(error: unknown, settings: () => HookSettings): string {
     : `svc: ${said}`;
 }
 
-async function before(client: HookClient, event: HookEvent, settings: HookSettings): Promise<HookAnswer> {
+async function before(
+  client: HookClient,
+  event: HookEvent,
+  settings: HookSettings,
+  context: CallContext,
+): Promise<HookAnswer> {
   const guard = createPathGuard({
     home: settings.home,
     protect: settings.protect,
@@ -85,6 +92,13 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
   const { step } = decided;
+  if (context.signal.aborted) {
+    await reportOutcome(settings, run_id, step, {
+      status: "failed",
+      error: "nobody waits for the answer any more",
+    });
+    return denyAnswer(client, "svc: the answer came too late");
+  }
   // Protected paths stay blocked in every mode and under every policy.
   if (call.touches.length > 0) {
     await reportOutcome(settings, run_id, step, { status: "failed", error: "refused by the hook" });
