@@ -6,7 +6,7 @@ import { readSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients/clients.ts";
 import { handleEvent } from "./hook.ts";
-import { forward } from "./resident/forward.ts";
+import { forwardEvent } from "./resident/forward.ts";
 import { singleCall } from "./resident/services.ts";
 import { hooksFolder, readSettings } from "./settings.ts";
 import { type FileSnapshot, restoreFiles, snapshotFiles } from "./workspace/file-snapshot.ts";
@@ -28,7 +28,7 @@ async function hookMain({ argv, env, resident }: HookStart, input: string): Prom
   const folder = dirname(resolve(file));
   // Windows has no socket that only its user can open.
   if (process.platform !== "win32" && basename(file) === `${what}.json`)
-    return forward(folder, what!, input, resident);
+    return forwardEvent(folder, what!, input, resident);
   const call = singleCall(folder);
   try {
     return await handleEvent(what as HookClient, input, () => readSettings(file, env), call);

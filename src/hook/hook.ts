@@ -7,7 +7,6 @@ import { cutText } from "../kernel/text/truncate.ts";
 import { backgroundId, type EndedTask, endedTask } from "./background-commands.ts";
 import { type CallState, CallStateStore } from "./call-state.ts";
 import {
-  denyAnswer,
   type HookAnswer,
   type HookClient,
   type HookEvent,
@@ -50,7 +49,7 @@ export async function handleEvent(
     return passAnswer(client, await after(event, settings()));
   } catch (error) {
     const why = explain(error, settings);
-    return event.moment === "before" ? denyAnswer(client, why) : { ...passAnswer(client), err: why };
+    return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };
   }
 }
 
@@ -87,22 +86,21 @@ async function before(
     { tool: call.tool, args: call.args, reason: call.reason },
   );
   if (decided.decision === "block" || decided.step === undefined)
-    return denyAnswer(
-      client,
+    return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
   const { step } = decided;
   if (context.signal.aborted) {
     await reportOutcome(settings, run_id, step, {
       status: "failed",
-      error: "nobody waits for the answer any more",
+      error: "the client no longer waited for the answer",
     });
-    return denyAnswer(client, "svc: the answer came too late");
+    return refuseAnswer("svc: the answer came too late");
   }
   // Protected paths stay blocked in every mode and under every policy.
   if (call.touches.length > 0) {
     await reportOutcome(settings, run_id, step, { status: "failed", error: "refused by the hook" });
-    return denyAnswer(client, refusal(settings, call.touches, []));
+    return refuseAnswer(refusal(settings, call.touches, []));
   }
   // Files that cannot be saved may still be changed. Their step is then recorded as impossible to undo.
   const before = decided.before === undefined ? null : seen(call.files, true);

@@ -5,14 +5,14 @@
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { type HookAnswer, refuseAnswer } from "../clients/clients.ts";
-import { prepareFolder, residentFolder, SOCKET } from "./places.ts";
-import { ANSWER_MS, decodeAnswer, PROTOCOL } from "./protocol.ts";
+import { prepareFolder, residentFolder, SOCKET_NAME } from "./places.ts";
+import { ANSWER_MS, CARRIER_PROTOCOL, decodeAnswer } from "./protocol.ts";
 
 /** Time for starting the process, before the time for the answer begins. */
 const START_MS = 8_000;
 const AGAIN_MS = 15;
 
-export async function forward(
+export async function forwardEvent(
   folder: string,
   client: string,
   input: string,
@@ -35,17 +35,17 @@ export async function forward(
   }
 }
 
-/** Null if nobody listens, so nothing was sent. */
+/** Null if no process listens. Nothing was sent then. */
 async function ask(client: string, input: string): Promise<HookAnswer | null> {
-  const found = lstatSync(SOCKET, { throwIfNoEntry: false });
+  const found = lstatSync(SOCKET_NAME, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if (!found.isSocket() || found.uid !== process.getuid?.())
-    return refuseAnswer(`svc: ${SOCKET} is not this user's socket, so the call is refused`);
+    return refuseAnswer(`svc: ${SOCKET_NAME} is not this user's socket, so the call is refused`);
   const { connect } = process.getBuiltinModule("node:net");
   return new Promise((resolve) => {
     let said = "";
     let connected = false;
-    const socket = connect(SOCKET);
+    const socket = connect(SOCKET_NAME);
     const over = () => {
       resolve(refuseAnswer(`svc: no answer within ${ANSWER_MS / 1_000} s, so the call is refused`));
       socket.destroy();
@@ -54,7 +54,7 @@ async function ask(client: string, input: string): Promise<HookAnswer | null> {
     socket.setEncoding("utf8");
     socket.on("connect", () => {
       connected = true;
-      socket.write(`${PROTOCOL} call ${client}\n${input}\0`);
+      socket.write(`${CARRIER_PROTOCOL} call ${client}\n${input}\0`);
     });
     socket.on("data", (text: string) => {
       said += text;

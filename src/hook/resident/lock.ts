@@ -11,7 +11,7 @@ export function takeLock(folder: string): SqliteDatabase | null {
     db = openDatabase(path, { synchronous: "NORMAL" });
     const { ino } = lstatSync(path);
     db.exec("BEGIN IMMEDIATE");
-    // A lock on a file that was replaced in the meantime excludes nobody.
+    // If the file was replaced in the meantime, another process can lock the new one.
     if (lstatSync(path).ino === ino) return db;
   } catch (error) {
     if (!isBusy(error)) {

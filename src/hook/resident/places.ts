@@ -1,8 +1,8 @@
-/** Where the resident process has its socket, and who may reach it: the directory's mode is what authenticates. */
+/** Where the resident process has its socket, and who may reach it. The directory's mode authenticates the caller. */
 import { chmodSync, lstatSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-export const SOCKET = "hook.sock";
+export const SOCKET_NAME = "hook.sock";
 
 export const residentFolder = (folder: string): string => join(folder, "resident");
 

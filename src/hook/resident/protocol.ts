@@ -6,7 +6,7 @@
  */
 import type { HookAnswer } from "../clients/clients.ts";
 
-export const PROTOCOL = "svc1";
+export const CARRIER_PROTOCOL = "svc1";
 /** A longer event is refused unread. */
 export const MAX_EVENT_BYTES = 33_554_432;
 /** Total time for an answer, beyond a hold. Carriers count it too. */

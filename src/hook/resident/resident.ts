@@ -11,8 +11,8 @@ import { HOOK_CLIENTS, type HookClient, refuseAnswer } from "../clients/clients.
 import { handleEvent } from "../hook.ts";
 import { readSettings } from "../settings.ts";
 import { takeLock } from "./lock.ts";
-import { prepareFolder, SOCKET } from "./places.ts";
-import { PROTOCOL } from "./protocol.ts";
+import { prepareFolder, SOCKET_NAME } from "./places.ts";
+import { CARRIER_PROTOCOL } from "./protocol.ts";
 import { createResidentServer } from "./server.ts";
 import { createServices } from "./services.ts";
 
@@ -68,7 +68,7 @@ async function takePlace(own: string, version: string): Promise<SqliteDatabase |
 function askToLeave(version: string): Promise<string | null> {
   return new Promise((resolve) => {
     let said = "";
-    const socket = connect(SOCKET, () => socket.write(`${PROTOCOL} replace ${version}\0`));
+    const socket = connect(SOCKET_NAME, () => socket.write(`${CARRIER_PROTOCOL} replace ${version}\0`));
     socket.setEncoding("utf8").setTimeout(1_000, () => socket.destroy());
     socket.on("data", (text: string) => (said += text));
     socket.on("error", () => resolve(null));
@@ -103,14 +103,14 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
     },
   });
   // Whoever holds the lock may remove what a killed process left.
-  rmSync(SOCKET, { force: true });
+  rmSync(SOCKET_NAME, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(SOCKET, resolve);
+    server.listen(SOCKET_NAME, resolve);
   });
-  chmodSync(SOCKET, 0o600);
-  const mine = lstatSync(SOCKET).ino;
-  const isMine = () => lstatSync(SOCKET, { throwIfNoEntry: false })?.ino === mine;
+  chmodSync(SOCKET_NAME, 0o600);
+  const mine = lstatSync(SOCKET_NAME).ino;
+  const isMine = () => lstatSync(SOCKET_NAME, { throwIfNoEntry: false })?.ino === mine;
   const look = setInterval(() => {
     if (!isMine() || (busy() === 0 && Date.now() - last > idle_ms)) leave();
   }, LOOK_MS);
@@ -120,7 +120,7 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
     leaving = true;
     clearInterval(look);
     try {
-      if (isMine()) rmSync(SOCKET, { force: true });
+      if (isMine()) rmSync(SOCKET_NAME, { force: true });
     } catch {}
     setTimeout(() => server.close(done), LAST_CALLS_MS);
   }

@@ -1,10 +1,10 @@
 /**
- * Answers carriers on the socket. Every connection gets one whole answer within the time limit, or none: a carrier
+ * Answers carriers on the socket. Every connection gets one whole answer within the time limit, or none. A carrier
  * counts anything else as a refusal.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { type HookAnswer, refuseAnswer } from "../clients/clients.ts";
-import { ANSWER_MARGIN_MS, ANSWER_MS, encodeAnswer, MAX_EVENT_BYTES, PROTOCOL } from "./protocol.ts";
+import { ANSWER_MARGIN_MS, ANSWER_MS, CARRIER_PROTOCOL, encodeAnswer, MAX_EVENT_BYTES } from "./protocol.ts";
 import type { CallContext } from "./services.ts";
 
 const MAX_CALLS = 64;
@@ -36,7 +36,7 @@ export function createResidentServer(duties: Duties): ResidentServer {
 function converse(socket: Socket, crowded: boolean, duties: Duties): void {
   const parts: Buffer[] = [];
   let size = 0;
-  // Nobody waits longer for a call than this, so a carrier that stopped sending is cut off.
+  // No carrier waits longer for a call than this, so one that stopped sending is cut off.
   const late = setTimeout(() => socket.destroy(), ANSWER_MS);
   socket.once("close", () => clearTimeout(late));
   const onData = (part: Buffer) => {
@@ -65,7 +65,7 @@ const finish = (socket: Socket, said: HookAnswer): void => {
 async function answer(socket: Socket, text: string, duties: Duties): Promise<void> {
   const cut = text.indexOf("\n");
   const [protocol, verb, subject = ""] = (cut < 0 ? text : text.slice(0, cut)).split(" ");
-  if (protocol !== PROTOCOL)
+  if (protocol !== CARRIER_PROTOCOL)
     return finish(socket, refuseAnswer("svc: this hook is of another version; run svc connect again"));
   if (verb === "replace") {
     socket.end(`${duties.replace(subject)}\n`, () => socket.destroy());
@@ -76,7 +76,7 @@ async function answer(socket: Socket, text: string, duties: Duties): Promise<voi
   finish(socket, await inTime(socket, (way) => duties.judge(subject, text.slice(cut + 1), way)));
 }
 
-/** The answer, or a refusal when the time is over. Work that nobody waits for any more is told so by its signal. */
+/** Returns the answer, or a refusal when the time is over. The signal then tells the work to stop. */
 function inTime(
   socket: Socket,
   judge: (way: Omit<CallContext, "services">) => Promise<HookAnswer>,

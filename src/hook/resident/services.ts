@@ -6,7 +6,7 @@
 export interface ResidentServices {
   /** Directory of the hook's settings and of the process's own files. */
   readonly folder: string;
-  /** The part that `make` makes: always the same one in this process. */
+  /** The process's only part of that maker. The first call makes it. */
   part<T extends ResidentPart>(make: PartMaker<T>): T;
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export function createServices(folder: string): ResidentServices {
 /** What one event may use: the process's parts, and the way to its carrier. */
 export interface CallContext {
   services: ResidentServices;
-  /** Aborted when nobody waits for the answer any more: the time is over, or the client is gone. */
+  /** Aborts when the time for the answer is over or the client is gone. */
   signal: AbortSignal;
   /** Tells the carrier to wait this much longer than usual. */
   extend(ms: number): void;
