@@ -1,6 +1,6 @@
 /**
  * The carrier in Node: hands an event to the resident process and starts that process if there is none. Used where the
- * small script found no process, and where the machine has neither perl nor nc.
+ * small script found no process, and where the machine has no perl and no nc.
  */
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
@@ -76,7 +76,7 @@ async function ask(client: string, input: string): Promise<HookAnswer | null> {
   });
 }
 
-/** A process of its own, which the client's end does not end. */
+/** Starts a detached process, which continues when the client ends. */
 function startResident(folder: string, program: string): void {
   const { spawn } = process.getBuiltinModule("node:child_process");
   if (!existsSync(program)) throw new Error(`${program} is missing; install svc again`);

@@ -23,7 +23,7 @@ const lines = (mark: "o" | "e", text: string): string =>
         .join("");
 
 export function encodeAnswer({ code, out, err }: HookAnswer): string {
-  // Whatever refuses has text on standard error and nothing on standard output.
+  // A refusal has text on standard error and nothing on standard output.
   return code === 0
     ? `pass\n${lines("o", out)}${lines("e", err)}end\n`
     : `refuse\n${lines("e", err || out || "the call is refused")}end\n`;

@@ -17,7 +17,7 @@ import { createResidentServer } from "./server.ts";
 import { createServices } from "./services.ts";
 
 const IDLE_MS = 30 * 60 * 1_000;
-/** How often the process looks whether the socket in the directory is still its own. */
+/** Interval for checking that the socket in the directory is still the process's own. */
 const LOOK_MS = 1_000;
 /** How long a newcomer waits for the lock of one that is leaving. */
 const HANDOVER_MS = 5_000;
@@ -102,7 +102,7 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
       return version;
     },
   });
-  // Whoever holds the lock may remove what a killed process left.
+  // With the lock, the process can remove what a killed one left.
   rmSync(SOCKET_NAME, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
