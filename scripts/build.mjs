@@ -19,6 +19,7 @@ const BEGUN = [
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",
+  "hook/resident/start",
 ];
 /** A dependency for its types alone, which the exported types use. */
 const BUNDLED = "zod";

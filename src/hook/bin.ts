@@ -3,20 +3,38 @@
  * A rollback restores files with its `restore` and `read` commands.
  */
 import { readSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients/clients.ts";
 import { handleEvent } from "./hook.ts";
+import { forwardEvent } from "./resident/forward.ts";
+import { singleCall } from "./resident/services.ts";
 import { hooksFolder, readSettings } from "./settings.ts";
 import { type FileSnapshot, restoreFiles, snapshotFiles } from "./workspace/file-snapshot.ts";
 
-async function hookMain(argv: readonly string[], input: string, env: NodeJS.ProcessEnv): Promise<HookAnswer> {
+/** The process that started: its arguments, its environment, and the file of the resident process. */
+interface HookStart {
+  argv: readonly string[];
+  env: NodeJS.ProcessEnv;
+  resident: string;
+}
+
+async function hookMain({ argv, env, resident }: HookStart, input: string): Promise<HookAnswer> {
   const [what, ...rest] = argv;
   if (what === "restore" || what === "read") return undo(what, input);
   if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))
     return refuseAnswer(`svc hook: unknown client; choose one of ${HOOK_CLIENTS.join(", ")}`);
   const at = rest.indexOf("--settings");
   const file = (at < 0 ? undefined : rest[at + 1]) ?? join(hooksFolder(env), `${what}.json`);
-  return handleEvent(what as HookClient, input, () => readSettings(file, env));
+  const folder = dirname(resolve(file));
+  // Windows has no socket that only its user can open.
+  if (process.platform !== "win32" && basename(file) === `${what}.json`)
+    return forwardEvent(folder, what!, input, resident);
+  const call = singleCall(folder);
+  try {
+    return await handleEvent(what as HookClient, input, () => readSettings(file, env), call);
+  } finally {
+    await call.services.close();
+  }
 }
 
 /** Handles a compensation call or a read request on stdin, in the form that `svc rollback` sends to commands. */
@@ -55,10 +73,11 @@ function standardInput(): string {
   }
 }
 
-export async function runHook(argv: readonly string[]): Promise<void> {
+/** `resident`: the file of the resident process, which this hook starts if there is none. */
+export async function runHook(argv: readonly string[], resident: string): Promise<void> {
   let answer: HookAnswer;
   try {
-    answer = await hookMain(argv, standardInput(), process.env);
+    answer = await hookMain({ argv, env: process.env, resident }, standardInput());
   } catch (error) {
     // Only exit code 2 refuses. After any other failure the client would make the call.
     answer = refuseAnswer(`svc: ${error instanceof Error ? error.message : String(error)}`);

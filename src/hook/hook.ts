@@ -7,7 +7,6 @@ import { cutText } from "../kernel/text/truncate.ts";
 import { backgroundId, type EndedTask, endedTask } from "./background-commands.ts";
 import { type CallState, CallStateStore } from "./call-state.ts";
 import {
-  denyAnswer,
   type HookAnswer,
   type HookClient,
   type HookEvent,
@@ -16,6 +15,7 @@ import {
   refuseAnswer,
 } from "./clients/clients.ts";
 import { createPathGuard } from "./path-guard.ts";
+import { type CallContext, singleCall } from "./resident/services.ts";
 import { reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -34,6 +34,7 @@ export async function handleEvent(
   client: HookClient,
   text: string,
   settings: () => HookSettings,
+  context: CallContext = singleCall(""),
 ): Promise<HookAnswer> {
   let event: HookEvent | string | null;
   try {
@@ -44,11 +45,11 @@ export async function handleEvent(
   if (event === null) return passAnswer(client);
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
-    if (event.moment === "before") return await before(client, event, settings());
+    if (event.moment === "before") return await before(client, event, settings(), context);
     return passAnswer(client, await after(event, settings()));
   } catch (error) {
     const why = explain(error, settings);
-    return event.moment === "before" ? denyAnswer(client, why) : { ...passAnswer(client), err: why };
+    return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };
   }
 }
 
@@ -59,7 +60,12 @@ function explain(error: unknown, settings: () => HookSettings): string {
     : `svc: ${said}`;
 }
 
-async function before(client: HookClient, event: HookEvent, settings: HookSettings): Promise<HookAnswer> {
+async function before(
+  client: HookClient,
+  event: HookEvent,
+  settings: HookSettings,
+  context: CallContext,
+): Promise<HookAnswer> {
   const guard = createPathGuard({
     home: settings.home,
     protect: settings.protect,
@@ -80,15 +86,21 @@ async function before(client: HookClient, event: HookEvent, settings: HookSettin
     { tool: call.tool, args: call.args, reason: call.reason },
   );
   if (decided.decision === "block" || decided.step === undefined)
-    return denyAnswer(
-      client,
+    return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
   const { step } = decided;
+  if (context.signal.aborted) {
+    await reportOutcome(settings, run_id, step, {
+      status: "failed",
+      error: "the client no longer waited for the answer",
+    });
+    return refuseAnswer("svc: the answer came too late");
+  }
   // Protected paths stay blocked in every mode and under every policy.
   if (call.touches.length > 0) {
     await reportOutcome(settings, run_id, step, { status: "failed", error: "refused by the hook" });
-    return denyAnswer(client, refusal(settings, call.touches, []));
+    return refuseAnswer(refusal(settings, call.touches, []));
   }
   // Files that cannot be saved may still be changed. Their step is then recorded as impossible to undo.
   const before = decided.before === undefined ? null : seen(call.files, true);

@@ -32,10 +32,11 @@ it("gives up an answer that trickles in, before the client gives up the hook", a
   });
   await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
   const settings = settingsOf((service.address() as AddressInfo).port);
-  const { out } = await handleEvent("codex", asking("Bash", { command: "ls" }), () => settings);
-  expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
-    permissionDecision: "deny",
-    permissionDecisionReason: expect.stringContaining("cannot be reached (no answer within 6 s)"),
+  const said = await handleEvent("codex", asking("Bash", { command: "ls" }), () => settings);
+  expect(said).toMatchObject({
+    code: 2,
+    out: "",
+    err: expect.stringContaining("cannot be reached (no answer within 6 s)"),
   });
   service.closeAllConnections();
   service.close();
@@ -44,10 +45,11 @@ it("gives up an answer that trickles in, before the client gives up the hook", a
 it("refuses a call that was made up to be judged for longer than the client waits", async () => {
   verifies("beyond.hooks.fails-closed");
   const made_up = asking("mcp__db__query", { text: "0/".repeat(400_000) });
-  const { out } = await handleEvent("codex", made_up, () => settingsOf(1));
-  expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
-    permissionDecision: "deny",
-    permissionDecisionReason: "svc: the call could not be classified within 4 s, so it is refused",
+  const said = await handleEvent("codex", made_up, () => settingsOf(1));
+  expect(said).toMatchObject({
+    code: 2,
+    out: "",
+    err: "svc: the call could not be classified within 4 s, so it is refused",
   });
 });
 
@@ -66,10 +68,11 @@ it("reads no more of an answer than a decision can be long, and refuses the call
   });
   await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
   const settings = settingsOf((service.address() as AddressInfo).port);
-  const { out } = await handleEvent("codex", asking("Bash", { command: "ls" }), () => settings);
-  expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
-    permissionDecision: "deny",
-    permissionDecisionReason: expect.stringContaining("its answer is longer than 1048576 bytes"),
+  const said = await handleEvent("codex", asking("Bash", { command: "ls" }), () => settings);
+  expect(said).toMatchObject({
+    code: 2,
+    out: "",
+    err: expect.stringContaining("its answer is longer than 1048576 bytes"),
   });
   // What the connection holds on its way is not read.
   expect(sent).toBeLessThan(64 * 1_048_576);

@@ -1,8 +1,10 @@
 /**
+ * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
  */
+import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
 
@@ -10,6 +12,7 @@ const A_LINE = 1_000;
 const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
+  if (args[0] === "clients") return proveClients(args.slice(1));
   const { values } = parseArgs({
     args,
     options: { pairs: { type: "string", default: "10000" }, seed: { type: "string", default: "0" } },
@@ -25,4 +28,10 @@ export async function main(args: string[]): Promise<number> {
     if (seen.disagreement !== null) agreed = false;
   }
   return agreed ? 0 : 1;
+}
+
+function proveClients(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/clients", ...args];
+  const env = { ...process.env, SVC_PROVE_CLIENTS: process.env["SVC_PROVE_CLIENTS"] ?? "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }

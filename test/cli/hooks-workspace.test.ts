@@ -185,11 +185,8 @@ describe("variables that a project sets", () => {
       tool_input: { command: "rm -rf src" },
       tool_use_id: "t",
     };
-    const { out } = await started(PreToolUse!, cwd, call, hostile);
-    expect(JSON.parse(out).hookSpecificOutput).toMatchObject({
-      permissionDecision: "deny",
-      permissionDecisionReason: expect.stringContaining("approval required"),
-    });
+    const said = await started(PreToolUse!, cwd, call, hostile);
+    expect(said).toMatchObject({ code: 2, out: "", err: expect.stringContaining("approval required") });
     expect(heard).toEqual([]);
     expect(existsSync(loaded)).toBe(false);
     fake.close();

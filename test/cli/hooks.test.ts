@@ -92,9 +92,10 @@ describe("svc connect --hooks", () => {
     expect((await started(command, { ...call, hook_event_name: "PostToolUse" }, env)).code).toBe(0);
     await server.stop();
     const away = await started(command, { ...call, tool_use_id: "toolu_2" }, env);
-    expect(JSON.parse(away.out).hookSpecificOutput).toMatchObject({
-      permissionDecision: "deny",
-      permissionDecisionReason: expect.stringContaining("the service cannot be reached"),
+    expect(away).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("the service cannot be reached"),
     });
     const undone = await svc(["rollback", "claude-code-first", "--config", config], { cwd, env });
     expect(undone.out).toBe("run claude-code-first: rollback complete\n  compensated: 0\n");

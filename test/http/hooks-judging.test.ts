@@ -51,9 +51,9 @@ function session(client: HookClient, cwd = tempDir("hook-cwd")) {
     );
   /** "passes", "asks" or "refused", with the words for it. */
   const asked = async (tool_name: string, tool_input: object) => {
-    const { out, code } = await send(0, { tool_name, tool_input, tool_use_id: `t${n++}` });
-    if (/it touches what decides|is protected/.test(out) || code === 2) return "refused";
-    return /approval required/.test(out) ? "asks" : out === "" || out === "{}" ? "passes" : out;
+    const { out, err, code } = await send(0, { tool_name, tool_input, tool_use_id: `t${n++}` });
+    if (code === 2) return /approval required/.test(err) && !/it touches/.test(err) ? "asks" : "refused";
+    return out === "" || out === "{}" ? "passes" : out;
   };
   const steps = async () => (await s.api("agent", "GET", `/v1/runs/${client}-${id}`)).body.steps as Answer[];
   return { cwd, send, asked, steps };

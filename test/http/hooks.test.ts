@@ -15,7 +15,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { HOOK_CLIENTS, type HookClient } from "../../src/hook/clients/clients.ts";
+import { HOOK_CLIENTS, type HookAnswer, type HookClient } from "../../src/hook/clients/clients.ts";
 import { handleEvent } from "../../src/hook/hook.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
@@ -83,16 +83,13 @@ function session(client: HookClient, more: Partial<HookSettings> = {}) {
   };
 }
 
-const denied: Record<HookClient, (out: Answer) => string> = {
-  "claude-code": (out) =>
-    out.hookSpecificOutput.permissionDecision === "deny" && out.hookSpecificOutput.permissionDecisionReason,
-  codex: (out) =>
-    out.hookSpecificOutput.permissionDecision === "deny" && out.hookSpecificOutput.permissionDecisionReason,
-  cursor: (out) => out.permission === "deny" && out.agent_message,
-  gemini: (out) => out.decision === "deny" && out.reason,
-};
 const NO_WORD: Record<HookClient, string> = { "claude-code": "", codex: "", cursor: "{}", gemini: "" };
-const reason = (client: HookClient, out: string) => denied[client](JSON.parse(out));
+const PASSED = { out: "", code: 0 };
+/** The reason of a refusal. Fails for any other form of answer, which some client takes for leave. */
+function reason({ code, out, err }: HookAnswer): string {
+  expect([code, out]).toEqual([2, ""]);
+  return err;
+}
 
 async function rolledBack(run: string) {
   await s.api("operator", "POST", `/v1/runs/${run}/rollback`, { confirm: true, retries: 1 });
@@ -129,10 +126,10 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
     verifies("beyond.hooks.waits", "beyond.hooks.clients");
     const { send, shell, events } = session(client);
     const call = shell("rm -r build");
-    const why = reason(client, (await send(call)).out);
+    const why = reason(await send(call));
     expect(why).toContain("what it removes or changes cannot be brought back");
     const id = waiting.exec(why)![1];
-    expect(reason(client, (await send(events["mcp"]!)).out)).toMatch(waiting);
+    expect(reason(await send(events["mcp"]!))).toMatch(waiting);
     expect((await s.api("approver", "POST", `/v1/approvals/${id}/approve`, {})).status).toBe(200);
     // The same command, described in other words.
     const again = {
@@ -144,7 +141,7 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
       },
     };
     expect((await send(again)).out).toBe(NO_WORD[client]);
-    expect(reason(client, (await send({ ...again, tool_use_id: "third" })).out)).toMatch(waiting);
+    expect(reason(await send({ ...again, tool_use_id: "third" }))).toMatch(waiting);
   });
 
   it("puts edited files back, byte for byte", async () => {
@@ -173,9 +170,7 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
       shell(`cat ${s.folder}/keys.json`),
       edit(".env"),
     ])
-      expect(reason(client, (await send(call)).out)).toContain(
-        "it touches what decides about the agent, or credentials",
-      );
+      expect(reason(await send(call))).toContain("it touches what decides about the agent, or credentials");
     expect((await s.api("auditor", "GET", `/v1/runs/${run}`)).body.steps).toEqual([]);
     symlinkSync(".claude", join(cwd, "cl"));
     mkdirSync(join(cwd, ".claude"));
@@ -187,39 +182,35 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
       shell("git bisect run svc halt lift --all"),
       shell("sed 'r .env' a.txt"),
     ])
-      expect(reason(client, (await send(call)).out)).toContain("it touches what decides about the agent");
+      expect(reason(await send(call))).toContain("it touches what decides about the agent");
     expect((await s.api("auditor", "GET", `/v1/runs/${run}`)).body.steps).toEqual([]);
     // Also where the policy and the mode would let it pass.
     const { send: observed, edit: other } = session(client, { mode: "observe" });
-    expect(reason(client, (await observed(other(".env"))).out)).toContain("holds credentials");
+    expect(reason(await observed(other(".env")))).toContain("holds credentials");
   });
 
   it("refuses when the service cannot be asked", async () => {
     verifies("beyond.hooks.fails-closed");
     const away = session(client, { server: "http://127.0.0.1:1" });
-    expect(reason(client, (await away.send(away.shell("ls"))).out)).toContain(
+    expect(reason(await away.send(away.shell("ls")))).toContain(
       "the service cannot be reached (ECONNREFUSED)",
     );
     const stranger = session(client, { key: "no such key" });
-    expect(reason(client, (await stranger.send(stranger.shell("ls"))).out)).toContain(
-      "the service answered 401",
-    );
+    expect(reason(await stranger.send(stranger.shell("ls")))).toContain("the service answered 401");
     for (const answer of STRANGE_ANSWERS) {
       const strange = createServer((_request, response) => response.end(answer));
       await new Promise<void>((done) => strange.listen(0, "127.0.0.1", done));
       const server = `http://127.0.0.1:${(strange.address() as AddressInfo).port}`;
       const elsewhere = session(client, { server });
-      expect(reason(client, (await elsewhere.send(elsewhere.shell("ls"))).out)).toBe(
-        `svc: ${server} ${NOT_SVC}`,
-      );
+      expect(reason(await elsewhere.send(elsewhere.shell("ls")))).toBe(`svc: ${server} ${NOT_SVC}`);
       strange.close();
     }
     const settings = () => {
       throw new Error("hook.json: must be a JSON object");
     };
-    expect(
-      reason(client, (await handleEvent(client, JSON.stringify(away.shell("ls")), settings)).out),
-    ).toContain("hook.json");
+    expect(reason(await handleEvent(client, JSON.stringify(away.shell("ls")), settings))).toContain(
+      "hook.json",
+    );
     for (const input of ["", "[]", "{}", JSON.stringify({ ...away.shell("ls"), tool_name: undefined })])
       expect(await handleEvent(client, input, settings)).toMatchObject({
         out: "",
@@ -232,7 +223,7 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
 describe("a tool that takes addresses or paths", () => {
   const answer = async (tool_name: string, tool_input: object) => {
     const { send, shell } = session("claude-code");
-    return (await send({ ...shell("ls"), tool_name, tool_input })).out;
+    return send({ ...shell("ls"), tool_name, tool_input });
   };
 
   it.each([
@@ -244,14 +235,14 @@ describe("a tool that takes addresses or paths", () => {
     ["Unheard", { target: "~root/../etc/shadow" }],
   ])("is refused what is protected: %s %j", async (tool, input) => {
     verifies("beyond.hooks.protected");
-    expect(reason("claude-code", await answer(tool, input))).toContain("it touches what decides");
+    expect(reason(await answer(tool, input))).toContain("it touches what decides");
   });
 
   it("gets anything else", async () => {
-    expect(await answer("WebFetch", { url: "https://example.com/.env", prompt: "what is .env?" })).toBe("");
-    expect(reason("claude-code", await answer("mcp__files__read_file", { path: "README.md" }))).toMatch(
-      waiting,
-    );
+    expect(
+      await answer("WebFetch", { url: "https://example.com/.env", prompt: "what is .env?" }),
+    ).toMatchObject(PASSED);
+    expect(reason(await answer("mcp__files__read_file", { path: "README.md" }))).toMatch(waiting);
   });
 });
 
@@ -259,7 +250,7 @@ describe("a search", () => {
   const answer = async (tool_name: string, tool_input: object) => {
     const { cwd, send, shell } = session("claude-code");
     writeFileSync(join(cwd, ".env"), "x");
-    return (await send({ ...shell("ls"), tool_name, tool_input })).out;
+    return send({ ...shell("ls"), tool_name, tool_input });
   };
 
   it.each([
@@ -275,7 +266,7 @@ describe("a search", () => {
     ["search_file_content", { pattern: "x", include: "*.pem" }],
   ])("for what is protected is refused: %s %j", async (tool, input) => {
     verifies("beyond.hooks.protected");
-    expect(reason("claude-code", await answer(tool, input))).toContain("it touches what decides");
+    expect(reason(await answer(tool, input))).toContain("it touches what decides");
   });
 
   it.each([
@@ -285,7 +276,7 @@ describe("a search", () => {
     ["search_file_content", { pattern: "x", dir_path: "~/.config" }],
   ])("that covers it waits: %s %j", async (tool, input) => {
     verifies("beyond.hooks.protected");
-    expect(reason("claude-code", await answer(tool, input))).toMatch(waiting);
+    expect(reason(await answer(tool, input))).toMatch(waiting);
   });
 
   it.each([
@@ -293,7 +284,7 @@ describe("a search", () => {
     ["Glob", { pattern: "src/**/*" }],
     ["read_many_files", { paths: ["src/**/*.ts"] }],
   ])("for anything else passes: %s %j", async (tool, input) => {
-    expect(await answer(tool, input)).toBe("");
+    expect(await answer(tool, input)).toMatchObject(PASSED);
   });
 });
 

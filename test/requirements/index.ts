@@ -49,6 +49,7 @@ import {
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import { beyond2Agents } from "./beyond2-agents.ts";
+import { beyond2Clients } from "./beyond2-clients.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
@@ -278,6 +279,7 @@ const SECTIONS = [
   beyondDrills,
   beyondAdapters,
   beyond2Agents,
+  beyond2Clients,
   beyond2Docs,
   beyond2Incidents,
   beyond2Values,

@@ -137,25 +137,10 @@ export function passAnswer(client: HookClient, remark: string | null = null): Ho
   return remark === null ? NOTHING : { ...NOTHING, out: JSON.stringify({ systemMessage: remark }) };
 }
 
-export function denyAnswer(client: HookClient, reason: string): HookAnswer {
-  return { ...NOTHING, out: JSON.stringify(DENIALS[client](reason)) };
-}
-
-const decision = (reason: string) => ({
-  hookSpecificOutput: {
-    hookEventName: "PreToolUse",
-    permissionDecision: "deny",
-    permissionDecisionReason: reason,
-  },
-});
-const DENIALS: Record<HookClient, (reason: string) => object> = {
-  "claude-code": decision,
-  codex: decision,
-  cursor: (reason) => ({ permission: "deny", user_message: reason, agent_message: reason }),
-  gemini: (reason) => ({ decision: "deny", reason }),
-};
-
-/** Last resort: all four clients treat exit code 2 as a refusal and stderr as its reason. */
+/**
+ * The only refusal: exit code 2 with text on stderr and nothing on stdout. Clients make the call on many other answers,
+ * such as a denial in JSON with another code.
+ */
 export const refuseAnswer = (reason: string): HookAnswer => ({ out: "", err: reason, code: 2 });
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

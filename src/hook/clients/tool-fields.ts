@@ -68,6 +68,8 @@ const FIELDS: Record<HookClient, Readonly<Record<string, string>>> = {
     search_file_content: "pattern dir_path path include no_ignore",
     web_fetch: "prompt url",
     google_web_search: "query",
+    list_background_processes: "",
+    read_background_output: "pid lines delay_ms",
     update_topic: "title summary strategic_intent",
     enter_plan_mode: "reason",
     exit_plan_mode: "plan_filename plan_path",

@@ -27,7 +27,12 @@ const TOOLS: Readonly<Record<ToolKind, string>> = {
     tracker_list_tasks tracker_add_dependency tracker_visualize
     update_plan spawn_agent wait_agent close_agent send_input resume_agent list_agents send_message followup_task
     interrupt_agent request_user_input tool_search tool_suggest get_goal create_goal update_goal get_context_remaining
-    new_context list_mcp_resource_templates clock sleep wait`,
+    new_context list_mcp_resource_templates clock sleep wait list_background_processes read_background_output
+    DeferredToolPlaceholder request_user_input_async clock__curr_time clocksleep clockcurr_time
+    collaborationspawn_agent collaborationwait_agent collaborationlist_agents collaborationsend_message
+    collaborationfollowup_task collaborationinterrupt_agent
+    multi_agent_v1spawn_agent multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1resume_agent
+    multi_agent_v1send_input`,
   asks: `
     Artifact ArtifactCheck ArtifactComments ArtifactData AppifactRepl ClaudeDesign DesignSync CronCreate ExitWorktree
     Plugin PublishPlugin ProposeSkills Projects RemoteTrigger REPL RunBashCommand RunModFsRange SendFeedback SendFile

@@ -135,8 +135,8 @@ export const HELD: readonly Bug[] = [
   {
     name: "a coding agent's call passes while the service is away",
     file: "src/hook/hook.ts",
-    find: 'event.moment === "before" ? denyAnswer(client, why)',
-    replace: 'event.moment === "ended" ? denyAnswer(client, why)',
+    find: 'event.moment === "before" ? refuseAnswer(why)',
+    replace: 'event.moment === "ended" ? refuseAnswer(why)',
     tests: ["test/http/hooks.test.ts"],
     only: "cannot be asked",
   },

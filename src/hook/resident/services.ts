@@ -1,0 +1,55 @@
+/**
+ * What outlives a call: one object per process, which makes each long-lived part on first use and closes it with the
+ * process. Parts know one another only through it.
+ */
+
+export interface ResidentServices {
+  /** Directory of the hook's settings and of the process's own files. */
+  readonly folder: string;
+  /** The process's only part of that maker. The first call makes it. */
+  part<T extends ResidentPart>(make: PartMaker<T>): T;
+  close(): Promise<void>;
+}
+
+export interface ResidentPart {
+  /** Called once, when the process ends. Calls under way have been answered by then. */
+  close?(): void | Promise<void>;
+}
+
+export type PartMaker<T extends ResidentPart> = (services: ResidentServices) => T;
+
+export function createServices(folder: string): ResidentServices {
+  const parts = new Map<PartMaker<ResidentPart>, ResidentPart>();
+  const services: ResidentServices = {
+    folder,
+    part<T extends ResidentPart>(make: PartMaker<T>): T {
+      const found = parts.get(make);
+      if (found !== undefined) return found as T;
+      const made = make(services);
+      parts.set(make, made);
+      return made;
+    },
+    async close() {
+      const open = [...parts.values()].reverse();
+      parts.clear();
+      await Promise.allSettled(open.map(async (part) => part.close?.()));
+    },
+  };
+  return services;
+}
+
+/** What one event may use: the process's parts, and the way to its carrier. */
+export interface CallContext {
+  services: ResidentServices;
+  /** Aborts when the time for the answer is over or the client is gone. */
+  signal: AbortSignal;
+  /** Tells the carrier to wait this much longer than usual. */
+  extend(ms: number): void;
+}
+
+/** For a process that judges a single call. */
+export const singleCall = (folder: string): CallContext => ({
+  services: createServices(folder),
+  signal: new AbortController().signal,
+  extend: () => {},
+});

@@ -1,0 +1,12 @@
+/** Statements that the real coding agents are driven for. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyond2Clients = section("beyond", "Real coding agents", {
+  "beyond.clients.installed": [36, "the tests install the real Claude Code, Codex and Gemini CLI from the registry at exact versions; a client that cannot be installed is a failing test with the reason"],
+  "beyond.clients.governed": [36, "a call of a real client is decided before it happens; a refused call does not happen"],
+  "beyond.clients.held": [36, "a call of a real client that needs approval happens once a person approved it, and not before"],
+  "beyond.clients.undone": [36, "a rollback restores what a real client's edits changed byte for byte"],
+  "beyond.clients.refused-when-down": [36, "a real client makes no call while the service cannot be reached"],
+  "beyond.clients.tool-list": [36, "every tool that a real client offers its model is in the tables, with every field of its input"],
+});
