@@ -354,7 +354,12 @@ function answer(
   return { decision: "allow", step, ...asked };
 }
 
+/** Maximum feeds that a step lists. */
+const MAX_FEEDS = 100;
+
 function fedBy(carried: CarriedFacts | undefined): StepDoc["fed_by"] {
   if (carried === undefined || carried.values.length === 0) return undefined;
-  return carried.values.map(({ path, kind, from: { run_id, step } }) => ({ run_id, step, path, kind }));
+  return carried.values
+    .slice(0, MAX_FEEDS)
+    .map(({ path, kind, from: { run_id, step } }) => ({ run_id, step, path, kind }));
 }

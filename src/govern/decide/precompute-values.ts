@@ -78,9 +78,7 @@ function* learningResult(result: JsonValue, hashes: PausableWork<void> | undefin
 }
 
 /** For results and `before` reads: their hashes. Undefined if they are small. */
-export function precomputingHashes(
-  ...values: readonly (JsonValue | undefined)[]
-): PausableWork<void> | undefined {
+function precomputingHashes(...values: readonly (JsonValue | undefined)[]): PausableWork<void> | undefined {
   const large = values.filter((value) => value !== undefined && isLargeValue(value)) as JsonValue[];
   return large.length === 0 ? undefined : learningLargeHashes(large);
 }

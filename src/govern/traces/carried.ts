@@ -2,14 +2,11 @@
 import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import type { CarriedFacts, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
-import { type Fingerprints, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
+import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc } from "./trace.ts";
-
-/** Maximum carried values per call that are kept as evidence. One per origin and path decides. */
-const MAX_CARRIED = 100;
 
 /** For a policy with a flow that follows values. */
 export function carriedFacts(
@@ -26,7 +23,10 @@ export function carriedFacts(
     return { ...origin, call: { ...call, ...labels, args: null } };
   };
   return {
-    values: foreignValues(tx, trace, run.salt, call.args, manifest, originCall),
+    values: foreignValues(tx, trace, run.salt, call.args, manifest).map(({ mark, ...value }) => ({
+      ...value,
+      from: originCall(mark),
+    })),
     open: trace.open.map(originCall),
     lost: trace.lost === undefined ? null : LOST_CAUSES[trace.lost],
   };
@@ -34,37 +34,33 @@ export function carriedFacts(
 
 const NOTHING_CARRIED: CarriedFacts = { values: [], open: [], lost: null };
 
+type FoundValue = Omit<CarriedValue, "from"> & { mark: MarkedOrigin };
+
 function foreignValues(
   tx: StoreTx,
   trace: TraceDoc,
   salt: string,
   args: JsonValue,
   manifest: ToolManifest | null,
-  originCall: (mark: MarkedOrigin) => CarriedValue["from"],
-): CarriedValue[] {
+): FoundValue[] {
   if (trace.foreign === 0) return [];
   const found = fingerprintsOf(salt, traceValuesOf(args, "$args"));
   tx.expect(markKeys(trace.run_id, found));
-  const values: CarriedValue[] = [];
-  const known = new Set<string>();
-  let constants: Fingerprints | undefined;
+  const values = new Map<string, FoundValue>();
+  let constants: FingerprintMap | undefined;
   for (const [fingerprint, { kind, path }] of found) {
     const mark = tx.get("trace_marks", marksKey(trace.run_id, fingerprint))?.marks[fingerprint];
     if (mark === undefined || mark === 0) continue;
     constants ??=
       manifest === null ? new Map() : fingerprintsOf(salt, traceValuesOf(asJson(manifest), "$given"));
-    if (constants.has(fingerprint)) continue;
-    const name = `${path} ${mark.join(".")} ${kind === "words"}`;
-    if (known.has(name)) continue;
-    known.add(name);
-    values.push({ path, kind, from: originCall(mark) });
-    if (values.length === MAX_CARRIED) break;
+    const name = `${path} ${mark.join(".")} ${kind}`;
+    if (!constants.has(fingerprint) && !values.has(name)) values.set(name, { path, kind, mark });
   }
-  return values;
+  return [...values.values()];
 }
 
 /** Parts of the run's fingerprints that hold these values. */
-export function markKeys(run_id: string, found: Fingerprints): DocKey[] {
+export function markKeys(run_id: string, found: FingerprintMap): DocKey[] {
   const keys = new Set([...found.keys()].map((fingerprint) => marksKey(run_id, fingerprint)));
   return [...keys].map((key) => ["trace_marks", key]);
 }

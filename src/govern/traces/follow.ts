@@ -3,7 +3,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { NO_LABELS, toolLabels } from "../../rules/manifest/labels.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import { type CompiledPolicy, MAX_FOLLOWED_VALUES } from "../../rules/policy/compile.ts";
-import { type Fingerprints, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
+import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { RunDoc, StepDoc } from "../runs/run.ts";
@@ -94,7 +94,7 @@ export function followResult(
 function addForeign(
   trace: TraceDoc,
   marks: MarkWriter,
-  found: Fingerprints,
+  found: FingerprintMap,
   origin: MarkedOrigin,
   max: number,
 ): void {
@@ -120,7 +120,7 @@ function addGiven(trace: TraceDoc, marks: MarkWriter, found: Iterable<number>, m
 }
 
 /** A result cannot vouch for what its own call already said. */
-function withoutOwn(salt: string, found: Fingerprints, args: JsonValue | undefined): number[] {
+function withoutOwn(salt: string, found: FingerprintMap, args: JsonValue | undefined): number[] {
   const own = args === undefined ? new Map() : fingerprintsOf(salt, traceValuesOf(args, "$args"));
   return [...found.keys()].filter((fingerprint) => !own.has(fingerprint));
 }
@@ -166,7 +166,7 @@ class MarkWriter {
   private readonly run_id: string;
   private readonly parts = new Map<string, { marks: Record<string, TraceMark>; changed: boolean }>();
 
-  constructor(tx: StoreTx, run_id: string, found: Fingerprints) {
+  constructor(tx: StoreTx, run_id: string, found: FingerprintMap) {
     this.tx = tx;
     this.run_id = run_id;
     tx.expect(markKeys(run_id, found));

@@ -36,7 +36,7 @@ export interface TraceOptions {
 }
 
 /** Folds Unicode form, letter case and invisible characters. */
-export function foldValue(text: string): string {
+function foldValue(text: string): string {
   const plain = /^[\x20-\x7e\s]*$/.test(text) ? text : text.normalize("NFKC").replace(/\p{Cf}/gu, "");
   return plain.toLowerCase();
 }

@@ -1,5 +1,5 @@
 /**
- * Fingerprints of values: 53-bit keyed hashes. They are not cryptographic, and need not be: who can read them can read
+ * FingerprintMap of values: 53-bit keyed hashes. They are not cryptographic, and need not be: who can read them can read
  * the run's salt, too. The key makes fingerprints of two runs incomparable, and no caller can aim for a collision.
  */
 import { sha256 } from "../../kernel/hash.ts";
@@ -11,17 +11,17 @@ export interface TraceSource {
   path: string;
 }
 
-/** Fingerprints with the first position of their value. */
-export type Fingerprints = ReadonlyMap<number, TraceSource>;
+/** FingerprintMap with the first position of their value. */
+export type FingerprintMap = ReadonlyMap<number, TraceSource>;
 
 /** Number of fingerprints between two pauses. */
 const PER_PAUSE = 8_192;
 
-export function fingerprintsOf(salt: string, found: TraceValues): Fingerprints {
-  return runAtOnce(fingerprinting(salt, found));
+export function fingerprintsOf(salt: string, found: TraceValues): FingerprintMap {
+  return runAtOnce(computingFingerprints(salt, found));
 }
 
-export function* fingerprinting(salt: string, found: TraceValues): PausableWork<Fingerprints> {
+function* computingFingerprints(salt: string, found: TraceValues): PausableWork<FingerprintMap> {
   const hasher = new KeyedHasher(salt);
   const known = new Map<number, TraceSource>();
   for (const { kind, text, path } of found.values) {

@@ -36,7 +36,7 @@ const GROUPS: readonly CommandGroup[] = [
     page: "runs",
     title: "Run and undo commands",
     about: "Read runs, undo them, and record unknown outcomes.",
-    commands: ["runs", "show", "export", "plan", "rollback", "resolve", "horizon"],
+    commands: ["runs", "show", "export", "plan", "rollback", "resolve", "horizon", "lineage"],
   },
   {
     page: "approvals",

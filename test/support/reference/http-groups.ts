@@ -70,6 +70,7 @@ const POLICY = "version: 1\nrules:\n  - {id: no-mail, match: {tool: mail.send}, 
 /** Bodies by operation. A request that is not listed has an empty body. */
 export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
   open_run: { permissions: ["payments.refund", "mail.send"], run_id: "ticket-4826", reason: "ticket 4826" },
+  give_texts: { texts: ["Refund the second charge of order 4711, please"] },
   intent: { ...REFUND, reason: "customer was charged twice" },
   preview_intent: { ...REFUND, reason: "customer was charged twice" },
   outcome: { status: "succeeded", result: { refund_id: "re-9" } },

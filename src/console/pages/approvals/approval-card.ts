@@ -11,7 +11,6 @@ import { scanJson } from "../../../rules/detect/json.ts";
 import { findMasks } from "../../../rules/redact/mask.ts";
 import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
-import { formatTime } from "../../parts/time.ts";
 import { bulletList, factList } from "../../parts/blocks.ts";
 import {
   decisionFields,
@@ -25,7 +24,7 @@ import {
 import { copyButton, runLink } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
 import { riskLine } from "../../parts/risk.ts";
-import { formatAgo } from "../../parts/time.ts";
+import { formatAgo, formatTime } from "../../parts/time.ts";
 import type { ShownRequest } from "./approval-data.ts";
 import { sentenceHtml } from "./approval-list.ts";
 import { cardValues } from "./card-fields.ts";
