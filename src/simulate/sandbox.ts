@@ -50,7 +50,7 @@ interface SandboxSetup {
 /** Current state that the next call of a live run would see. */
 export interface LiveRun {
   permissions: string[];
-  /** Key of the run's hashes, with which its followed values are found. */
+  /** The run's own key, so that its followed values are found. */
   salt: string;
   /** Permissions that the caller's credential can request now. */
   max_permissions: CallerPrincipal["max_permissions"];

@@ -30,7 +30,7 @@ export const followsValues = (policy: CompiledPolicy): boolean => policy.carries
 const isSource = (manifest: ToolManifest | null): boolean =>
   manifest !== null && toolLabels(manifest).source.length > 0;
 
-/** The stored state, or a new one. A run whose earlier results were not followed cannot tell its values apart. */
+/** The stored state, or a new one. A run whose earlier results were not followed cannot distinguish its values. */
 function openTrace(tx: StoreTx, run_id: string, earlier_steps: number): TraceDoc {
   const stored = tx.get("traces", run_id);
   if (stored !== undefined) return structuredClone(stored);

@@ -28,7 +28,7 @@ export interface TraceDoc {
   given: number;
   /** Calls of tools with a source label whose result is not known yet. */
   open: MarkedOrigin[];
-  /** Why values can no longer be told apart, so that every value counts as carried; absent if they can. */
+  /** Why values can no longer be distinguished, so that every value counts as carried; absent if they can. */
   lost?: LostCause;
   /** When people's texts were added, newest last. */
   texts?: GivenText[];
@@ -61,7 +61,7 @@ export interface TraceMarksDoc {
   marks: Record<string, TraceMark>;
 }
 
-/** Number of parts, so that a decision reads only those of its own values. */
+/** Number of parts, so that a decision reads only the parts with its values. */
 const PARTS = 256;
 
 /** Maximum unknown results that a run's state lists. */

@@ -45,6 +45,6 @@ export interface CarriedFacts {
   values: readonly CarriedValue[];
   /** Calls whose result is not known. Every value counts as theirs. */
   open: readonly CarriedOrigin[];
-  /** Why the run can no longer tell its values apart; every value then counts as carried. Null if it can. */
+  /** Why the run can no longer distinguish its values; every value then counts as carried. Null if it can. */
   lost: string | null;
 }
