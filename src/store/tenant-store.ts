@@ -177,6 +177,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   replies: byRun,
   traces: byRun,
   trace_marks: byRun,
+  // Calls of several runs have no run of their own; nobody lists them.
+  earlier_calls: (doc, asked) => doc.run_id !== "" && byRun(doc, asked),
   idempotency: byRun,
   payloads: byKey,
   approval_slots: byKey,
