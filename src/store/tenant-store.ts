@@ -177,7 +177,7 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   replies: byRun,
   traces: byRun,
   trace_marks: byRun,
-  // Calls of several runs have no run of their own; nobody lists them.
+  // A document for several runs names none, and no list of a tenant needs it.
   earlier_calls: (doc, asked) => doc.run_id !== "" && byRun(doc, asked),
   idempotency: byRun,
   payloads: byKey,

@@ -22,15 +22,6 @@ import { isPrefix } from "../../rules/redact/mask.ts";
 import type { EngineCore } from "../core.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 
-export interface EarlierCallsDoc {
-  /** Empty for calls of several runs. */
-  run_id: string;
-  /** Oldest first. */
-  calls: EarlierCall[];
-  /** Time of the latest call that is no longer listed. */
-  dropped_ms?: number;
-}
-
 /** Maximum different calls that one document lists. */
 const MAX_EARLIER_CALLS = 200;
 

@@ -14,7 +14,6 @@ import {
   type StoredHalt,
 } from "../approvals/approval.ts";
 import type { ApprovalValues } from "../cards/types.ts";
-import type { EarlierCallsDoc } from "../flows/earlier-calls.ts";
 import type { GrantDoc } from "../grants/grant.ts";
 import { isUsedUp } from "../grants/grant.ts";
 import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../incidents/incident.ts";
@@ -26,6 +25,7 @@ import type {
   CaptureDoc,
   ContainmentDoc,
   CounterDoc,
+  EarlierCallsDoc,
   GrantBucketEntry,
   GrantShapes,
   IdempotentReplyDoc,
