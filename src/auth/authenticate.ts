@@ -68,7 +68,7 @@ export class RequestAuthenticator {
   }
 
   /**
-   * Authenticates, and adds the data with which a long-lived connection can check its credential again. A token for
+   * Authenticates, and adds the data that a long-lived connection needs to check its credential again. A token for
    * `resource` is valid, too.
    */
   async identify(authorization: string | undefined, resource?: string): Promise<AuthenticatedCaller> {

@@ -1,6 +1,6 @@
 /**
- * The gateway's endpoints as OAuth resources: the metadata with which an MCP client finds the issuer (RFC 9728), and
- * the header that points a refused client there (RFC 6750).
+ * The gateway's endpoints as OAuth resources. Their metadata names the issuer to MCP clients (RFC 9728). A header points
+ * refused clients to the metadata (RFC 6750).
  */
 import type { FastifyInstance } from "fastify";
 import { SvcError } from "../../kernel/errors.ts";
