@@ -51,6 +51,7 @@ describe("reading the file", () => {
         disabled: false,
         allow_observe: false,
         self_rollback: false,
+        may_give: false,
       },
     ]);
     const whole = {

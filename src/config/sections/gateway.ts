@@ -148,7 +148,7 @@ export const GATEWAY_ROWS = {
     shown_default: "the listening address",
     env: "SVC_GATEWAY_URL",
     about:
-      "Base URL of the gateway, as its clients reach it. OIDC tokens are accepted for it: `<gateway_url>/mcp` is the resource of the agent endpoint.",
+      "Base URL of the gateway, as clients reach it. OIDC tokens for `<gateway_url>/mcp` are accepted there.",
   }),
   mode: choiceRow(["enforce", "observe"], "enforce", {
     about: "Mode of the runs that the gateway opens.",
