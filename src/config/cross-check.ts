@@ -88,7 +88,6 @@ const RULES: readonly Rule[] = [
     only_warn: true,
   },
   {
-<<<<<<< HEAD
     key: "passkeys.rp_id",
     broken: ({ console_url, passkeys: { rp_id } }) =>
       rp_id !== null && console_url !== null && !isHostBelow(new URL(console_url).hostname, rp_id),
@@ -111,7 +110,8 @@ const RULES: readonly Rule[] = [
       console_url !== null &&
       !isHostBelow(new URL(approve_url).hostname, rp_id ?? new URL(console_url).hostname),
     message: "must be on the host of passkeys.rp_id or below it",
-=======
+  },
+  {
     key: "gateway_url",
     broken: ({ oidc, gateway_url }) =>
       oidc.issuer !== null &&
@@ -119,7 +119,6 @@ const RULES: readonly Rule[] = [
       !isLoopbackHost(new URL(gateway_url).hostname),
     message: "tokens for the gateway are sent over plain http, where an attacker can read them; use https",
     only_warn: true,
->>>>>>> main
   },
   {
     key: "oidc.role_map",
