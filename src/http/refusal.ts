@@ -48,6 +48,7 @@ const told = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra 
 function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
   if (status === 409 && error.extra !== undefined)
     return { [FACTS_HEADER]: encodeURIComponent(JSON.stringify(error.extra)) };
+  if (error.challenge !== undefined) return { "www-authenticate": error.challenge };
   if (status === 401) return { "www-authenticate": "Bearer" };
   if (status === 429) return { "retry-after": String(retryAfter(error)) };
   return NO_HEADERS;
