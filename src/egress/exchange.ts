@@ -22,7 +22,7 @@ export interface ExchangeRequest {
   readonly host: string;
   readonly port: number;
   readonly method: string;
-  /** Path and query, as they go on the wire. */
+  /** Path and query, encoded. */
   readonly target: string;
   /** Names and values in turn, in the order of the wire. */
   readonly headers: readonly string[];

@@ -7,7 +7,7 @@ import { SvcError } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { answerValue, VALUE_BYTES } from "../rules/http/answer-value.ts";
 import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
-import { endToEnd, type HeaderLine, headerValue, without } from "./wire.ts";
+import { endToEnd, type HeaderLine, headerValue, withoutHeaders } from "./wire.ts";
 
 export interface CarriedRequest {
   readonly origin: HttpOrigin;
@@ -51,12 +51,12 @@ export async function carryRequest(
 }
 
 function toExchange({ origin, method, target, headers, body, signal }: CarriedRequest): ExchangeRequest {
-  const own = without(headers, "host", "content-length", "accept-encoding");
+  const own = withoutHeaders(headers, "host", "content-length", "accept-encoding");
   const bytes = body?.bytes ?? 0;
   const lines: HeaderLine[] = [
     ["Host", hostText(origin)],
     ...own,
-    // What comes back is read, so compression would only be undone here.
+    // The proxy reads the answer, so it would only undo a compression.
     ["Accept-Encoding", "identity"],
     ...(bytes > 0 || WITH_BODY.has(method) ? [["Content-Length", String(bytes)] as const] : []),
   ];
@@ -87,7 +87,7 @@ function decoded(
   const stream = makeDecoder() as unknown as Readable & NodeJS.WritableStream;
   body.once("error", (error) => stream.destroy(error));
   body.pipe(stream);
-  return { headers: without(lines, "content-encoding", "content-length"), body: stream };
+  return { headers: withoutHeaders(lines, "content-encoding", "content-length"), body: stream };
 }
 
 /** The start of a body, kept as long as it may become a value. */

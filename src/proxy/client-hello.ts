@@ -40,7 +40,7 @@ export function readClientHello(socket: Socket, head: Buffer): Promise<ClientHel
 }
 
 /** `more` if the greeting is not complete, `other` if it is none. */
-export function parseClientHello(bytes: Buffer): { server_name: string | null } | "more" | "other" {
+function parseClientHello(bytes: Buffer): { server_name: string | null } | "more" | "other" {
   const joined: Buffer[] = [];
   let at = 0;
   for (;;) {

@@ -18,7 +18,7 @@ import { AnswerRecord, type CarriedAnswer, carryRequest } from "./carry.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
 import { spoolBody } from "./spool.ts";
-import { endToEnd, ProxyRefusal, headerValue } from "./wire.ts";
+import { endToEnd, headerValue, ProxyRefusal } from "./wire.ts";
 
 /** A request as the proxy received it. `target` is its path and query. */
 export interface ReceivedRequest {
@@ -51,7 +51,7 @@ export function checkRequest({ request, origin, target }: ReceivedRequest): Http
 }
 
 /** The one manifest that the request fits. Throws a refusal. */
-export function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTarget): RouteMatch {
+function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTarget): RouteMatch {
   const { origin, request } = received;
   const found = httpRoutes(deps.rules.manifests()).fitting(origin, request.method!, target);
   const [match] = found;
@@ -91,7 +91,7 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
 type ReadBody = { bytes: number; sha256: string; content: Buffer | undefined };
 
 /** Reads the body, decides the call that `read` makes of it, and carries it out. */
-export async function governRequest(
+async function governRequest(
   deps: ProxyDeps,
   received: ReceivedRequest,
   opaque: boolean,

@@ -10,11 +10,11 @@ import { CARRY_TIMEOUT_MS } from "./carry.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
 import { checkRequest, problemRefusal, type ReceivedRequest } from "./governed-request.ts";
-import { endToEnd, ProxyRefusal, without } from "./wire.ts";
+import { endToEnd, ProxyRefusal, withoutHeaders } from "./wire.ts";
 
 const CONNECT_TOOL = "net.connect";
 
-/** A call that nobody has to decide, because the operator named its host when starting the proxy. */
+/** A call without a decision: the operator named its host when starting the proxy. */
 const UNRECORDED: AcceptedCall = { step: -1, end: async () => {} };
 
 /** Connects after the decision. Throws a refusal. */
@@ -56,7 +56,7 @@ async function acceptConnection(
     await caller.open();
     const input = { run_id: caller.run_id, tool: CONNECT_TOOL, args, reason };
     const { decision } = await caller.perform(previewIntent, input);
-    // Named at the start, so nobody is asked; a refusal, such as a halt, holds all the same.
+    // The operator named the host at the start, so no approver is asked. Denials and halts hold.
     if (decision === "needs_approval") return UNRECORDED;
   }
   return acceptCall(deps.rules, caller, { tool: CONNECT_TOOL, args, reason, gone });
@@ -83,7 +83,7 @@ export async function passRequest(deps: ProxyDeps, received: ReceivedRequest): P
       target,
       headers: [
         ["Host", hostText(origin)],
-        ...without(endToEnd(request.rawHeaders), "host"),
+        ...withoutHeaders(endToEnd(request.rawHeaders), "host"),
         ...(isChunked ? [["Transfer-Encoding", "chunked"]] : []),
       ].flat(),
       body: length !== undefined || isChunked ? request : undefined,

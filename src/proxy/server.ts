@@ -112,7 +112,7 @@ export class GoverningProxy {
 
   private receiveOpened(request: IncomingMessage, response: ServerResponse): ReceivedRequest {
     const { origin, caller } = this.tunnels.get(request.socket)!;
-    if (!caller.isCurrent()) throw credentialRefusal("the proxy credential is no longer valid");
+    if (!caller.isCurrent()) throw credentialRefusal("the proxy credential has expired or was disabled");
     return { origin, target: request.url ?? "", caller, request, response };
   }
 
@@ -176,7 +176,7 @@ export class GoverningProxy {
   }
 }
 
-/** The greeting must name the host that was asked for. An address has no name to greet. */
+/** The greeting must name the host that was asked for. An address needs no name. */
 function nameProblem(host: string, greeted: string | null): string | null {
   if (greeted === host || (greeted === null && isIP(host) !== 0)) return null;
   return greeted === null

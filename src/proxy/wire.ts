@@ -22,7 +22,7 @@ const HOP_HEADERS = new Set([
 
 export type HeaderLine = readonly [name: string, value: string];
 
-export function headerLines(raw: readonly string[]): HeaderLine[] {
+function headerLines(raw: readonly string[]): HeaderLine[] {
   const lines: HeaderLine[] = [];
   for (let i = 0; i < raw.length; i += 2) lines.push([raw[i]!, raw[i + 1]!]);
   return lines;
@@ -42,7 +42,7 @@ export function endToEnd(raw: readonly string[]): HeaderLine[] {
   });
 }
 
-export const without = (lines: readonly HeaderLine[], ...names: readonly string[]): HeaderLine[] =>
+export const withoutHeaders = (lines: readonly HeaderLine[], ...names: readonly string[]): HeaderLine[] =>
   lines.filter(([name]) => !names.includes(name.toLowerCase()));
 
 export function headerValue(lines: readonly HeaderLine[], name: string): string | undefined {

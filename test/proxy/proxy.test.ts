@@ -26,7 +26,7 @@ import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const CURL = await program("curl");
-await program("openssl");
+const OPENSSL = await program("openssl");
 const TLS = selfSigned(["localhost", "127.0.0.1"]);
 const store = new Map<string, unknown>();
 
@@ -334,7 +334,7 @@ describe("credentials of the proxy", () => {
   it("listens on loopback alone", async () => {
     verifies("beyond.proxy.loopback");
     const folder = tempDir("listen");
-    writeFileSync(join(folder, "keys.json"), '[]');
+    writeFileSync(join(folder, "keys.json"), "[]");
     const { code, err } = await svc(["proxy", "--listen", "0.0.0.0:0", "--keys", "keys.json"], {
       cwd: folder,
     });
@@ -420,7 +420,7 @@ describe("tunnels", () => {
     const hours = (Date.parse(certificate.validTo) - Date.now()) / 3_600_000;
     expect(hours).toBeLessThanOrEqual(24);
     expect(hours).toBeGreaterThan(23);
-    const text = spawnSync("openssl", ["x509", "-noout", "-text"], {
+    const text = spawnSync(OPENSSL, ["x509", "-noout", "-text"], {
       input: shared.ca,
       encoding: "utf8",
     }).stdout;

@@ -15,6 +15,6 @@ export const PROXY_ROWS = {
     schema: z.array(hostName).max(1_000),
     default: [],
     about:
-      "Hosts that `svc proxy` connects to without a question, and that it and `svc rollback` can reach although they are private. Each is named literally.",
+      "Hosts that `svc proxy` and `svc rollback` reach without a question, private ones included. Write each literally.",
   }),
 } as const;

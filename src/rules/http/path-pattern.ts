@@ -12,7 +12,7 @@ const PLACE = /\{([^{}]*)\}/g;
 const PLACE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const MAX_PATH_CHARS = 2_000;
 
-/** Reads a pattern, or returns what is wrong with it. Literal text is in its decoded form. */
+/** Reads a pattern, or returns its problem. Literal text is in its decoded form. */
 export function parsePathPattern(text: string): PathPattern | { problem: string } {
   if (text.length > MAX_PATH_CHARS) return { problem: `is longer than ${MAX_PATH_CHARS} characters` };
   if (!text.startsWith("/")) return { problem: "must begin with /" };
@@ -119,7 +119,7 @@ function segmentsMeet(a: Segment, b: Segment): boolean {
   return false;
 }
 
-/** Characters of a segment; null stands for a place. */
+/** Characters of a segment; null for a place. */
 const symbolsOf = (segment: Segment): (string | null)[] =>
   segment.flatMap((piece) => ("text" in piece ? [...piece.text] : [null]));
 

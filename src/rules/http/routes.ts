@@ -28,7 +28,7 @@ export function originOf({ scheme, host }: Pick<HttpSpec, "scheme" | "host">): H
   return { scheme, host: name, port: port ?? DEFAULT_PORTS[scheme] };
 }
 
-/** Splits `host:port`; an IPv6 address stands in brackets, and loses them. */
+/** Splits `host:port`; an IPv6 address loses its brackets. */
 export function splitHost(text: string): { name: string; port: number | undefined } {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
   if (match === null) return { name: "", port: undefined };
@@ -36,13 +36,13 @@ export function splitHost(text: string): { name: string; port: number | undefine
   return { name, port: match[3] === undefined ? undefined : Number(match[3]) };
 }
 
-/** `host:port` as it stands in a URL or a Host header, without the port of the scheme. */
+/** `host:port` as in a URL or a Host header, without the port of the scheme. */
 export function hostText({ scheme, host, port }: HttpOrigin): string {
   const name = host.includes(":") ? `[${host}]` : host;
   return port === DEFAULT_PORTS[scheme] ? name : `${name}:${port}`;
 }
 
-export const originKey = ({ scheme, host, port }: HttpOrigin): string => `${scheme}://${host}:${port}`;
+const originKey = ({ scheme, host, port }: HttpOrigin): string => `${scheme}://${host}:${port}`;
 
 /** Routes of a manifest set by origin and method. Only the active version of a tool has one. */
 export class HttpRoutes {
@@ -141,7 +141,7 @@ export function requestArgs(
   for (const part of [Object.entries(places), [...query], Object.entries(read)])
     for (const [name, value] of part) {
       if (Object.hasOwn(args, name))
-        return { status: 400, problem: "a name stands in two of path, query and body" };
+        return { status: 400, problem: "a name is in two of path, query and body" };
       Object.defineProperty(args, name, { value, enumerable: true, configurable: true, writable: true });
     }
   return { args };

@@ -19,7 +19,7 @@ const bad = (problem: string): HttpProblem => ({ status: 400, problem });
 
 export const isHttpProblem = (value: object): value is HttpProblem => "problem" in value;
 
-/** Reads a path with an optional query, as it stands in the request line. */
+/** Reads a path with an optional query, as in the request line. */
 export function readHttpTarget(text: string): HttpTarget | HttpProblem {
   const [path = "", ...rest] = text.split("?");
   if (!path.startsWith("/")) return bad("the path does not begin with /");
@@ -69,7 +69,7 @@ function decodeOnce(text: string): string | undefined {
 }
 
 const OVERRIDE_HEADERS = new Set(["x-http-method-override", "x-http-method", "x-method-override"]);
-/** Headers that must stand in a request once. */
+/** Headers that a request has once. */
 const SINGLE_HEADERS = new Set([
   "host",
   "content-length",

@@ -160,7 +160,7 @@ export const httpMethodSchema = z
   .string()
   .refine(
     (text) => /^[A-Z]{1,20}$/.test(text) && text !== "CONNECT" && text !== "TRACE",
-    "must be a method in capitals, such as GET or POST, and neither CONNECT nor TRACE",
+    "must be a method in capitals, such as GET or POST, but not CONNECT or TRACE",
   );
 
 export const httpPathSchema = z.string().superRefine((text, context) => {

@@ -68,7 +68,7 @@ function byKey(service: RunningService): Identify {
   };
 }
 
-export function callerOf(
+function callerOf(
   app: RunningService,
   principal: CallerPrincipal,
   run: Pick<ProxyCaller, "run_id" | "open" | "isCurrent">,
@@ -97,7 +97,7 @@ function readCredential(header: string | undefined): string | undefined {
 /** Listens on loopback. Credentials would cross a network in the clear elsewhere. */
 export async function listenOn({ proxy }: RunningProxy, host: string, port: number): Promise<string> {
   if (!isLoopbackHost(host))
-    throw invalidError("--listen: the proxy has no TLS of its own, so it listens on a loopback address only");
+    throw invalidError("--listen: the proxy listens without TLS, so the address must be a loopback address");
   await new Promise<void>((resolve, reject) => {
     proxy.server.once("error", reject);
     proxy.server.listen({ host, port }, () => resolve());
