@@ -38,12 +38,12 @@ export function refusalOf({ log }: ServiceApp, error: unknown): HttpRefusal {
     status,
     cause: { code: error.cause_code, error: error.message },
     headers: { [ERROR_CODE_HEADER]: error.cause_code, ...headersOf(status, error) },
-    body: { error: error.message, ...told(error) },
+    body: { error: error.message, ...extraFields(error) },
   };
 }
 
 /** Error bodies contain only `error`. A failed anchor also lists its sinks, as a successful one does. */
-const told = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
+const extraFields = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
 
 function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
   if (status === 409 && error.extra !== undefined)

@@ -46,7 +46,7 @@ export async function startHttpGateway(
 function undoByJobs(service: RunningService, gateway: McpGateway): void {
   service.connectors = () => gateway.connectors();
   service.drills = drillsThrough(gateway);
-  service.lookout = gateway.services.undo;
+  service.stateReader = gateway.services.undo;
   if (service.jobTools !== null) return;
   service.jobTools = {
     ...gateway.services.undo,
