@@ -71,7 +71,7 @@ const EVERYWHERE = [
   "/etc/gshadow",
   "/etc/sudoers",
   "/etc/gitconfig",
-  ...new Set(Object.values(CLIENT_FILES).flatMap(({ managed }) => Object.values(managed))),
+  ...new Set(Object.values(CLIENT_FILES).flatMap(({ managed }) => Object.values(managed).map(dirname))),
 ];
 /** Variables and memory of processes, and their links to the root and the working directory. */
 const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;

@@ -179,8 +179,7 @@ async function disconnectHooks(
   const files = await hookedProjectFiles(io, client);
   const others = left ?? (Array.isArray(kept.workspaces) ? kept.workspaces : []);
   // The other workspaces still need the hook in the user's settings.
-  if (others.length === 0 || file !== userHooksFile(client, io.env, homeOf(io)))
-    files.push(file);
+  if (others.length === 0 || file !== userHooksFile(client, io.env, homeOf(io))) files.push(file);
   let taken = false;
   for (const one of files) taken = (await takeHookOut(io, client, one)) || taken;
   if (!taken && left === undefined)
