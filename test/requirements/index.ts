@@ -55,6 +55,7 @@ import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Passkeys } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
+import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Values } from "./beyond2-values.ts";
 import {
@@ -287,6 +288,7 @@ const SECTIONS = [
   beyond2Incidents,
   beyond2Proxy,
   beyond2Passkeys,
+  beyond2Sockets,
   beyond2Standards,
   beyond2Values,
 ] as const;
