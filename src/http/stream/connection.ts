@@ -1,6 +1,6 @@
 /**
- * One WebSocket of a caller. Each message is an operation, answered as its HTTP route would answer. Messages run beside
- * each other, up to a maximum, and a reader that is slow is not read from until it has caught up.
+ * One WebSocket of a caller. Each message is an operation, answered as its HTTP route would answer. Messages run
+ * concurrently, up to a maximum. The server reads no further messages while the reader is behind.
  */
 import type { IncomingMessage } from "node:http";
 import type { RawData, WebSocket } from "ws";
@@ -26,7 +26,7 @@ export interface StreamParts extends HttpDeps {
   isClosing(): boolean;
 }
 
-/** Close codes of RFC 6455, and one for a credential that is no longer valid. */
+/** Close codes of RFC 6455, and one for a credential that has ended. */
 const CLOSE = { going_away: 1001, unreadable: 1007, credential: 4401 } as const;
 const STOPPING = "the server is stopping; open a new connection";
 
@@ -116,7 +116,7 @@ export class StreamConnection {
     this.in_flight -= isOver ? 0 : 1;
     if (!isRepeated) this.open.delete(id);
     if (answer.cause?.code === "unauthenticated")
-      this.socket.close(CLOSE.credential, "the credential is no longer valid");
+      this.socket.close(CLOSE.credential, "the credential has ended");
     if (this.in_flight === 0) this.whenIdle?.();
   }
 
