@@ -34,7 +34,7 @@ export interface AuthorityFacts {
 }
 
 /**
- * Throws under four eyes if the decider has the name of the run's actor, or of somebody who acts for it. Compares names,
+ * Throws under four eyes if the decider has the name of the run's actor or of a principal that acts for it. Compares names,
  * because a token can share its name with a key.
  */
 export function assertNotOwnRequest(

@@ -83,7 +83,7 @@ export function resolveUndoApproval(at: StepInProgress, undo: UndoCall, input: C
     records.push(settled.record);
     return { waits_for: null, opened: null, records };
   }
-  // Approving all undos at once is a decision too: under four eyes, nobody behind the run can approve its undos.
+  // Approving all undos at once is a decision too: under four eyes, the run's requesters cannot approve its undos.
   if (input.approve && !(approvals.four_eyes && requestersOf(run).includes(input.actor))) {
     records.push(approveNow(at, request, input.actor));
     return { waits_for: null, opened: null, records };
