@@ -44,7 +44,7 @@ export function isGovernedSession(
   return governed;
 }
 
-/** A project whose own settings start the hook is governed, as its team decided. The user's settings are no project's. */
+/** A project whose own settings start the hook is governed, as its team decided. The user's settings are not a project's. */
 function isProjectHooked(client: HookClient, began: string, home: string): boolean {
   return [began, workspaceOf(began)].some((at) => {
     if (at === resolvedDirectory(home)) return false;

@@ -85,7 +85,7 @@ export function rowOf(program: string, texts: readonly string[]): ProgramRow | u
 const CODING_AGENT =
   /^(?:@[\w.-]+\/)?(?:claude(?:-code)?|codex|gemini(?:-cli)?|cursor-agent|opencode(?:-ai)?|aider(?:-chat)?|qwen(?:-code)?|copilot|amp|goose|crush|cline|kilocode|droid|auggie)(?:@[^/]*)?$/i;
 
-/** Whether a word names the program or the package of a coding agent, which has calls of its own. */
+/** Whether a word names the program or the package of a coding agent, which makes its own calls. */
 export const isCodingAgent = (word: string): boolean => CODING_AGENT.test(word);
 
 const NO_OPTIONS = programRow("unknown");

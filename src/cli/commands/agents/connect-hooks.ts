@@ -172,7 +172,7 @@ interface Undone {
   flags: Flags;
 }
 
-/** Takes the registration back, and the hook with the last one. */
+/** Removes the registration, and the hook with the last one. */
 async function disconnectHooks(
   io: CommandIo,
   client: HookClient,
@@ -190,7 +190,7 @@ async function disconnectHooks(
     io.out(
       flags["user"] === true
         ? "no workspace is registered any more"
-        : `${escapeControls(workspaceOf(io.cwd))} is no longer registered`,
+        : `${escapeControls(workspaceOf(io.cwd))} is not registered any more`,
     );
   }
   const files = await hookedProjectFiles(io, client);

@@ -84,7 +84,7 @@ export async function takeHookOut(io: CommandIo, client: HookClient, file: strin
   };
   if ((await held()) === null) return false;
   await undoWrite(file).catch(() => {});
-  // The backup of a file that a team shares may hold the hook of somebody else.
+  // The backup of a file that a team shares may hold the hook of another person.
   const text = await held();
   if (text !== null) await replaceWithoutBackup(file, withoutHooks(client, text));
   io.out(`took the hook out of ${escapeControls(file)}`);
