@@ -18,11 +18,11 @@ import {
   accessContext,
   accessResource,
   accessSubject,
+  EVALUATIONS_SEMANTICS,
   type EvaluationInput,
   type EvaluationView,
   evaluationInput,
   evaluationView,
-  SEMANTICS,
 } from "./shapes.ts";
 import { taskOf } from "./tasks.ts";
 
@@ -55,11 +55,20 @@ export const evaluateAccesses = defineOperation({
     action: accessAction.optional(),
     resource: accessResource.optional(),
     context: accessContext.optional(),
-    options: z.looseObject({ evaluations_semantic: z.enum(SEMANTICS).optional() }).optional(),
+    options: z
+      .looseObject({
+        evaluations_semantic: z
+          .enum(EVALUATIONS_SEMANTICS)
+          .optional()
+          .meta({ description: "which evaluations run; the default is all" }),
+      })
+      .optional()
+      .meta({ description: "options of the standard" }),
     evaluations: z
       .array(z.record(z.string(), z.unknown()))
       .max(MAX_EVALUATIONS, `at most ${MAX_EVALUATIONS} evaluations`)
-      .optional(),
+      .optional()
+      .meta({ description: "evaluations; each member replaces the default of its name" }),
   }),
   output: z.union([z.strictObject({ evaluations: z.array(evaluationView) }), evaluationView]),
   async run(caller, { evaluations = [], options, ...defaults }) {

@@ -9,18 +9,26 @@ import { anyJson, boundedText, runId, toolSchema } from "../schemas.ts";
 
 const name = boundedText(256);
 
-export const accessSubject = z.looseObject({ type: name, id: name }).meta({ description: "the caller" });
+const typeName = name.meta({ description: "type as the standard demands; it decides nothing" });
+
+export const accessSubject = z
+  .looseObject({ type: typeName, id: name.meta({ description: "name of the caller" }) })
+  .meta({ description: "the caller" });
 export const accessAction = z
-  .looseObject({ name: toolSchema })
+  .looseObject({ name: toolSchema.meta({ description: "name of the tool" }) })
   .meta({ description: "the tool, under `name`" });
 export const accessResource = z
-  .looseObject({ type: name, id: boundedText(1_024), properties: anyJson.optional() })
+  .looseObject({
+    type: typeName,
+    id: boundedText(1_024).meta({ description: "id as the standard demands; it decides nothing" }),
+    properties: anyJson.optional().meta({ description: "arguments of the call" }),
+  })
   .meta({ description: "the arguments of the call, under `properties`" });
 export const accessContext = z
   .looseObject({
     run_id: runId.optional(),
     reason: boundedText(SERVICE_LIMITS.reason_chars).optional(),
-    commit: z.boolean().optional(),
+    commit: z.boolean().optional().meta({ description: "true to make the intent instead of a preview" }),
   })
   .meta({ description: "`run_id`, `reason`, and `commit` for the intent itself" });
 
@@ -32,12 +40,12 @@ export const evaluationInput = z.looseObject({
 });
 export type EvaluationInput = z.output<typeof evaluationInput>;
 
-export const SEMANTICS = ["execute_all", "deny_on_first_deny", "permit_on_first_permit"] as const;
+export const EVALUATIONS_SEMANTICS = ["execute_all", "deny_on_first_deny", "permit_on_first_permit"] as const;
 
 const TASK_STATUSES = ["pending", "approved", "denied", "expired"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-export const accessTask = z.strictObject({
+const accessTask = z.strictObject({
   id: z.string(),
   status: z.enum(TASK_STATUSES),
   status_endpoint: z.string(),

@@ -77,7 +77,9 @@ export const requestAccess = defineOperation({
     resource: accessResource,
     context: accessContext.optional(),
     denial: z
-      .looseObject({ evaluation_id: z.string() })
+      .looseObject({
+        evaluation_id: z.string().meta({ description: "`context.evaluation_id` of the denial" }),
+      })
       .meta({ description: "the denied evaluation; its `evaluation_id` names the request" }),
   }),
   output: taskView,
