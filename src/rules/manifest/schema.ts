@@ -12,6 +12,9 @@ import {
   beforePathSchema,
   cardPathSchema,
   cardTitleSchema,
+  httpHostSchema,
+  httpMethodSchema,
+  httpPathSchema,
   jsonValueSchema,
   labelSchema,
   permissionSchema,
@@ -100,7 +103,7 @@ const before = z
       .union([templateSchema, z.array(templateSchema).min(2).max(BEFORE_LIMITS.max_reads)])
       .nullish()
       .describe(
-        "Its arguments; a string that is a path into $args becomes the value there. A list reads once for each item, such as both ends of a move.",
+        "Its arguments; a string that is a path into $args becomes the value there. A list reads once per item.",
       )
       .transform((args) => args ?? {}),
     absent: jsonValueSchema
@@ -213,12 +216,12 @@ const card = z.strictObject({
   fields: z
     .array(
       z.strictObject({
-        label: labelSchema.max(100),
-        path: cardPathSchema,
+        label: labelSchema.max(100).describe("Name of the field on the card."),
+        path: cardPathSchema.describe("Argument to show, such as $args.amount."),
         as: z
           .enum(CARD_FORMATS)
           .nullish()
-          .meta({ default: "text" })
+          .meta({ default: "text", description: "Format of the value." })
           .transform((format) => format ?? "text"),
       }),
     )
@@ -235,6 +238,32 @@ const card = z.strictObject({
   note: labelSchema.max(1_000).nullish().describe("A note for the approver.").transform(toNull),
 });
 
+/** A place in a path is the only kind of place: method and host are literal, so that TLS opens for known hosts alone. */
+const http = z
+  .strictObject({
+    scheme: z
+      .enum(["https", "http"])
+      .nullish()
+      .meta({ default: "https" })
+      .transform((scheme) => scheme ?? "https"),
+    host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
+    method: httpMethodSchema.describe("Method of the request, such as POST."),
+    path: httpPathSchema.describe("Path of the request; {name} is one segment, or a part of it."),
+    body: z
+      .enum(["json", "form", "opaque"])
+      .nullish()
+      .describe(
+        "json or form accepts only that; default both. opaque accepts any body and shows only its length and hash.",
+      )
+      .transform(toUndeclared),
+    websocket: z
+      .literal(true)
+      .nullish()
+      .describe("The request opens a WebSocket, whose messages are not read.")
+      .transform(toUndeclared),
+  })
+  .transform(declaredFields);
+
 export const manifestEntrySchema = z
   .strictObject({
     tool: toolNameSchema.describe("The tool's name, as the agent calls it."),
@@ -248,7 +277,10 @@ export const manifestEntrySchema = z
     lifecycle: z
       .enum(MANIFEST_LIFECYCLES)
       .nullish()
-      .meta({ default: "approved" })
+      .meta({
+        default: "approved",
+        description: "A draft is refused in enforce mode; a deprecated manifest still works.",
+      })
       .transform((lifecycle) => lifecycle ?? "approved"),
     effect: z
       .enum([...TOOL_EFFECTS, "read_only"])
@@ -273,18 +305,26 @@ export const manifestEntrySchema = z
       .nullish()
       .describe("Labels for risk scoring, policy and retention; you can add custom labels.")
       .transform((labels): z.output<typeof risk> => labels ?? { data_class: null, blast_radius: null }),
-    compensation: compensation.nullish().transform(toNull),
-    verification: verification.nullish().transform(toNull),
+    compensation: compensation.nullish().describe("How to undo the call.").transform(toNull),
+    verification: verification
+      .nullish()
+      .describe("How to check that the undo took effect.")
+      .transform(toNull),
     before: before
       .nullish()
       .describe("Reads the state before the call, so that the undo can restore it.")
       .transform(toUndeclared),
     audit: audit
       .nullish()
+      .describe("Capture of the call and retention of its run.")
       .transform((entry) => entry ?? { redaction: [], retention_days: null, evidence_export: null }),
+    http: http
+      .nullish()
+      .describe("The HTTP request that calls the tool through svc proxy.")
+      .transform(toUndeclared),
     drill: drill
       .nullish()
-      .describe("A harmless example of the call, with which svc drill tests its undo.")
+      .describe("A harmless example; svc drill makes it and tests its undo.")
       .transform(toUndeclared),
     card: card.nullish().describe("How the approval card shows the call.").transform(toUndeclared),
   })
