@@ -79,20 +79,8 @@ export function makeOffer(
   const required = spec.signed === true;
   if (required && given === undefined) throw passkeyRequired();
   const ttl_ms = ttlOf(given, denied.expires_ms - denied.requested_ms, facts.now);
-  const signature =
-    given === undefined
-      ? null
-      : useSignature(core, tx, principal, given, (nonce) => ({
-          ...callDraft(core, run, {
-            kind: "offer",
-            id: input.id,
-            by: principal.name,
-            tool: denied.tool,
-            args_hash,
-            expires_ms: facts.now + ttl_ms,
-          }),
-          nonce,
-        }));
+  const offered_call = { id: input.id, tool: denied.tool, args_hash, expires_ms: facts.now + ttl_ms };
+  const signature = signatureOf({ core, tx, run }, principal, given, offered_call);
   const { score, factors } = judged.risk;
   const opened = openApproval(tx, run, {
     id: input.id,
@@ -134,6 +122,24 @@ export function makeOffer(
   };
   tx.put("approval_slots", offerSlot(slotOf(denied)), { id: input.id });
   return { approval: voted, record: settleOffer(core, tx, run, voted, { vote, denied, facts, signature }) };
+}
+
+interface OfferedCall {
+  id: string;
+  tool: string;
+  args_hash: string;
+  expires_ms: number;
+}
+
+function signatureOf(
+  { core, tx, run }: { core: EngineCore; tx: StoreTx; run: RunDoc },
+  principal: CallerPrincipal,
+  given: CheckedSignature | undefined,
+  call: OfferedCall,
+): StoredSignature | null {
+  if (given === undefined) return null;
+  const offered = { kind: "offer", by: principal.name, ...call } as const;
+  return useSignature(core, tx, principal, given, (nonce) => ({ ...callDraft(core, run, offered), nonce }));
 }
 
 function assertOffer(denied: ApprovalDoc, run: RunDoc, args: JsonValue): void {

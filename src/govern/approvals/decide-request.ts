@@ -14,9 +14,9 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import type { CallerPrincipal } from "../roles.ts";
 import { loadRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
-import { approvalDraft, isSignatureRequired } from "../signing/draft.ts";
+import { isSignatureRequired } from "../signing/draft.ts";
 import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
-import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
+import type { CheckedSignature } from "../signing/signature.ts";
 import {
   type ApprovalDoc,
   type ApprovalVote,
@@ -27,8 +27,9 @@ import {
   WITHDRAWN_NOTE,
 } from "./approval.ts";
 import { assertNotOwnRequest, authoritiesOver, type DecidingAuthority } from "./authority.ts";
-import { countingVoters, findCountedPerson, toVoter, withSignedApprovals } from "./count-approvals.ts";
+import { countingVoters, findCountedPerson, toVoter } from "./count-approvals.ts";
 import { makeOffer, type OfferInput } from "./counter-proposal.ts";
+import { countableApprovals, useRequestSignature, withSignature } from "./request-signature.ts";
 import { addApprovalVote, type SettledApproval, settleApproval } from "./requests.ts";
 
 interface DecideInput {
@@ -83,7 +84,7 @@ export function decideUnit(
       // An approver who has voted, or whose delegate has, can still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(core, approval, principal, found);
       const signature =
-        input.decision === "deny" ? null : signatureOf({ core, tx, run, approval }, principal, input);
+        input.decision === "deny" ? null : useRequestSignature({ core, tx, run, approval }, principal, input);
       assertCurrentCard(core, tx, run, approval, input.card_hash);
       const note = input.note === null ? null : core.redact(input.note);
       const vote: ApprovalVote = {
@@ -117,30 +118,6 @@ export function decideUnit(
   };
 }
 
-interface RequestInUnit {
-  core: EngineCore;
-  tx: StoreTx;
-  run: RunDoc;
-  approval: ApprovalDoc;
-}
-
-/** Uses the signature of an approval. Throws if one is required and missing; groups cannot be signed. */
-function signatureOf(
-  { core, tx, run, approval }: RequestInUnit,
-  principal: CallerPrincipal,
-  { signature, group_of, reason }: Pick<DecideInput, "signature" | "group_of"> & { reason?: string },
-): StoredSignature | null {
-  const required = isSignatureRequired(core, approval);
-  if (required && (signature === undefined || group_of !== undefined)) throw passkeyRequired();
-  if (signature === undefined) return null;
-  const values = tx.get("approval_values", approval.id);
-  const decision = { by: principal.name, values, ...(reason === undefined ? {} : { reason }) };
-  return useSignature(core, tx, principal, signature, (nonce) => ({
-    ...approvalDraft(core, run, approval, decision),
-    nonce,
-  }));
-}
-
 function withOffer(approval: ApprovalDoc, offer: string): ApprovalDoc {
   return { ...approval, internal: { ...approval.internal, offer } };
 }
@@ -169,7 +146,7 @@ function fresh(
   { name }: CallerPrincipal,
   found: readonly DecidingAuthority[],
 ): DecidingAuthority {
-  const counting = countable(core, approval);
+  const counting = countableApprovals(core, approval);
   const counted = (authority: DecidingAuthority) =>
     findCountedPerson(counting, { by: name, for: authority.for }, core.today);
   const unused = found.find((authority) => counted(authority) === undefined);
@@ -183,12 +160,6 @@ function fresh(
   );
 }
 
-/** The request with the approvals that can still count. */
-function countable(core: EngineCore, approval: ApprovalDoc): ApprovalDoc {
-  const { hash } = core.rules().policy;
-  return isSignatureRequired(core, approval) ? withSignedApprovals(approval, hash) : approval;
-}
-
 function withVoter(
   { internal }: ApprovalDoc,
   decision: ApprovalVote["decision"],
@@ -197,15 +168,6 @@ function withVoter(
   return decision === "deny"
     ? internal
     : withSignature({ ...internal, voters: [...internal.voters, voter] }, signature);
-}
-
-function withSignature(
-  internal: ApprovalDoc["internal"],
-  signature: StoredSignature | null,
-): ApprovalDoc["internal"] {
-  return signature === null
-    ? internal
-    : { ...internal, signatures: [...(internal.signatures ?? []), signature] };
 }
 
 interface Settling {
@@ -223,7 +185,7 @@ function settle(
   { vote, four_eyes, input, signature }: Settling,
 ): DecideResult {
   const { needs } = voted.internal;
-  const voters = countingVoters(countable(core, voted), four_eyes, core.today);
+  const voters = countingVoters(countableApprovals(core, voted), four_eyes, core.today);
   const { group_of, card_hash } = input;
   // Placed before the note, so that the decider's own text cannot imitate it.
   const group = group_of === undefined ? "" : ` in a group of ${group_of}`;
@@ -270,7 +232,7 @@ export function breakGlassUnit(
       assertNotOwnRequest(approval, principal, core.rules().policy.approvals.four_eyes);
       const now = core.env.now();
       const why = core.redact(reason);
-      const signature = signatureOf({ core, tx, run, approval }, principal, {
+      const signature = useRequestSignature({ core, tx, run, approval }, principal, {
         signature: given,
         reason: why,
       });

@@ -112,7 +112,7 @@ function signatureOf(
 }
 
 /** Whether a rule that the grant replaces counts only signed decisions. */
-export function isSignedGrant(core: EngineCore, { rules }: Pick<GrantTerms, "rules">): boolean {
+function isSignedGrant(core: EngineCore, { rules }: Pick<GrantTerms, "rules">): boolean {
   const named = core
     .rules()
     .policy.rules.all()

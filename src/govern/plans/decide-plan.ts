@@ -13,12 +13,8 @@ import {
   WITHDRAWN_NOTE,
 } from "../approvals/approval.ts";
 import { type AuthorityFacts, assertNotOwnRequest, authoritiesOver } from "../approvals/authority.ts";
-import {
-  countingVoters,
-  findCountedPerson,
-  toVoter,
-  withSignedApprovals,
-} from "../approvals/count-approvals.ts";
+import { countingVoters, findCountedPerson, toVoter } from "../approvals/count-approvals.ts";
+import { countableApprovals } from "../approvals/request-signature.ts";
 import { type BuiltCard, buildingCard, cachedCardSummary } from "../cards/card-cache.ts";
 import type { CardRun } from "../cards/load-card-facts.ts";
 import type { ApprovalValues } from "../cards/types.ts";
@@ -128,8 +124,11 @@ function castVotes(
       return request;
     }
     const fresh = (one: (typeof found)[number]) =>
-      findCountedPerson(countable(core, request), { by: principal.name, for: one.for }, core.today) ===
-      undefined;
+      findCountedPerson(
+        countableApprovals(core, request),
+        { by: principal.name, for: one.for },
+        core.today,
+      ) === undefined;
     const authority = vote.decision === "deny" ? found[0] : found.find(fresh);
     if (authority === undefined) {
       problems.push(
@@ -177,11 +176,6 @@ function signatureOf(
     ...planDraft(core, run, plan, { by: principal.name, card_hash }),
     nonce,
   }));
-}
-
-function countable(core: EngineCore, request: ApprovalDoc): ApprovalDoc {
-  const { hash } = core.rules().policy;
-  return isSignatureRequired(core, request) ? withSignedApprovals(request, hash) : request;
 }
 
 function withVote(
@@ -232,7 +226,7 @@ function settle(
   const at = now();
   const needing = voted.internal.requests.filter((_, i) => voted.calls[i]!.approval_id !== null);
   const met = needing.every((one) =>
-    needsMet(one.internal.needs, countingVoters(countable(core, one), four_eyes, core.today)),
+    needsMet(one.internal.needs, countingVoters(countableApprovals(core, one), four_eyes, core.today)),
   );
   const tail = [
     vote.for === null ? "" : ` for ${vote.for}`,

@@ -105,7 +105,7 @@ const payloadText = (payload: SignedPayload): string => toCanonicalJson(payload 
 export const payloadDigest = (payload: SignedPayload): Buffer => sha256(payloadText(payload));
 
 /** The hash of an assertion, as records name it. */
-export const assertionHash = (assertion: PasskeyAssertion): string =>
+const assertionHash = (assertion: PasskeyAssertion): string =>
   sha256Hex(toCanonicalJson(assertion as JsonValue));
 
 /** What a record's detail ends with. */

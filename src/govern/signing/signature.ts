@@ -58,7 +58,7 @@ const stale = (): SvcError =>
     "the content changed since you signed it; review it again, then sign a new challenge",
   );
 
-/** Time to live of a new approval: what was signed, if it was, so that the signature's end is the approval's. */
+/** Time to live of a new approval: the signed end, if there is one, so that approval and signature end together. */
 export function ttlOf(given: CheckedSignature | undefined, ttl_ms: number, now: number): number {
   const end = given?.payload.expires_ms;
   if (end === undefined) return ttl_ms;

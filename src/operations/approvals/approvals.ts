@@ -299,7 +299,7 @@ export const preApprove = defineOperation({
     signature: signatureSchema.optional(),
   }),
   output: approvalViewShape,
-  errors: { not_found: "unknown run", conflict: "the signed content is no longer current" },
+  errors: { not_found: "unknown run", conflict: "the content changed since it was signed" },
   run_of: ({ run_id }) => run_id,
   async run({ app, principal }, { run_id, ...body }) {
     const input = {

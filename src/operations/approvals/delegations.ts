@@ -73,7 +73,7 @@ export const createDelegation = defineOperation({
     signature: signatureSchema.optional(),
   }),
   output: delegationShape,
-  errors: { conflict: "the signed content is no longer current" },
+  errors: { conflict: "the content changed since it was signed" },
   async run({ app, principal }, body) {
     const input = {
       to: body.to,

@@ -120,7 +120,7 @@ const stale = "a rollback of this run is in progress, or the state to overwrite 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
 export const rollbackStarted = z.strictObject({ job: startedJob });
 
-/** Nobody can approve all undos at once if each approval has to be signed. */
+/** Refuses to approve all undos at once if each approval has to be signed. */
 function assertMayApproveAll({ core }: ServiceApp, all: boolean | undefined): void {
   if (all === true && core.rules().policy.approvals.signed === true) throw passkeyRequired();
 }

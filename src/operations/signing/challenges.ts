@@ -8,7 +8,7 @@ import { passkeyRequired } from "../../govern/signing/signature.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { givenId } from "../schemas.ts";
 import { passkeysOf, passkeysOff, requirePlace } from "./check-signature.ts";
-import { DRAFTERS } from "./drafters.ts";
+import { PAYLOAD_DRAFTERS } from "./drafters.ts";
 
 /** A plain denial needs no signature. */
 const CHALLENGE_DECISIONS = ["approve", "offer", "grant", "delegate", "confirm"] as const;
@@ -34,7 +34,7 @@ export const openChallenge = defineOperation({
     const { app, principal } = caller;
     const owner = requirePasskeyOwner(principal);
     const place = requirePlace(app);
-    const draft = await DRAFTERS[kind](caller, { id, body });
+    const draft = await PAYLOAD_DRAFTERS[kind](caller, { id, body });
     const passkeys = activePasskeys(app.core, await passkeysOf(app, principal));
     if (passkeys.length === 0) throw passkeyRequired();
     const nonce = Buffer.from(app.core.env.bytes(32)).toString("base64url");

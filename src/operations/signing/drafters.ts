@@ -34,7 +34,7 @@ export interface AskedSignature {
 
 type Drafter = (caller: ApiCaller, asked: AskedSignature) => Promise<PayloadDraft>;
 
-export const DRAFTERS: Readonly<Record<SignedKind, Drafter>> = {
+export const PAYLOAD_DRAFTERS: Readonly<Record<SignedKind, Drafter>> = {
   approval: (caller, asked) => approvalOf(caller, asked),
   compensation: (caller, asked) => approvalOf(caller, asked),
   break_glass: draftBreakGlass,
