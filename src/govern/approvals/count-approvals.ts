@@ -13,6 +13,7 @@ import {
   type CallerPrincipal,
   hasRole,
   type ResolvePrincipal,
+  requestersOf,
   seesTenant,
   toStoredPrincipal,
 } from "../roles.ts";
@@ -123,7 +124,7 @@ export function countingVoters(
   four_eyes: boolean,
   today?: ResolvePrincipal | undefined,
 ): readonly Counted[] {
-  const counted = new Set(four_eyes ? [approval.actor] : []);
+  const counted = new Set(four_eyes ? requestersOf(approval) : []);
   return approvalsOf(approval, today).flatMap(({ people, voter }) => {
     if (people.some((person) => counted.has(person))) return [];
     for (const person of people) counted.add(person);
@@ -141,7 +142,8 @@ export function approvalCovers(
   if (request.internal.assumed === true) return true;
   if (request.break_glass)
     return (
-      (!four_eyes || request.decided_by !== request.actor) && (!spec.signed || isGlassSigned(request, hash))
+      (!four_eyes || !requestersOf(request).includes(request.decided_by ?? "")) &&
+      (!spec.signed || isGlassSigned(request, hash))
     );
   // After escalation, the escalation groups can substitute for the original groups.
   const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
