@@ -119,7 +119,9 @@ function shownMessages(text: string): string[] {
   const tables = [...text.matchAll(/^\| (?:You see|Symptom) \|.*\n\|[- |]+\n((?:\|.*\n)+)/gm)];
   const cells = tables.flatMap(([, rows]) => rows!.split("\n").map((row) => row.split("|")[1] ?? ""));
   const quoted = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, message]) => message!));
-  const pieces = quoted.flatMap((one) => one.split(/…|\.{2,}|<[^>]+>|\d+|"| [ab](?=[ ,:])|\w+_\S*/));
+  const pieces = quoted.flatMap((one) =>
+    one.split(/…|^[\w.]+: |\.{2,}|<[^>]+>|\d+|"| [ab](?=[ ,:])|\w+_\S*/),
+  );
   return pieces
     .map((piece) => piece.replace(/^[\s;:,.()]+|[\s;:,.()]+$/g, ""))
     .filter((piece) => / /.test(piece));
