@@ -36,6 +36,7 @@ export async function capturedCall(
     actor: run.actor,
     tenant: run.tenant,
     environment: run.environment,
+    ...(run.child_of === undefined ? {} : { counted_run: run.child_of.counted_run }),
     args: args.value,
     result: null,
     has_result: false,

@@ -81,6 +81,9 @@ export const runView = z.strictObject({
   unresolved: z.array(z.int()),
   /** Texts of people that the run was given; absent without them. */
   given: z.array(givenView).optional(),
+  /** The run that opened this one, and the runs that this one opened; absent without them. */
+  parent: z.string().optional(),
+  children: z.array(z.string()).optional(),
 });
 
 /** The state to read before the call, and to report with its outcome. */

@@ -25,6 +25,9 @@ const RUN: Required<RunDoc> = {
   plans: ["p"],
   called_ms: 9,
   undo_left: { unfinished: true, steps: [{ step: 1, why: "conflict" }] },
+  child_of: { parent: "run_0", counted_run: "run_0", level: 2 },
+  children: 1,
+  tree_open_approvals: 1,
 };
 const STEP: Required<StepDoc> = {
   run_id: "run_1",
@@ -72,6 +75,7 @@ const PLAIN_MORE = {
   fed_by: undefined,
 };
 const PLAIN_HASHES = { before_hash: undefined, after_hash: undefined };
+const NO_TREE = { child_of: undefined, children: undefined, tree_open_approvals: undefined };
 const ODD = ['quo"te', "back\\slash", "two\nlines", "\u0000", "ü €", "\u2028", "\ud800", "😀", ""];
 const ODD_NUMBERS = [-1, 0.5, 1e21, Number.NaN, Number.POSITIVE_INFINITY, -0, 2 ** 53 - 1];
 
@@ -94,7 +98,7 @@ it.each<[TableName, object]>([
 });
 
 it.each<[TableName, object, number]>([
-  ["runs", { ...RUN, plans: undefined, undo_left: undefined }, 8],
+  ["runs", { ...RUN, ...NO_TREE, plans: undefined, undo_left: undefined }, 8],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {

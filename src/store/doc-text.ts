@@ -75,6 +75,7 @@ function runText(run: RunDoc): string | undefined {
 
 function changedRun(before: RunDoc, after: RunDoc): string | undefined {
   if (before.plans !== undefined || before.scope !== after.scope || !isSame(before, after)) return undefined;
+  if (hasTreeMembers(before)) return undefined;
   if (before.undo_left !== undefined || (before.called_ms !== undefined && after.called_ms === undefined))
     return undefined;
   const counts = runCounts(after);
@@ -85,11 +86,19 @@ function runCounts(run: RunDoc): string | undefined {
   const { next_step, next_run_seq, open, uncertain, compensation_failed, awaiting, open_approvals } = run;
   const sum = next_step + next_run_seq + open + uncertain + compensation_failed + awaiting + open_approvals;
   const { plans, undo_left, called_ms } = run;
-  if (plans !== undefined || undo_left !== undefined || !Number.isFinite(sum + (called_ms ?? 0)))
+  if (
+    hasTreeMembers(run) ||
+    plans !== undefined ||
+    undo_left !== undefined ||
+    !Number.isFinite(sum + (called_ms ?? 0))
+  )
     return undefined;
   const called = called_ms === undefined ? "" : `,"called_ms":${called_ms}`;
   return `"next_step":${next_step},"next_run_seq":${next_run_seq},"open":${open},"uncertain":${uncertain},"compensation_failed":${compensation_failed},"awaiting":${awaiting},"open_approvals":${open_approvals}${called}}`;
 }
+
+const hasTreeMembers = ({ child_of, children, tree_open_approvals }: RunDoc): boolean =>
+  child_of !== undefined || children !== undefined || tree_open_approvals !== undefined;
 
 function unchanging(run: RunDoc): string {
   const known = spelled.get(run.scope);

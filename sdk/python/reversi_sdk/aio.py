@@ -71,8 +71,9 @@ class AsyncClient:
         run_id: Optional[str] = None,
         mode: Optional[str] = None,
         reason: Optional[str] = None,
+        parent: Optional[str] = None,
     ) -> "AsyncRun":
-        return AsyncRun(await in_thread(lambda: self._client.run(permissions, run_id, mode, reason)))
+        return AsyncRun(await in_thread(lambda: self._client.run(permissions, run_id, mode, reason, parent)))
 
     async def resume(self, run_id: str) -> "AsyncRun":
         return AsyncRun(await in_thread(lambda: self._client.resume(run_id)))

@@ -149,14 +149,17 @@ class Client:
         run_id: Optional[str] = None,
         mode: Optional[str] = None,
         reason: Optional[str] = None,
+        parent: Optional[str] = None,
     ) -> "Run":
-        """Open a run with a scope that is fixed from here on."""
+        """Open a run with a scope that is fixed from here on. With parent, it is a child of that run of yours."""
         # The id is chosen here so that a lost answer can be told from a second run: a repeat is a 409.
         body: Dict[str, Any] = {"permissions": list(permissions), "run_id": run_id or new_run_id()}
         if mode is not None:
             body["mode"] = mode
         if reason is not None:
             body["reason"] = reason
+        if parent is not None:
+            body["parent"] = parent
         try:
             opened = self._transport.request("POST", "/v1/runs", body)
         except ServiceError as error:

@@ -14,7 +14,7 @@ import { stepKey } from "../../govern/document-keys.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { type CallerPrincipal, hasRole, seesTenant } from "../../govern/roles.ts";
 import { unknownRun } from "../../govern/runs/load-run.ts";
-import type { RunDoc } from "../../govern/runs/run.ts";
+import { countedRun, type RunDoc } from "../../govern/runs/run.ts";
 import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
@@ -156,7 +156,7 @@ async function surroundings(
     store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
     store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
     approval.kind === "call" ? ofCall(app, approval, values) : ofUndo(app, approval),
-    store.get("traces", run.run_id),
+    store.get("traces", countedRun(run)),
   ]);
   const like = decided
     .map(({ doc }) => doc)

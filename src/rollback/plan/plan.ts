@@ -53,6 +53,8 @@ export interface CompensateAction {
   conflict?: boolean;
   /** Time at which the undo expires, if it does. */
   closes_ms?: number;
+  /** Ledger position at which the call took effect. Present if the plan covers several runs; the highest goes first. */
+  seq?: number;
 }
 
 /** A step that waits until the steps that depend on it are undone. */

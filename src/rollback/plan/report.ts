@@ -40,6 +40,19 @@ export interface RollbackReport {
   complete: boolean;
 }
 
+/** Report of a run below the one that is rolled back. */
+export interface ChildReport extends RollbackReport {
+  run_id: string;
+  /** Why the run could not be rolled back at all. */
+  error?: string;
+}
+
+/** Report of a run with all runs below it. `complete` covers all of them. */
+export interface TreeReport extends RollbackReport {
+  /** Runs below, newest first. Present if the rollback covered them. */
+  children?: readonly ChildReport[];
+}
+
 /** Whether a step with this outcome stays active and so blocks the steps it depends on. */
 export const OUTCOME_LEAVES_STEP_ACTIVE: Record<StepOutcome["as"], boolean> = {
   compensated: false,

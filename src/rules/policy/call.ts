@@ -21,6 +21,8 @@ export interface PolicyCall {
   /** Foreign values in the arguments; absent unless a flow with `carries` restricts the call. */
   carried?: CarriedFacts | undefined;
   run_id: string;
+  /** Root of the run's tree, if it is a child run. What a policy counts per run counts there. */
+  counted_run?: string | undefined;
   /** Number of the step if the call is accepted. */
   step: number;
 }

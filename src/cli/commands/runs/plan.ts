@@ -21,15 +21,19 @@ export const registerPlan: RegisterCommand = (program, context) => {
       "--reader-cmd <cmd>",
       "command that reads state: receives {tool, arguments} on stdin, prints JSON",
     )
+    .option("--children", "include all runs below it")
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
       await context.withDoor(
         flags,
         async (door) => {
-          const look = () => door.perform(planOp, { run_id: run });
+          const look = () =>
+            door.perform(planOp, { run_id: run, ...(flags["children"] === true && { children: true }) });
           const plan = await (door.local === null ? look() : withUpstreamUndos(door.local, look));
           if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
-          else for (const line of describePlan(plan, io.color)) io.out(line);
+          else
+            for (const one of [plan, ...(plan.children ?? [])])
+              for (const line of describePlan(one as RollbackPlan, io.color)) io.out(line);
           if (!plan.fully_reversible) context.done(EXIT_NEEDS_ATTENTION);
         },
         ["readerCmd"],

@@ -10,9 +10,10 @@ import {
 import { OVERWRITE_TARGETS } from "../../../govern/port/docs.ts";
 import { conflictError, invalidError } from "../../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
-import type { RollbackReport } from "../../../rollback/plan/report.ts";
+import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
 import {
   type CommandContext,
@@ -42,6 +43,7 @@ export const registerRollback: RegisterCommand = (program, context) => {
     )
     .option("--retries <n>", `attempts per step, ${min} to ${max} (default: ${usual})`)
     .option("--approve-compensations", "approve every undo that requires approval")
+    .option("--children", "undo all runs below it too, newest step first")
     .option("--overwrite <step>", "undo this step even though its target has changed since")
     .option(
       "--to <state>",
@@ -56,19 +58,20 @@ export const registerRollback: RegisterCommand = (program, context) => {
         ? await onServer(context, run, flags)
         : await onData(context, run, flags);
       if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
-      else for (const line of describeReport(run, report)) context.io.out(line);
+      else
+        for (const one of [{ run_id: run, ...report }, ...(report.children ?? [])])
+          for (const line of describeReport(one)) context.io.out(line);
       if (!report.complete) context.done(EXIT_NEEDS_ATTENTION);
     });
 };
 
+/** Report of the run itself, or of a run below it. */
+type RunReport = TreeReport & { run_id: string; error?: string };
+
 const LOOK_MS = 200;
 
 /** Starts the rollback on the server, which uses its own compensator or upstreams, and waits for the end. */
-async function onServer(
-  context: CommandContext,
-  run_id: string,
-  flags: CommandFlags,
-): Promise<RollbackReport> {
+async function onServer(context: CommandContext, run_id: string, flags: CommandFlags): Promise<TreeReport> {
   for (const [name, flag] of Object.entries(OWN_COMMANDS))
     if (flags[name] !== undefined) throw invalidError(`${flag}: a server uses its own command; omit it`);
   if (flags["actor"] !== undefined)
@@ -78,7 +81,7 @@ async function onServer(
     await door.perform(startRollback, { run_id, confirm: true, ...input });
     for (;;) {
       const { job } = await door.perform(getRollback, { run_id });
-      if (job.state === "done") return job.report as RollbackReport;
+      if (job.state === "done") return job.report as TreeReport;
       if (job.state === "failed")
         throw conflictError("job_failed", `the rollback failed: ${job.error}; run it again to resume`);
       await door.clock.sleep(LOOK_MS);
@@ -93,7 +96,7 @@ const OWN_COMMANDS = {
 };
 
 /** Rolls back local data, with the given or configured commands, else through the upstreams. */
-async function onData(context: CommandContext, run: string, flags: CommandFlags): Promise<RollbackReport> {
+async function onData(context: CommandContext, run: string, flags: CommandFlags): Promise<TreeReport> {
   const { rollback, upstreams } = context.settings(flags, ["compensatorCmd", "readerCmd"]);
   const { compensator_cmd, reader_cmd, timeout_ms } = rollback;
   const input = { run_id: run, ...rollbackInput(flags) };
@@ -119,6 +122,7 @@ function rollbackInput(flags: CommandFlags) {
   return {
     retries: readRetries(flags["retries"] as string | undefined),
     approve_compensations: flags["approveCompensations"] === true,
+    ...(flags["children"] === true ? { children: true } : {}),
     ...readOverwrite(flags as Record<string, string | undefined>),
   };
 }
@@ -170,7 +174,8 @@ function readRetries(text: string | undefined): number | undefined {
 }
 
 function describeProgress(progress: RollbackProgress, { color }: CommandIo): string {
-  const step = `step ${progress.step} ${escapeControls(progress.tool)}`;
+  const where = progress.run_id === undefined ? "" : `run ${escapeControls(progress.run_id)}, `;
+  const step = `${where}step ${progress.step} ${escapeControls(progress.tool)}`;
   switch (progress.event) {
     case "begin":
       return color.dim(`${step}: ${escapeControls(progress.compensation_tool)} ...`);
@@ -181,8 +186,11 @@ function describeProgress(progress: RollbackProgress, { color }: CommandIo): str
   }
 }
 
-function describeReport(run: string, report: RollbackReport): string[] {
-  const lines = [`run ${run}: rollback ${report.complete ? "complete" : "not complete"}`];
+function describeReport({ run_id, error, children, ...report }: RunReport): string[] {
+  const run = escapeControls(run_id);
+  const scope = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
+  const lines = [`run ${run}: rollback${scope} ${report.complete ? "complete" : "not complete"}`];
+  if (error !== undefined) lines.push(`  not rolled back: ${escapeControls(error)}`);
   const list = (name: string, steps: readonly number[]) => {
     if (steps.length > 0) lines.push(`  ${name}: ${steps.join(", ")}`);
   };

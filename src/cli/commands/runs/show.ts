@@ -65,6 +65,8 @@ function headOf(run: ShownRun): string[] {
   return [
     `run ${escapeControls(run.run_id)}: ${escapeControls(run.actor)}${tenant}, ${run.mode}, ${formatCountOf(run.steps.length, "step")}`,
     `  opened ${new Date(run.created_ms).toISOString()}${run.reason === null ? "" : `: ${escapeControls(run.reason)}`}`,
+    ...(run.parent === undefined ? [] : [`  child of run ${escapeControls(run.parent)}`]),
+    ...(run.children === undefined ? [] : [`  child runs: ${run.children.map(escapeControls).join(", ")}`]),
   ];
 }
 

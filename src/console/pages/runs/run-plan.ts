@@ -12,26 +12,26 @@ import {
   planVerdict,
   type RollbackPlan,
 } from "../../../rollback/plan/plan.ts";
-import type { RollbackReport } from "../../../rollback/plan/report.ts";
+import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, commandBlock, factList, noticeBox } from "../../parts/blocks.ts";
 import { diffBlock } from "../../parts/diff.ts";
 import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { groupEqualNeighbours } from "../../parts/group-equal.ts";
-import { copyButton } from "../../parts/ids.ts";
+import { copyButton, runLink } from "../../parts/ids.ts";
 import { formatCountOf, type MarkTone, markLabel, planMark, proofMark } from "../../parts/marks.ts";
 import { formatTime } from "../../parts/time.ts";
 import type { JobView, RunPageData } from "./run-data.ts";
 
-export function planCard(ctx: PageContext, { run_id, plan, job }: RunPageData): HtmlFragment {
+export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageData): HtmlFragment {
   if (plan === null) return emptyHtml;
   return cardBlock(
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
     job === null ? emptyHtml : jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length),
     plan.actions.length === 0
-      ? html`<p class="calm">There is nothing to undo.</p>`
-      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan)}`,
+      ? html`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
+      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
   );
 }
 
@@ -214,9 +214,10 @@ function undoneBy({ actions }: RollbackPlan): CompensateAction[] {
   );
 }
 
-function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan): HtmlFragment {
+/** `children`: number of runs that this run opened. */
+function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan, children: number): HtmlFragment {
   const isUndoable = plan.actions.some(({ kind }) => kind === "compensate");
-  if (!isUndoable || !ctx.may(startRollback)) return emptyHtml;
+  if ((!isUndoable && children === 0) || !ctx.may(startRollback)) return emptyHtml;
   if (ctx.app.jobTools === null) {
     return html`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot roll back on its own. Start the rollback from a shell:</p>${commandBlock(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
   }
@@ -228,9 +229,11 @@ function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan): HtmlFr
       action: `/console/runs/${encodeURIComponent(run_id)}/rollback`,
       class: "form rollback-form",
       confirm:
-        undone.length === 0
-          ? "Check this run again, and undo the steps whose state has not changed since."
-          : `Undo ${formatCountOf(undone.length, "step")} of this run now, newest first.`,
+        undone.length === 0 && children > 0
+          ? "Undo the steps of this run and, if you leave them selected, of all runs below it."
+          : undone.length === 0
+            ? "Check this run again, and undo the steps whose state has not changed since."
+            : `Undo ${formatCountOf(undone.length, "step")} of this run now, newest first.`,
       verb: "Roll back",
       about: whatHappens(plan),
     },
@@ -243,6 +246,13 @@ function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan): HtmlFr
       : checkboxField(
           "approve_compensations",
           `Approve ${formatCountOf(asking, "undo that needs", "undos that need")} approval`,
+        ),
+    children === 0
+      ? emptyHtml
+      : checkboxField(
+          "children",
+          `Undo the ${formatCountOf(children, "child run")} and all runs below too`,
+          true,
         ),
     submitButton("Roll back", "danger"),
   );
@@ -307,13 +317,17 @@ const REPORT_ROWS: readonly (readonly [keyof RollbackReport, string, MarkTone])[
   ["unverified", "undone, not read back", "warn"],
 ];
 
-function reportBlock(report: RollbackReport): HtmlFragment {
+function reportBlock(report: TreeReport): HtmlFragment {
   const rows = REPORT_ROWS.flatMap(([key, label, tone]) => {
     const list = report[key];
     if (!Array.isArray(list) || list.length === 0) return [];
     return [html`${markLabel(tone, label)} ${byReason(list)}`];
   });
-  return rows.length === 0 ? emptyHtml : bulletList(rows, "report");
+  const below = (report.children ?? []).map(
+    (child) =>
+      html`${runLink(child.run_id)}${child.error === undefined ? reportBlock(child) : html`: ${child.error}`}`,
+  );
+  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}`;
 }
 
 type ReportItem = number | { step: number; error: string } | { step: number; blocked_by: readonly number[] };

@@ -9,8 +9,8 @@ import { type PolicyFinding, restrictionFinding } from "../finding.ts";
 import { type CounterDoc, usedIn } from "./counters.ts";
 import type { CounterCharge, CounterNeed } from "./limits.ts";
 
-function keyOf({ id, within_ms }: PolicyFlow, { run_id, actor, tenant }: PolicyCall): string {
-  if (within_ms === null) return `flow:${id}:run:${run_id}`;
+function keyOf({ id, within_ms }: PolicyFlow, { run_id, counted_run, actor, tenant }: PolicyCall): string {
+  if (within_ms === null) return `flow:${id}:run:${counted_run ?? run_id}`;
   return `flow:${id}:actor:${JSON.stringify([tenant, actor])}`;
 }
 
