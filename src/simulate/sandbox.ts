@@ -145,7 +145,7 @@ export class SandboxEngine {
     this.template = live === undefined ? template : { ...template, salt: live.salt };
   }
 
-  /** Opens a run once. A child run has its root, where what is counted per run counts. */
+  /** Opens a run once. A child run has its root, which owns the counters. */
   open({ environment, counted_run, ...facts }: SandboxRun): void {
     if (this.store.getSync("runs", facts.run_id) !== undefined) return;
     if (counted_run !== undefined) this.open({ ...facts, environment, run_id: counted_run });

@@ -42,7 +42,7 @@ export interface SealedScope {
 /** Place of a child run in its tree. The run's seal covers it. */
 export interface TreePlace {
   parent: string;
-  /** Root of the tree: what is counted or followed per run belongs to it. */
+  /** Root of the tree, which owns the counters and followed values. */
   counted_run: string;
   /** The root has level 1. */
   level: number;

@@ -55,7 +55,7 @@ export const openRun = defineOperation({
   },
 });
 
-/** The run that opens a child. Another principal's run does not exist for the caller, whatever its role. */
+/** The run that opens a child. Another principal's run does not exist for any caller. */
 async function ownParent(app: ServiceApp, principal: CallerPrincipal, run_id: string): Promise<RunDoc> {
   const facts = await runFacts(app, run_id);
   if (facts === undefined || !isRunOwner(facts, principal) || !seesTenant(principal, facts.tenant))
