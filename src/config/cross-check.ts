@@ -88,6 +88,15 @@ const RULES: readonly Rule[] = [
     only_warn: true,
   },
   {
+    key: "gateway_url",
+    broken: ({ oidc, gateway_url }) =>
+      oidc.issuer !== null &&
+      gateway_url?.startsWith("http:") === true &&
+      !isLoopbackHost(new URL(gateway_url).hostname),
+    message: "tokens for the gateway are sent over plain http, where an attacker can read them; use https",
+    only_warn: true,
+  },
+  {
     key: "oidc.role_map",
     broken: ({ oidc }) => oidc.issuer !== null && Object.keys(oidc.role_map).length === 0,
     message: "no group has a role, so every token is rejected (403)",

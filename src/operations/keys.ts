@@ -171,7 +171,7 @@ export const createKey = defineOperation({
   async run(call, { name, ...given }) {
     await assertFree(call, name);
     const created = await manager(call.app).create(name, withinTenant(call, given as KeyFields));
-    manager(call.app).sights.told(readerOf(call), created);
+    manager(call.app).sights.noteShown(readerOf(call), created);
     await record(
       call,
       "key_created",

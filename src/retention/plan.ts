@@ -39,7 +39,7 @@ export async function* planRetention(
   after?: ListQuery["after"],
 ): AsyncGenerator<PlannedRun> {
   const holds = {
-    told: await readHolds(core.store),
+    listed: await readHolds(core.store),
     all: await readHolds(unconfinedStore(core.store)),
   };
   const { manifests } = core.rules();
@@ -51,7 +51,7 @@ export async function* planRetention(
  * The holds that the caller can see, and all holds. A tenant-bound caller learns only that a hidden hold covers a run.
  */
 interface Holds {
-  told: readonly LegalHold[];
+  listed: readonly LegalHold[];
   all: readonly LegalHold[];
 }
 
@@ -67,7 +67,7 @@ async function planRun(
   const age_days = Math.floor((core.env.now() - run.created_ms) / DAY_MS);
   const keep_days = keepDays(run, tools, settings, manifests);
   const covering = (some: readonly LegalHold[]) => coveringHold(some, run, (tool) => tools.includes(tool));
-  const hold = covering(holds.told) ?? null;
+  const hold = covering(holds.listed) ?? null;
   const kept_child = await keptChild(core, run, settings, holds, manifests);
   return { run, age_days, keep_days, hold, tools, kept_child, decision: decisionOf() };
 

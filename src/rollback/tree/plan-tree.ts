@@ -17,11 +17,11 @@ export interface TreePlan extends RollbackPlan {
 export async function loadTreePlan(
   store: StateStore,
   run: RunDoc,
-  { now_ms = 0, mask, lookout }: PlanOptions,
+  { now_ms = 0, mask, stateReader }: PlanOptions,
 ): Promise<TreePlan> {
   const loaded: LoadedRun[] = [await loadForRollback(store, run.run_id)];
   for (const run_id of await runsBelow(store, run)) loaded.push(await loadForRollback(store, run_id));
-  const states = lookout ? await readStates(loaded, lookout, now_ms) : null;
+  const states = stateReader ? await readStates(loaded, stateReader, now_ms) : null;
   const plans = planTogether(loaded, { now_ms, mask, states });
   for (const [i, plan] of plans.entries()) {
     const { steps } = loaded[i]!;

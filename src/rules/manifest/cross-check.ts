@@ -127,7 +127,7 @@ export function lintManifests(set: ManifestSet): string[] {
       for (const [name, value] of Object.entries(part.args)) {
         if (typeof value === "string" && UNMARKED_PATH.test(value))
           found.push(
-            `${tool}: ${field}.args.${name}: ${value} is taken as plain text; write $${value} for the value there`,
+            `${tool}: ${field}.args.${name}: ${value} is plain text; write $${value} for the value there`,
           );
       }
     }

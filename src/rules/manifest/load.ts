@@ -145,7 +145,7 @@ function repeatedEntries(entries: readonly CheckedEntry[]): void {
     const other = first.get(key);
     if (other === undefined) first.set(key, entry);
     else {
-      const text = `version: ${showValue(version)} of this tool is already declared at ${other.file}:${other.line}; give one of them another version`;
+      const text = `version: ${showValue(version)} of this tool is already declared at ${other.file}:${other.line}; change the version of one of them`;
       entry.problems.push({ line: entry.line, text });
     }
   }

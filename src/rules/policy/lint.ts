@@ -164,11 +164,11 @@ function lintRisk(raw: JsonObject, report: ReportProblem): void {
 
 function lintTests(raw: JsonObject, ids: ReadonlySet<string>, report: ReportProblem): void {
   const names = [...ids];
-  let told = 0;
+  let hinted = 0;
   for (const { entry, path } of entries(raw, "tests")) {
     const rule = field(entry, "rule");
     if (typeof rule !== "string" || ids.has(rule)) continue;
-    const hint = told++ < MAX_PROBLEMS ? didYouMean(rule, names) : "";
+    const hint = hinted++ < MAX_PROBLEMS ? didYouMean(rule, names) : "";
     report([...path, "rule"], `no rule, flow, limit, budget, window or freeze has this id${hint}`);
   }
 }

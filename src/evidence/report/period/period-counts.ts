@@ -51,7 +51,7 @@ const WITHIN_A_REASON = [
   "retry after it is approved",
   "follows (?:step \\d|an earlier step)",
   "could not compare ",
-  "it can be made again once ",
+  "it can be repeated once ",
   "wait until some are decided",
   "repeat the call through the gateway",
 ];
