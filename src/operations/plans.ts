@@ -155,6 +155,7 @@ const DECIDING: ReadonlySet<TableName> = new Set([
   "counters",
   "drills",
   "traces",
+  "earlier_calls",
 ]);
 
 async function liveRun(

@@ -178,6 +178,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   replies: byRun,
   traces: byRun,
   trace_marks: byRun,
+  // A document for several runs names none, and no list of a tenant needs it.
+  earlier_calls: (doc, asked) => doc.run_id !== "" && byRun(doc, asked),
   idempotency: byRun,
   payloads: byKey,
   approval_slots: byKey,

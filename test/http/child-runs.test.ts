@@ -10,6 +10,8 @@ const MANIFESTS = `
 - {tool: pay.out, effect: idempotent, permission: q}
 - {tool: ask.me, effect: idempotent, permission: p}
 - {tool: leak.out, effect: idempotent, permission: p, risk: {sink: internet}}
+- {tool: note.to, effect: idempotent, permission: p}
+- {tool: note.from, effect: idempotent, permission: p}
 - {tool: fax.out, effect: idempotent, permission: p, risk: {sink: fax}}
 `;
 const POLICY = `version: 1
@@ -22,6 +24,7 @@ budgets:
   - {id: money, match: {tool: pay.out}, path: $args.amount, max: 100, window: 1h, per: run}
 flows:
   - {id: injected, after: {source: mail}, then: {sink: internet}, carries: true, reason: foreign value}
+  - {id: other_account, after: {tool: note.to}, when: [{path: $args.to, op: ne, value: $after.args.to}], then: {tool: note.from}, reason: another account}
   - {id: faxed, after: {source: mail}, then: {sink: fax}, reason: no fax after mail}
 retention: {default_days: 10}
 `;
@@ -173,6 +176,9 @@ describe("a tree of runs", () => {
     expect([decision, reasons[0]]).toEqual(["block", expect.stringContaining(`run ${child}`)]);
     expect((await ask(await open({ parent: child }), "fax.out")).decision).toBe("block");
     expect((await ask(await open(), "fax.out")).decision).toBe("allow");
+    await done(child, "note.to", { to: "a" });
+    expect((await ask(parent, "note.from", { to: "b" })).decision).toBe("block");
+    expect((await ask(parent, "note.from", { to: "a" })).decision).toBe("allow");
   });
 
   it("follows a value from one run into another, and takes texts for all of them", async () => {

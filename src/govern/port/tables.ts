@@ -25,6 +25,7 @@ import type {
   CaptureDoc,
   ContainmentDoc,
   CounterDoc,
+  EarlierCallsDoc,
   GrantBucketEntry,
   GrantShapes,
   IdempotentReplyDoc,
@@ -70,6 +71,8 @@ export interface TableDocs {
   /** Followed values of a run: the state, and their fingerprints in parts. */
   traces: TraceDoc;
   trace_marks: TraceMarksDoc;
+  /** Calls that a flow compares later calls with. */
+  earlier_calls: EarlierCallsDoc;
   /** Stored responses by Idempotency-Key. */
   replies: IdempotentReplyDoc;
   leases: LeaseDoc;
@@ -142,6 +145,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
   traces: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   trace_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
+  earlier_calls: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,

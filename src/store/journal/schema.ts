@@ -35,6 +35,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   touches: ["owner"],
   traces: ["owner"],
   trace_marks: ["owner"],
+  earlier_calls: ["owner"],
   idempotency: ["owner"],
   replies: ["owner", "sort"],
   leases: [],
