@@ -21,6 +21,8 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   login: "svc login https://svc.example.com < key",
   "keys add": 'svc keys add billing-bot --role agent --max-permissions "crm.*,pay.refund" --keys keys.json',
   "keys enable": "svc keys enable <fingerprint> --keys keys.json",
+  "passkeys list": "svc passkeys list --server https://svc.example.com",
+  "passkeys revoke": "svc passkeys revoke <id> --server https://svc.example.com",
   "keys list": "svc keys list --keys keys.json",
   runs: "svc runs --attention --since 7d -d data/",
   show: "svc show ticket-4826 -d data/",

@@ -140,6 +140,7 @@ const OWNERS: { [T in TableName]?: (doc: TableDocs[T], tx: StoreTx) => string | 
   approvals: ({ tenant }) => tenant,
   plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,
   incidents: ({ tenant }) => tenant,
+  passkeys: ({ tenant }) => tenant,
 };
 
 interface Asked {
@@ -201,6 +202,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   counters: everybodys,
   leases: everybodys,
   pins: everybodys,
+  passkeys: byTenant,
+  challenges: everybodys,
 };
 
 function belongs<N extends TableName>(table: N, doc: TableDocs[N], asked: Asked): boolean | Promise<boolean> {

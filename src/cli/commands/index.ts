@@ -60,6 +60,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
   ),
   row("login", "Store the key for a server", async () => (await import("./keys/login.ts")).registerLogin),
   row("keys", "Create and list API keys", async () => (await import("./keys/keys.ts")).registerKeys),
+  row(
+    "passkeys",
+    "List and revoke passkeys",
+    async () => (await import("./keys/passkeys.ts")).registerPasskeys,
+  ),
   row("runs", "List runs", async () => (await import("./runs/runs.ts")).registerRuns),
   row("show", "Show what a run did", async () => (await import("./runs/show.ts")).registerShow),
   row(

@@ -20,6 +20,7 @@ import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../inciden
 import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
+import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
 import type {
   CaptureDoc,
@@ -88,6 +89,10 @@ export interface TableDocs {
   captures: CaptureDoc;
   /** Upstream tool definitions as first seen. */
   pins: PinDoc;
+  /** Passkeys, one document per person. */
+  passkeys: PersonPasskeys;
+  /** Challenges that can be signed, by nonce. */
+  challenges: ChallengeDoc;
 }
 
 export type TableName = keyof TableDocs;
@@ -157,6 +162,8 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   drills: (doc) => ({ owner: "", sort: doc.at_ms, tag: "" }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
+  passkeys: (doc) => ({ owner: doc.owner, sort: 0, tag: "" }),
+  challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
 };
 
 /**

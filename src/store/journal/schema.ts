@@ -47,6 +47,8 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   drills: ["sort"],
   captures: ["owner", "tag", "sort"],
   pins: [],
+  passkeys: [],
+  challenges: ["owner", "sort"],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {

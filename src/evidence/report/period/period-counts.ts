@@ -210,6 +210,8 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   key_created: countEventAlone,
   key_changed: countEventAlone,
   key_deleted: countEventAlone,
+  passkey_added: countEventAlone,
+  passkey_revoked: countEventAlone,
   manifest_published: countEventAlone,
   manifest_approved: countEventAlone,
   manifest_deprecated: countEventAlone,
