@@ -71,9 +71,11 @@ class AsyncClient:
         run_id: Optional[str] = None,
         mode: Optional[str] = None,
         reason: Optional[str] = None,
+        given: Optional[Sequence[str]] = None,
         parent: Optional[str] = None,
     ) -> "AsyncRun":
-        return AsyncRun(await in_thread(lambda: self._client.run(permissions, run_id, mode, reason, parent)))
+        run = await in_thread(lambda: self._client.run(permissions, run_id, mode, reason, given, parent))
+        return AsyncRun(run)
 
     async def resume(self, run_id: str) -> "AsyncRun":
         return AsyncRun(await in_thread(lambda: self._client.resume(run_id)))
@@ -118,6 +120,9 @@ class AsyncRun:
         **seen: Any,
     ) -> Dict[str, Any]:
         return await in_thread(lambda: self.sync.outcome(step, status, result, error, idempotency_key, **seen))
+
+    async def give(self, texts: Sequence[str]) -> List[Dict[str, Any]]:
+        return await in_thread(lambda: self.sync.give(texts))
 
     async def plan(self) -> Dict[str, Any]:
         return await in_thread(self.sync.plan)
