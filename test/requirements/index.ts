@@ -55,6 +55,7 @@ import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Lines } from "./beyond2-lines.ts";
 import { beyond2Passkeys } from "./beyond2-passkeys.ts";
+import { beyond2Proxy } from "./beyond2-proxy.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Trees } from "./beyond2-trees.ts";
 import { beyond2Values } from "./beyond2-values.ts";
@@ -286,6 +287,7 @@ const SECTIONS = [
   beyond2Clients,
   beyond2Docs,
   beyond2Incidents,
+  beyond2Proxy,
   beyond2Passkeys,
   beyond2Lines,
   beyond2Standards,

@@ -28,6 +28,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./server/gateway.ts")).registerGateway,
   ),
   row(
+    "proxy",
+    "Govern the HTTP requests of agents",
+    async () => (await import("./server/proxy.ts")).registerProxy,
+  ),
+  row(
     "init",
     "Draft the gateway files for a tool server",
     async () => (await import("./agents/init.ts")).registerInit,

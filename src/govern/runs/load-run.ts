@@ -15,7 +15,7 @@ export function loadRun(tx: StoreTx, run_id: string): RunDoc {
   return copyOfRun(run);
 }
 
-/** The root of the run's tree, or the run itself. Throws if the root is missing, so that the run gets no counters by itself. */
+/** The root of the run's tree, or the run itself. Throws if the root is missing, so that a run never gets its own counters. */
 export function loadCountedRun(tx: StoreTx, run: RunDoc): RunDoc {
   return run.child_of === undefined ? run : loadRun(tx, countedRun(run));
 }

@@ -6,7 +6,8 @@ import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerpri
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
-import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc, tracedRun } from "./trace.ts";
+import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc } from "./trace.ts";
+import { tracedRun } from "./traced-run.ts";
 
 /** For a policy with a flow that follows values. */
 export function carriedFacts(

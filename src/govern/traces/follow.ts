@@ -17,11 +17,10 @@ import {
   marksKey,
   newTrace,
   type TraceDoc,
-  type TracedRun,
   type TracedTool,
   type TraceMark,
-  tracedRun,
 } from "./trace.ts";
+import { type TracedRun, tracedRun } from "./traced-run.ts";
 
 /** True if the policy has a flow that follows values. */
 export const followsValues = (policy: CompiledPolicy): boolean => policy.carries !== null;

@@ -7,7 +7,7 @@ import type { CallerPrincipal } from "../../govern/roles.ts";
 import { assertRunOwner, loadRun } from "../../govern/runs/load-run.ts";
 import type { RunDoc } from "../../govern/runs/run.ts";
 import { giveTexts } from "../../govern/traces/follow.ts";
-import { tracedRun } from "../../govern/traces/trace.ts";
+import { tracedRun } from "../../govern/traces/traced-run.ts";
 import { forbiddenError, SvcError } from "../../kernel/errors.ts";
 import { asJson } from "../../kernel/json/json.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";

@@ -13,7 +13,12 @@ import {
   showValue,
 } from "../schema-problems.ts";
 import { parseYaml, type YamlSource } from "../yaml.ts";
-import { reportRequirementCycles, reportWritingReadBacks, setWarnings } from "./cross-check.ts";
+import {
+  reportHttpProblems,
+  reportRequirementCycles,
+  reportWritingReadBacks,
+  setWarnings,
+} from "./cross-check.ts";
 import type { CheckedEntry, ManifestFile } from "./entry.ts";
 import { entryRules } from "./rules.ts";
 import { manifestEntrySchema } from "./schema.ts";
@@ -90,6 +95,7 @@ export function checkManifests(files: readonly ManifestFile[]): CheckedEntry[] {
   repeatedEntries(entries);
   reportWritingReadBacks(entries);
   reportRequirementCycles(entries);
+  reportHttpProblems(entries);
   return entries;
 }
 
