@@ -19,7 +19,7 @@ type LinedManifest = Pick<ToolManifest, "audit"> & { card: CardTemplate & { line
 const hasLine = (manifest: ToolManifest | null): manifest is ToolManifest & LinedManifest =>
   manifest?.card?.line !== undefined;
 
-/** Undefined if the manifest has no line; the tool's name then stands for the call. */
+/** Undefined if the manifest has no line; surfaces then show the tool's name. */
 export function cardLine(args: JsonValue, manifest: ToolManifest | null): string | undefined {
   if (!hasLine(manifest)) return undefined;
   return cachedResult<string>(args, manifest.card) ?? runAtOnce(computingCardLine(args, manifest));

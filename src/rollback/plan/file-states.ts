@@ -11,14 +11,14 @@ interface ShownFile {
   path: string;
   /** Content of a text file. */
   text?: string;
-  /** What is there, if there is no text to show. */
+  /** Description of a file without a text to show. */
   what: string;
 }
 
 /** Larger contents are not unpacked. */
 const MAX_BYTES = 1_048_576;
 
-/** Null if the value is no state of files. */
+/** Null if the value is not a state of files. */
 export function fileStates(value: JsonValue): ShownFile[] | null {
   if (!isJsonObject(value) || !isJsonObject(value["state"])) return null;
   const content = value["content"] ?? {};
@@ -34,7 +34,7 @@ export function fileStates(value: JsonValue): ShownFile[] | null {
 /** One line on a file: its path, and its text or what it is. */
 export const describeFile = ({ path, text, what }: ShownFile): string => `${path}: ${text ?? what}`;
 
-/** All files of the value as one text. Null if the value is no state of files. */
+/** All files of the value as one text. Null if the value is not a state of files. */
 export function filesAsText(value: JsonValue): string | null {
   const files = fileStates(value);
   if (files === null) return null;
