@@ -63,6 +63,10 @@ export const stepView = z.strictObject({
   before_hash: z.string().optional(),
   after_hash: z.string().optional(),
   closes_ms: z.int().optional(),
+  line: z
+    .string()
+    .optional()
+    .meta({ description: "the manifest's sentence on the call; absent if the manifest has none" }),
 });
 
 /** A text of a person: when it was added, and its length. */

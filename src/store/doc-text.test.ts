@@ -62,6 +62,7 @@ const STEP: Required<StepDoc> = {
   after_hash: "a",
   closes_ms: 8,
   fed_by: [{ run_id: "r", step: 1, path: "$args.a", kind: "id" }],
+  line: "l",
 };
 const RUN_TOOL: Required<RunToolDoc> = { run_id: "r", tool: "t", calls: 1, standing: 0 };
 const NULLABLE = ["tenant", "effect", "error", "finished_ms", "succeeded_seq", "idempotency", "handle"];
@@ -73,6 +74,7 @@ const PLAIN_MORE = {
   before_by: undefined,
   closes_ms: undefined,
   fed_by: undefined,
+  line: undefined,
 };
 const PLAIN_HASHES = { before_hash: undefined, after_hash: undefined };
 const NO_TREE = { child_of: undefined, children: undefined, tree_open_approvals: undefined };

@@ -186,6 +186,7 @@ function isPlainStep(step: StepDoc): boolean {
     step.after_hash === undefined &&
     step.closes_ms === undefined &&
     step.fed_by === undefined &&
+    step.line === undefined &&
     step.depends_on.length === 0 &&
     step.requires.length === 0
   );

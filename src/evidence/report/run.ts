@@ -35,6 +35,8 @@ export interface ReportStep {
   finished_ms: number | null;
   /** Undone, but the declared read-back could not be run. */
   unverified: boolean;
+  /** The manifest's sentence on the call; absent without one, and once the run's working data is deleted. */
+  line?: string;
 }
 
 interface RunTerms {
@@ -181,6 +183,7 @@ function stepOf(doc: StepDoc): ReportStep {
     risk_score,
     intended_ms,
     finished_ms,
+    line,
   } = doc;
   const unverified = doc.unverified ?? false;
   return {
@@ -195,6 +198,7 @@ function stepOf(doc: StepDoc): ReportStep {
     intended_ms,
     finished_ms,
     unverified,
+    ...(line === undefined ? {} : { line }),
   };
 }
 

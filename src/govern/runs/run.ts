@@ -218,6 +218,8 @@ export interface StepDoc {
   closes_ms?: number | undefined;
   /** Earlier results whose values the arguments carried; absent without such values. */
   fed_by?: readonly StepFeed[] | undefined;
+  /** The manifest's sentence on the call, for everybody who can read the run. Never on the ledger. */
+  line?: string | undefined;
 }
 
 /** A result that fed a call: where the value was found, and its kind. Never the value. */
@@ -294,6 +296,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     after_hash: step.after_hash,
     closes_ms: step.closes_ms,
     fed_by: step.fed_by,
+    line: step.line,
   };
 }
 

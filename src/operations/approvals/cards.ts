@@ -115,6 +115,7 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     votes,
     requested_ms,
     expires_ms,
+    ...(kept?.line === undefined ? {} : { line: kept.line }),
     card_hash: alive ? hash : null,
     text: cardText(head, judged, around),
   };

@@ -178,6 +178,7 @@ function stepBody(step: StepDoc, depends_on: number[]) {
     ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
     ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
     ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
+    ...(step.line === undefined ? {} : { line: step.line }),
   };
 }
 

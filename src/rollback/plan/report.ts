@@ -12,6 +12,8 @@ export interface StepFailure {
   error: string;
   /** Set if the undo did not run because the resource changed since the call, or its state could not be read. */
   conflict?: true;
+  /** The manifest's sentence on the call, if it has one. */
+  line?: string;
   /** Hash of the current state, for an operator who decides to overwrite it. */
   current_hash?: string;
 }

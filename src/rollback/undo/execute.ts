@@ -68,6 +68,10 @@ export interface RollbackOptions extends WorkOptions, LocalRollbackOptions {
   lease?: WorkLease | undefined;
 }
 
+type FailedOutcome = Extract<StepOutcome, { as: "failed" }>;
+const withLine = (outcome: FailedOutcome, line: string | undefined): StepOutcome =>
+  line === undefined ? outcome : { ...outcome, line };
+
 /** `run_id` is present for a run below the one that is rolled back. */
 export type RollbackProgress = { run_id?: string } & ProgressEvent;
 
@@ -228,7 +232,7 @@ class Rollback {
       const blocked_by = doc === undefined ? [] : dependents.blockersOf(doc);
       const outcome = await this.outcomeOf(visit, blocked_by, look);
       if (outcome === "stale") return false;
-      this.outcomes.set(visit.step, outcome);
+      this.outcomes.set(visit.step, outcome.as === "failed" ? withLine(outcome, doc?.line) : outcome);
       if (doc === undefined) continue;
       if (OUTCOME_LEAVES_STEP_ACTIVE[outcome.as]) dependents.hold(doc, [visit.step]);
       // A step that needs no undo stays too, and passes its own blockers on.

@@ -1,6 +1,8 @@
 /** `svc plan <run>`: previews a rollback. Exits with 2 if the run is not fully reversible. */
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { cutText } from "../../../kernel/text/truncate.ts";
 import { getRollbackPlan as planOp } from "../../../operations/rollback/rollback.ts";
+import { describeFile, fileStates } from "../../../rollback/plan/file-states.ts";
 import {
   type CompensateAction,
   hasConflict,
@@ -47,7 +49,7 @@ export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
   if (plan.actions.length === 0) return [head, "  nothing to undo"];
   const rows = plan.actions.map((action) => [
     `  ${action.step}`,
-    escapeControls(action.tool),
+    escapeControls(action.line ?? action.tool),
     paintKind(action, color),
     explain(action),
   ]);
@@ -62,10 +64,15 @@ export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
 const SHOWN_CHARS = 300;
 
 function describeConflict(run: string, action: CompensateAction): string[] {
-  const value = (json: JsonValue | undefined) =>
-    json === undefined ? "(not read)" : escapeControls(JSON.stringify(json)).slice(0, SHOWN_CHARS);
+  const value = (json: JsonValue | undefined) => {
+    if (json === undefined) return "(not read)";
+    const files = fileStates(json);
+    const text = files === null ? JSON.stringify(json) : files.map(describeFile).join("; ");
+    return cutText(escapeControls(text), SHOWN_CHARS);
+  };
+  const what = action.line === undefined ? "" : ` (${escapeControls(action.line)})`;
   return [
-    `  step ${action.step} is left alone unless it is overwritten:`,
+    `  step ${action.step}${what} is left alone unless it is overwritten:`,
     `    before    ${value(action.was)}`,
     `    now       ${value(action.is)}`,
     `    after     ${value(action.would_be)}`,

@@ -13,6 +13,7 @@ import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
+import { getRun } from "../../../operations/runs/runs.ts";
 import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
 import { hasHttpTools, withHttpUndos } from "../../../service/start/http-undo.ts";
@@ -25,6 +26,7 @@ import {
 } from "../../context.ts";
 import { type CommandIo, escapeControls } from "../../io.ts";
 import { localClient } from "../../operation-client.ts";
+import { namedStep, stepLines } from "../../step-lines.ts";
 import { withUpstreams } from "../../upstreams.ts";
 
 export const registerRollback: RegisterCommand = (program, context) => {
@@ -58,16 +60,34 @@ export const registerRollback: RegisterCommand = (program, context) => {
       const report = context.isRemote(flags)
         ? await onServer(context, run, flags)
         : await onData(context, run, flags);
+      const lines = flags["json"] ? new Map() : await linesOf(context, run, report, flags);
       if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
       else
         for (const one of [{ run_id: run, ...report }, ...(report.children ?? [])])
-          for (const line of describeReport(one)) context.io.out(line);
+          for (const line of describeReport(one, lines.get(one.run_id) ?? NO_LINES)) context.io.out(line);
       if (!report.complete) context.done(EXIT_NEEDS_ATTENTION);
     });
 };
 
 /** Report of the run itself, or of a run below it. */
 type RunReport = TreeReport & { run_id: string; error?: string };
+
+const NO_LINES: ReadonlyMap<number, string> = new Map();
+
+/** Sentences on the steps of each run that the report covers. */
+async function linesOf(
+  context: CommandContext,
+  run: string,
+  { children = [] }: TreeReport,
+  flags: CommandFlags,
+): Promise<Map<string, ReadonlyMap<number, string>>> {
+  const lines = new Map<string, ReadonlyMap<number, string>>();
+  await context.withDoor(flags, async (door) => {
+    for (const run_id of [run, ...children.map((child) => child.run_id)])
+      lines.set(run_id, stepLines((await door.perform(getRun, { run_id })).steps));
+  });
+  return lines;
+}
 
 const LOOK_MS = 200;
 
@@ -195,22 +215,26 @@ function describeProgress(progress: RollbackProgress, { color }: CommandIo): str
   }
 }
 
-function describeReport({ run_id, error, children, ...report }: RunReport): string[] {
+function describeReport(
+  { run_id, error, children, ...report }: RunReport,
+  known: ReadonlyMap<number, string>,
+): string[] {
   const run = escapeControls(run_id);
   const scope = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
   const lines = [`run ${run}: rollback${scope} ${report.complete ? "complete" : "not complete"}`];
   if (error !== undefined) lines.push(`  not rolled back: ${escapeControls(error)}`);
   const list = (name: string, steps: readonly number[]) => {
-    if (steps.length > 0) lines.push(`  ${name}: ${steps.join(", ")}`);
+    if (steps.length > 0) lines.push(`  ${name}: ${steps.map((step) => namedStep(step, known)).join(", ")}`);
   };
   list("compensated", report.compensated);
   list("skipped", report.skipped);
-  for (const { step, error } of report.failed) lines.push(`  failed: ${step}: ${escapeControls(error)}`);
+  for (const { step, error } of report.failed)
+    lines.push(`  failed: ${namedStep(step, known)}: ${escapeControls(error)}`);
   list("unrecoverable", report.unrecoverable);
   list("unresolved", report.unresolved);
   list("unmanifested", report.unmanifested);
   for (const { step, blocked_by } of report.deferred)
-    lines.push(`  deferred: ${step} (waits for ${blocked_by.join(", ")})`);
+    lines.push(`  deferred: ${namedStep(step, known)} (waits for ${blocked_by.join(", ")})`);
   list("awaiting_approval", report.awaiting_approval);
   list("unverified", report.unverified);
   return [...lines, ...nextCommands(run, report)];

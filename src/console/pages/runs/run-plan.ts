@@ -3,6 +3,7 @@ import { asText, buildDiff, plainText } from "../../../govern/cards/changes.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { startRollback } from "../../../operations/rollback/rollback.ts";
+import { filesAsText } from "../../../rollback/plan/file-states.ts";
 import {
   type CompensateAction,
   hasConflict,
@@ -96,17 +97,20 @@ function honest({ actions }: RollbackPlan): HtmlFragment {
 }
 
 const steps = (actions: readonly PlanAction[]): string =>
-  actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
+  actions.map(({ step, tool, line }) => `step ${step} (${line ?? tool})`).join(", ");
 
 /** Equal undos are grouped. An undo with a conflict or a failed attempt is listed on its own line. */
 const sameUndo = (a: PlanAction, b: PlanAction): boolean =>
-  a.tool === b.tool && a.kind === b.kind && ![a, b].some((one) => hasConflict(one) || hasFailed(one));
+  a.tool === b.tool &&
+  a.line === b.line &&
+  a.kind === b.kind &&
+  ![a, b].some((one) => hasConflict(one) || hasFailed(one));
 
 function actionGroup(ctx: PageContext, run_id: string, group: readonly PlanAction[]): HtmlFragment {
   const items = group.map((action) => actionItem(ctx, run_id, action));
   const [first] = group as [PlanAction];
   if (group.length === 1) return html`${items}`;
-  return html`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool"><code>${first.tool}</code> ${markLabel("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
+  return html`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool">${first.line ?? html`<code>${first.tool}</code>`} ${markLabel("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
 }
 
 function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlFragment {
@@ -124,16 +128,19 @@ function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlF
   if (action.kind === "unrecoverable" && action.closed)
     more.push(html`${markLabel("bad", "expired")} could be undone until ${formatTime(action.closes_ms!)}`);
   if (action.kind === "defer") more.push(html`after step ${action.blocked_by.join(", ")}`);
-  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${hasConflict(action) ? markLabel("warn", "left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
+  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool">${action.line ?? html`<code>${action.tool}</code>`}</span>${hasConflict(action) ? markLabel("warn", "left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
     action.kind === "compensate"
       ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
       : null
   }</li>`;
 }
 
+/** States of files are shown as their text. */
+const stateText = (value: JsonValue): JsonValue => filesAsText(value) ?? plainText(value);
+
 function stateColumn(name: string, value: JsonValue | undefined): HtmlFragment {
   return html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
-    value === undefined ? "(not read)" : asText(plainText(value))
+    value === undefined ? "(not read)" : asText(stateText(value))
   }</pre></div>`;
 }
 
@@ -145,7 +152,7 @@ function stateBlock(ctx: PageContext, run_id: string, action: CompensateAction):
   if (!hasConflict(action)) return three;
   if (action.is === undefined || action.would_be === undefined)
     return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
-  const lost = buildDiff(plainText(action.is), plainText(action.would_be));
+  const lost = buildDiff(stateText(action.is), stateText(action.would_be));
   const changes =
     lost === null
       ? sides
@@ -158,7 +165,7 @@ function beforeRunBlock(ctx: PageContext, run_id: string, action: CompensateActi
   const { before_run, is } = action;
   if (before_run === undefined || is === undefined) return emptyHtml;
   const { steps: covered, would_be } = before_run;
-  const drawn = buildDiff(plainText(is), plainText(would_be));
+  const drawn = buildDiff(stateText(is), stateText(would_be));
   const change =
     drawn === null
       ? emptyHtml
@@ -330,7 +337,10 @@ function reportBlock(report: TreeReport): HtmlFragment {
   return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}`;
 }
 
-type ReportItem = number | { step: number; error: string } | { step: number; blocked_by: readonly number[] };
+type ReportItem =
+  | number
+  | { step: number; error: string; line?: string }
+  | { step: number; blocked_by: readonly number[] };
 
 /** Lists the steps, grouped by reason. */
 function byReason(items: readonly ReportItem[]): string {
@@ -346,5 +356,6 @@ function byReason(items: readonly ReportItem[]): string {
 
 function reasonOf(item: ReportItem): string {
   if (typeof item === "number") return "";
-  return "error" in item ? `: ${item.error}` : ` behind ${item.blocked_by.join(", ")}`;
+  const what = "line" in item && item.line !== undefined ? ` (${item.line})` : "";
+  return "error" in item ? `${what}: ${item.error}` : ` behind ${item.blocked_by.join(", ")}`;
 }
