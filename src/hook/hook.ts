@@ -14,9 +14,10 @@ import {
   readEvent,
   refuseAnswer,
 } from "./clients/clients.ts";
+import { decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
+import { reportOutcome, ServiceUnreachable } from "./service.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -80,16 +81,16 @@ async function before(
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
   const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
-  const { run_id, ...decided } = await requestDecision(
-    settings,
-    {
-      ...runOf(client, event),
-      mode: settings.mode,
-      permissions: HOOK_PERMISSIONS,
-      reason: cutText(`${client} in ${event.cwd}`, 1_000),
-    },
-    { tool: call.tool, args: call.args, reason: call.reason },
-  );
+  const opening = {
+    ...runOf(client, event),
+    mode: settings.mode,
+    permissions: HOOK_PERMISSIONS,
+    reason: cutText(`${client} in ${event.cwd}`, 1_000),
+  };
+  const intent = { tool: call.tool, args: call.args, reason: call.reason };
+  const holdable = call.touches.length === 0;
+  const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
+  const { run_id } = decided;
   if (decided.decision === "block" || decided.step === undefined)
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
