@@ -80,7 +80,9 @@ async function before(
   });
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
-  const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
+  const call = classifyWithTimeout(() =>
+    packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
+  );
   const opening = {
     ...runOf(client, event),
     mode: settings.mode,
@@ -172,6 +174,7 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   }
   const { note, kept_ms, forget } = kept;
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
+  notes.keepEdits(note, outcome as { after?: FileSnapshot });
   const { command } = note;
   const missed = notes.gone();
   const changes = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);

@@ -15,6 +15,7 @@ import { changedTest, decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { type CommandLocation, expandHome } from "./workspace/expand-home.ts";
 import { missingDirectories } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
+import type { OwnEdits } from "./workspace/own-edits.ts";
 
 interface PackCall {
   tool: string;
@@ -34,6 +35,8 @@ interface PackCall {
 export interface CallCircumstances {
   home: string;
   changed: readonly string[];
+  /** Files that the session edited before this call. */
+  edits?: OwnEdits;
 }
 
 /** Tools that show the content of the files that they find. */
@@ -48,11 +51,11 @@ export function packCall(
   client: HookClient,
   event: HookEvent,
   guard: PathGuard,
-  { home, changed }: CallCircumstances,
+  { home, changed, edits = new Map() }: CallCircumstances,
 ): PackCall {
   const { tool, input } = event;
   // Codex can type into the terminal of an earlier command, and has no hook event for that.
-  const around = { home, changed: changedTest(changed), terminal: client === "codex" };
+  const around = { home, changed: changedTest(changed), edits, terminal: client === "codex" };
   const said = nonEmptyString(input["description"]) ?? nonEmptyString(input["explanation"]);
   const {
     ran_in,
