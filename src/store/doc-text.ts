@@ -75,8 +75,12 @@ function runText(run: RunDoc): string | undefined {
 
 function changedRun(before: RunDoc, after: RunDoc): string | undefined {
   if (before.plans !== undefined || before.scope !== after.scope || !isSame(before, after)) return undefined;
-  if (hasTreeMembers(before)) return undefined;
-  if (before.undo_left !== undefined || (before.called_ms !== undefined && after.called_ms === undefined))
+  if (
+    hasTreeMembers(before) ||
+    before.acting !== undefined ||
+    before.undo_left !== undefined ||
+    (before.called_ms !== undefined && after.called_ms === undefined)
+  )
     return undefined;
   const counts = runCounts(after);
   return counts && `{${counts}`;
@@ -85,11 +89,12 @@ function changedRun(before: RunDoc, after: RunDoc): string | undefined {
 function runCounts(run: RunDoc): string | undefined {
   const { next_step, next_run_seq, open, uncertain, compensation_failed, awaiting, open_approvals } = run;
   const sum = next_step + next_run_seq + open + uncertain + compensation_failed + awaiting + open_approvals;
-  const { plans, undo_left, called_ms } = run;
+  const { plans, undo_left, called_ms, acting } = run;
   if (
     hasTreeMembers(run) ||
     plans !== undefined ||
     undo_left !== undefined ||
+    acting !== undefined ||
     !Number.isFinite(sum + (called_ms ?? 0))
   )
     return undefined;

@@ -45,7 +45,7 @@ export interface IntentInput {
 /** Immutable facts of a run, cached by callers to determine a unit's needs before it runs. */
 export type RunFacts = Pick<
   RunDoc,
-  "run_id" | "principal" | "actor" | "tenant" | "environment" | "salt" | "child_of"
+  "run_id" | "principal" | "actor" | "acting" | "tenant" | "environment" | "salt" | "child_of"
 >;
 
 export interface LoadedIntent {
@@ -78,6 +78,7 @@ export function policyCall(
     tool,
     args,
     actor: run.actor,
+    acting: run.acting ?? [],
     tenant: run.tenant,
     environment: run.environment,
     ...(manifest === null ? NO_LABELS : toolLabels(manifest)),

@@ -35,12 +35,14 @@ export function newRun(
   }
   const permissions = [...new Set(input.permissions)];
   assertPermitted(core, principal, permissions, parent);
+  const { acting } = principal;
   const child_of = parent && placeUnder(parent, mode);
   const facts = {
     run_id,
     actor: parent?.actor ?? principal.name,
     mode,
     tenant: parent === undefined ? principal.tenant : parent.tenant,
+    ...(acting === undefined ? {} : { acting }),
   };
   return {
     ...facts,

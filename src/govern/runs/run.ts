@@ -54,6 +54,7 @@ interface SealedFacts {
   mode: RunMode;
   tenant: string | null;
   permissions: readonly string[];
+  acting?: readonly string[] | undefined;
   /** Absent for a run without a parent. */
   child_of?: TreePlace | undefined;
 }
@@ -66,6 +67,7 @@ export function scopeSeal(facts: SealedFacts): string {
     mode: facts.mode,
     tenant: facts.tenant,
     permissions: [...facts.permissions].sort(),
+    ...(facts.acting === undefined ? {} : { acting: [...facts.acting] }),
     ...(facts.child_of === undefined ? {} : { child_of: { ...facts.child_of } }),
   });
 }
@@ -79,21 +81,22 @@ const intact = new WeakMap<SealedScope, Omit<Sealed, "scope"> & { seal: string }
  * same object and facts.
  */
 export function isSealed(run: Sealed): boolean {
-  const { run_id, actor, mode, tenant, scope, child_of } = run;
+  const { run_id, actor, acting, mode, tenant, scope, child_of } = run;
   const known = intact.get(scope);
   if (
     known !== undefined &&
     known.seal === scope.seal &&
     known.run_id === run_id &&
     known.actor === actor &&
+    known.acting === acting &&
     known.mode === mode &&
     known.tenant === tenant &&
     isSamePlace(known.child_of, child_of)
   )
     return true;
   const { permissions, seal } = scope;
-  if (scopeSeal({ run_id, actor, mode, tenant, permissions, child_of }) !== seal) return false;
-  intact.set(scope, { run_id, actor, mode, tenant, seal, child_of });
+  if (scopeSeal({ run_id, actor, acting, mode, tenant, permissions, child_of }) !== seal) return false;
+  intact.set(scope, { run_id, actor, acting, mode, tenant, seal, child_of });
   return true;
 }
 
@@ -108,6 +111,8 @@ export interface RunDoc {
   /** Id of the principal that opened the run; distinguishes equal names of different kinds and issuers. */
   principal: string;
   actor: string;
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting?: readonly string[] | undefined;
   mode: RunMode;
   tenant: string | null;
   environment: string | null;
@@ -239,6 +244,7 @@ export function copyOfRun(run: RunDoc): RunDoc {
     run_id: run.run_id,
     principal: run.principal,
     actor: run.actor,
+    acting: run.acting,
     mode: run.mode,
     tenant: run.tenant,
     environment: run.environment,
