@@ -25,7 +25,7 @@ export function discardsForeignWork(texts: readonly string[], folder: string, ed
   if (replaced === null || replaced.files.length === 0 || top === null) return false;
   const base = replaced.by === "commit" ? ["HEAD"] : [];
   const changed = runGit(folder, ["diff", ...DIFF_NAMES, ...base, "--", ...replaced.files]);
-  // A change that cannot be listed may be anybody's.
+  // If git cannot list the changes, a person may have made them.
   if (changed === null) return true;
   const names = changed.split("\0").filter((name) => name !== "");
   if (names.length === 0) return false;

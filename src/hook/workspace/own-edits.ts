@@ -29,7 +29,7 @@ export function editsOf(before: FileSnapshot, after: FileSnapshot): OwnEdit[] {
   });
 }
 
-/** One entry per file. A file that somebody else changed between two edits is nobody's alone. */
+/** One entry per file. Without a `before` if a person or program changed the file between two edits. */
 export function joinEdits(edits: Iterable<OwnEdit>): OwnEdits {
   const all = new Map<string, OwnEdit>();
   for (const edit of edits) {
