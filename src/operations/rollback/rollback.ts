@@ -147,14 +147,15 @@ export const startRollback = defineOperation({
     await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
     assertOneRun(body.children, overwrite);
+    if (confirm !== true && body.children === true)
+      return { dry_run: true as const, plan: await planFor(caller, run_id, true) };
     const own = !hasRole(principal, "operator");
     if (own && overwrite !== undefined) throw selfOverwriteError();
     if (own && body.approve_compensations === true)
       throw forbiddenError(
         "approve_compensations: a rollback of your own run waits for approvals; omit this field",
       );
-    if (confirm !== true)
-      return { dry_run: true as const, plan: await planFor(caller, run_id, body.children) };
+    if (confirm !== true) return { dry_run: true as const, plan: await planFor(caller, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
         "not_enabled",
