@@ -33,6 +33,8 @@ it("lists incidents and shows one with its tasks, each with its command and butt
   expect(text).toContain("svc resolve u0 0 --status");
   expect(text).toContain('href="/console/runs/u0#step-0"');
   expect(text).toContain(`href="/console/actors/agent"`);
+  verifies("beyond.incidents.alert-groups");
+  expect(text).toMatch(/id="alerts"[\s\S]*none\.such/);
   expect(text).not.toContain(EVIL);
   const md = await auditor.get(`/console/incidents/${id}/export?format=md`);
   expect(md.headers["content-disposition"]).toContain(`${id}.md`);
