@@ -16,7 +16,7 @@ const BEGUN = [
   "cli/bin",
   "cli/demo",
   "operations/worker/worker",
-  "operations/evidence/pdf-worker",
+  "operations/worker/pdf-worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",

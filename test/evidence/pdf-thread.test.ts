@@ -1,7 +1,7 @@
 /** The PDF of a long run is laid out in a thread: this process draws no line of it. */
 import { expect, it, vi } from "vitest";
 import type { RunReport } from "../../src/evidence/report/run.ts";
-import { drawRunReport } from "../../src/operations/evidence/pdf-host.ts";
+import { drawRunReport } from "../../src/operations/worker/pdf-host.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 

@@ -16,7 +16,7 @@ import type { ServiceApp } from "../app.ts";
 import { DocumentContent, defineOperation } from "../pipeline/operation.ts";
 import { findRuns } from "../runs/run-search.ts";
 import { ofRun } from "../schemas.ts";
-import { drawRunReport } from "./pdf-host.ts";
+import { drawRunReport } from "../worker/pdf-host.ts";
 
 export const DEFAULT_PERIOD = "7d";
 

@@ -18,7 +18,7 @@ const MAX_WAITING = 16;
 
 const threads = new ThreadPool({
   name: "the PDF thread",
-  entry: entryModule("operations/evidence/pdf-worker"),
+  entry: entryModule("operations/worker/pdf-worker"),
   most: 1,
   resourceLimits: { maxOldGenerationSizeMb: 1_024 },
 });
