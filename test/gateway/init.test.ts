@@ -105,6 +105,80 @@ describe("guesses", () => {
     expect(guessed[0]!.external).toBe(true);
   });
 
+  it("never call a tool a read whose description or schema names several actions", () => {
+    verifies("beyond.draft.several-actions");
+    const says = (name: string, description: string, more: JsonObject = {}) =>
+      tool(name, { description, ...more });
+    const choice = { inputSchema: { type: "object", properties: { action: { enum: ["get", "delete"] } } } };
+    const reading = { annotations: { readOnlyHint: true } };
+    const guessed = drafts([
+      says("kubectl_context", "Manage contexts: list, get, or set the current context"),
+      says("get_config", "Gets or sets a value"),
+      says("list_pods", "List pods, or delete them", reading),
+      tool("describe_item", choice),
+      says("get_user", "Get or list users"),
+      says("search_notes", "Search notes and read them"),
+    ]);
+    expect(guessed.map(({ effect }) => effect)).toEqual([
+      ...["irreversible", "irreversible", "irreversible", "irreversible", "read", "read"],
+    ]);
+  });
+
+  it("propose an undo for every pair of opposites, with how sure they are", () => {
+    verifies("beyond.draft.pairs");
+    const pairs: [string, string][] = [
+      ["create_note", "delete_note"],
+      ["add_member", "remove_member"],
+      ["start_server", "stop_server"],
+      ["enable_flag", "disable_flag"],
+      ["disable_flag", "enable_flag"],
+      ["install_helm_chart", "uninstall_helm_chart"],
+      ["archive_mail", "unarchive_mail"],
+      ["unarchive_mail", "archive_mail"],
+      ["label_issue", "unlabel_issue"],
+      ["port_forward", "stop_port_forward"],
+    ];
+    for (const [done, undo] of pairs) {
+      const [drafted] = drafts([tool(done, needs("id")), tool(undo, needs("id"))]);
+      expect(drafted!.effect, done).toBe("compensable");
+      const args = [{ name: "id", value: "$args.id", why: "the call has it" }];
+      expect(drafted!.compensation, done).toMatchObject({ tool: undo, args, confidence: "high" });
+    }
+    const [unsure] = drafts([tool("create_room", needs("name")), tool("delete_room", needs("room_id"))]);
+    expect(unsure!.compensation).toMatchObject({ confidence: "medium" });
+    for (const [done, undo] of [
+      ["delete_note", "create_note"],
+      ["stop_server", "start_server"],
+      ["list_port", "stop_port"],
+    ])
+      expect(drafts([tool(done!, needs("id")), tool(undo!, needs("id"))])[0]!.compensation, done).toBeNull();
+  });
+
+  it("undo an update by the values of a read before it", () => {
+    verifies("beyond.draft.update-with-read");
+    const declared = { outputSchema: { type: "object", properties: { title: {}, state: {} } } };
+    const update = tool("update_issue", needs("id", "title", "state"));
+    const all = drafts([update, tool("get_issue", { ...needs("id"), ...declared })]);
+    expect(all[0]).toMatchObject({
+      effect: "reversible",
+      compensation: {
+        tool: "update_issue",
+        kind: "inverse",
+        confidence: "medium",
+        before: { tool: "get_issue" },
+      },
+    });
+    const text = manifestText(all, "x");
+    expect(text).toContain('title: "$before.title"');
+    expect(text).toContain("(confidence: medium)");
+    const [{ manifest }] = [{ manifest: readManifests([{ file: "x", text }]).all[0]! }];
+    expect(manifest.before).toMatchObject({ tool: "get_issue", args: { id: "$args.id" } });
+    const unknown = drafts([update, tool("get_issue", needs("id"))])[0]!.compensation;
+    expect(unknown).toMatchObject({ confidence: "low" });
+    // A read that needs what the update does not have tells nothing.
+    expect(drafts([update, tool("get_issue", needs("number"))])[0]!.compensation).toBeNull();
+  });
+
   it("do not call a tool that runs any SQL a read, unless it says so itself", () => {
     const sql = { inputSchema: { type: "object", properties: { sql: { type: "string" } } } };
     const described = {

@@ -53,6 +53,7 @@ import { beyond2Lines } from "./beyond2-call-lines.ts";
 import { beyond2Clients } from "./beyond2-clients.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
+import { beyond2Drafts } from "./beyond2-drafts.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
@@ -287,6 +288,7 @@ const SECTIONS = [
   beyond2Agents,
   beyond2Clients,
   beyond2Docs,
+  beyond2Drafts,
   beyond2Incidents,
   beyond2Proxy,
   beyond2Passkeys,

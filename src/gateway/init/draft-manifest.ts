@@ -6,7 +6,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import type { ToolEffect } from "../../rules/manifest/types.ts";
 import { type PackEntry, withTools } from "./packs/pack.ts";
 import { packFor, testedEntry } from "./packs/packs.ts";
-import { isUndoOf, type ParsedToolName, parseToolName } from "./verbs.ts";
+import { isUndoOf, namesSeveralActions, type ParsedToolName, parseToolName } from "./verbs.ts";
+
+/** How sure a guess is: `high` if every argument is declared, `low` if the tool's answer is unknown. */
+type Confidence = "high" | "medium" | "low";
 
 interface DraftArgument {
   name: string;
@@ -20,11 +23,21 @@ export interface ToolDraft {
   effect_why: string;
   permission: string;
   external: boolean;
-  compensation: { tool: string; why: string; kind: "inverse" | "compensation"; args: DraftArgument[] } | null;
+  compensation: DraftUndo | null;
   /** A tool that looks like the undo, but needs arguments that neither the call nor its declared result provides. */
   undo_without_arguments: string | null;
   /** The manifest that was tested with the server, which replaces every guess. Its tools have their shown names. */
   tried?: { by: string; entry: PackEntry };
+}
+
+export interface DraftUndo {
+  tool: string;
+  why: string;
+  kind: "inverse" | "compensation";
+  args: DraftArgument[];
+  confidence: Confidence;
+  /** The read whose answer the undo restores. */
+  before?: { tool: string; args: DraftArgument[] };
 }
 
 interface Tool {
@@ -75,7 +88,7 @@ const levelOf = (effect: ToolEffect) =>
 
 function draft(tool: Tool, all: readonly Tool[], prefix: string): ToolDraft {
   const compensation = isRead(tool) ? null : undoOf(tool, all);
-  const { effect, why } = effectOf(tool, compensation !== null);
+  const { effect, why } = effectOf(tool, compensation);
   return {
     tool: tool.tool,
     effect,
@@ -88,15 +101,20 @@ function draft(tool: Tool, all: readonly Tool[], prefix: string): ToolDraft {
   };
 }
 
-function effectOf(tool: Tool, undo: boolean): { effect: ToolEffect; why: string } {
+function effectOf(tool: Tool, undo: DraftUndo | null): { effect: ToolEffect; why: string } {
   const { act, verb } = tool.read;
-  if (hint(tool, "readOnlyHint") === true) return { effect: "read", why: "it says it is read-only" };
+  if (hint(tool, "readOnlyHint") === true && !doesSeveralThings(tool))
+    return { effect: "read", why: "it says it is read-only" };
   if (runsAnything(tool))
     return { effect: "irreversible", why: "it runs text from its caller, which can do anything" };
-  if (undo) return { effect: "compensable", why: "another call looks like its undo" };
+  if (undo?.before !== undefined)
+    return { effect: "reversible", why: "a read before it tells what it changes" };
+  if (undo !== null) return { effect: "compensable", why: "another call looks like its undo" };
   if (isRead(tool)) return { effect: "read", why: `its name says "${verb}"` };
   if (hint(tool, "destructiveHint") === true)
     return { effect: "irreversible", why: "it says it is destructive" };
+  if (doesSeveralThings(tool))
+    return { effect: "irreversible", why: "its description names several actions" };
   if (act === "send")
     return { effect: "irreversible", why: `its name says "${verb}", and no undo was found` };
   if (act === "remove") return { effect: "irreversible", why: `its name says "${verb}"` };
@@ -107,6 +125,7 @@ function effectOf(tool: Tool, undo: boolean): { effect: ToolEffect; why: string 
 
 /** Whether the tool only reads. A name counts only if the annotations do not contradict it. */
 function isRead(tool: Tool): boolean {
+  if (doesSeveralThings(tool)) return false;
   if (hint(tool, "readOnlyHint") === true) return true;
   return (
     tool.read.act === "read" &&
@@ -114,6 +133,17 @@ function isRead(tool: Tool): boolean {
     hint(tool, "readOnlyHint") !== false &&
     hint(tool, "destructiveHint") !== true
   );
+}
+
+/** Whether one call can do one of several things, of which not all are reads. */
+function doesSeveralThings({ definition }: Tool): boolean {
+  const { description } = definition;
+  if (typeof description === "string" && namesSeveralActions(description)) return true;
+  return Object.entries(properties(definition, "inputSchema")).some(([name, schema]) => {
+    const choices = isJsonObject(schema) ? schema["enum"] : undefined;
+    if (!/^(?:action|operation|op|mode|method|verb)$/i.test(name) || !Array.isArray(choices)) return false;
+    return choices.length > 1 && choices.some((one) => parseToolName(String(one)).act !== "read");
+  });
 }
 
 /** Whether the tool takes statements or commands as text. A tool called `query` may drop a table. */
@@ -127,11 +157,11 @@ function runsAnything({ definition }: Tool): boolean {
   });
 }
 
-function undoOf(tool: Tool, all: readonly Tool[]): ToolDraft["compensation"] {
+function undoOf(tool: Tool, all: readonly Tool[]): DraftUndo | null {
   const back = wayBack(tool);
   if (back !== null) return back;
   const undo = undoTool(tool, all);
-  if (undo === undefined) return null;
+  if (undo === undefined) return restoredUpdate(tool, all);
   const args = argumentsFor(undo, tool);
   if (args === null) return null;
   return {
@@ -139,15 +169,65 @@ function undoOf(tool: Tool, all: readonly Tool[]): ToolDraft["compensation"] {
     kind: "compensation",
     why: `${undo.tool} looks like the undo of ${tool.tool}`,
     args,
+    confidence: args.some(({ why }) => why === UNDECLARED) ? "medium" : "high",
   };
 }
+
+/** Verbs whose arguments are the new values. An edit or a patch describes a difference instead. */
+const UPDATES = /^(?:update|set|change|configure|put)$/;
+const READS = /^(?:get|read|fetch|show|view|describe)$/;
+
+/** Undo of an update: the same tool with the values that a read returned before. */
+function restoredUpdate(tool: Tool, all: readonly Tool[]): DraftUndo | null {
+  const { verb, object } = tool.read;
+  if (verb === null || !UPDATES.test(verb) || object === "") return null;
+  const reader = all.find(
+    ({ read, ...other }) =>
+      READS.test(read.verb ?? "") && read.object === object && isRead({ read, ...other }),
+  );
+  const asked = reader === undefined ? null : requiredOf(reader);
+  const given = Object.keys(properties(tool.definition, "inputSchema"));
+  if (reader === undefined || asked === null || asked.length === 0) return null;
+  if (!asked.every((name) => given.includes(name))) return null;
+  const answered = properties(reader.definition, "outputSchema");
+  const changed = given.filter((name) => !asked.includes(name));
+  if (changed.length === 0) return null;
+  const isDeclared = changed.every((name) => Object.hasOwn(answered, name));
+  const same = (name: string) => ({ name, value: `$args${step(name)}`, why: "the call has it" });
+  const earlier = (name: string) => ({
+    name,
+    value: `$before${step(name)}`,
+    why: Object.hasOwn(answered, name) ? `${reader.tool} returns it` : UNDECLARED,
+  });
+  return {
+    tool: tool.tool,
+    kind: "inverse",
+    why: `${reader.tool} looks like the read of what ${tool.tool} changes`,
+    args: [...asked.map(same), ...changed.map(earlier)],
+    confidence: isDeclared ? "medium" : "low",
+    before: { tool: reader.tool, args: asked.map(same) },
+  };
+}
+
+/** Names of the required arguments; null if the schema is unreadable. */
+function requiredOf({ definition }: Tool): string[] | null {
+  const schema = definition["inputSchema"];
+  const names = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
+  return names.every((name) => typeof name === "string") ? (names as string[]) : null;
+}
+
+const UNDECLARED = "not declared: check a real result";
+
+/** A member of a path. */
+const step = (name: string): string =>
+  /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
 
 function undoTool(tool: Tool, all: readonly Tool[]): Tool | undefined {
   return all.find((other) => other !== tool && isUndoOf(tool.read, other.read));
 }
 
 /** Undo of a move: the same tool with source and destination exchanged. */
-function wayBack(tool: Tool): ToolDraft["compensation"] {
+function wayBack(tool: Tool): DraftUndo | null {
   const { verb } = tool.read;
   if (verb !== "move" && verb !== "rename") return null;
   const names = Object.keys(properties(tool.definition, "inputSchema"));
@@ -158,7 +238,8 @@ function wayBack(tool: Tool): ToolDraft["compensation"] {
       { name: from, value: `$args.${to}`, why },
       { name: to, value: `$args.${from}`, why },
     ];
-    return { tool: tool.tool, kind: "inverse", why: "moving back undoes a move", args };
+    const moved = "moving back undoes a move";
+    return { tool: tool.tool, kind: "inverse", why: moved, args, confidence: "high" };
   }
   return null;
 }
@@ -173,18 +254,17 @@ const WAYS = [
 
 /** The undo's required arguments, each from the call or its result. Null if one cannot be found. */
 function argumentsFor(undo: Tool, done: Tool): DraftArgument[] | null {
-  const required = undo.definition["inputSchema"];
-  const names = isJsonObject(required) && Array.isArray(required["required"]) ? required["required"] : [];
+  const names = requiredOf(undo);
+  if (names === null) return null;
   const given = properties(done.definition, "inputSchema");
   const answered = properties(done.definition, "outputSchema");
   const found: DraftArgument[] = [];
   for (const name of names) {
-    if (typeof name !== "string") return null;
-    const at = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    const at = step(name);
     if (Object.hasOwn(answered, name)) found.push({ name, value: `$result${at}`, why: "the result has it" });
     else if (Object.hasOwn(given, name)) found.push({ name, value: `$args${at}`, why: "the call has it" });
     else if (/(?:^|_|[a-z])(?:id|ids|Id|Ids|key|name|uuid)$/.test(name)) {
-      found.push({ name, value: `$result${at}`, why: "not declared: check a real result" });
+      found.push({ name, value: `$result${at}`, why: UNDECLARED });
     } else return null;
   }
   return found;

@@ -2,7 +2,7 @@
 import { stringify } from "yaml";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { readManifests } from "../../rules/manifest/load.ts";
-import type { ToolDraft } from "./draft-manifest.ts";
+import type { DraftUndo, ToolDraft } from "./draft-manifest.ts";
 import type { PackRule } from "./packs/pack.ts";
 
 export interface UpstreamDraft {
@@ -66,18 +66,30 @@ function entry(draft: ToolDraft): string {
       "  # needs. If you know where it is, add a compensation and make the effect compensable.",
     );
   }
-  if (compensation !== null) {
-    lines.push(
-      "  compensation:",
-      `    tool: ${yamlScalar(compensation.tool)}   # guess: ${oneLine(compensation.why)}`,
-    );
-    if (compensation.kind === "inverse") lines.push("    kind: inverse");
-    if (compensation.args.length > 0) lines.push("    args:");
-    for (const { name, value, why } of compensation.args) {
-      lines.push(`      ${yamlScalar(name)}: ${JSON.stringify(value)}   # guess: ${oneLine(why)}`);
-    }
-  }
+  if (compensation !== null) lines.push(...undoLines(compensation));
   return `${lines.join("\n")}\n`;
+}
+
+function undoLines({ tool, why, kind, args, confidence, before }: DraftUndo): string[] {
+  const read =
+    before === undefined
+      ? []
+      : ["  before:", `    tool: ${yamlScalar(before.tool)}`, ...argumentLines(before.args)];
+  return [
+    ...read,
+    "  compensation:",
+    `    tool: ${yamlScalar(tool)}   # guess: ${oneLine(why)} (confidence: ${confidence})`,
+    ...(kind === "inverse" ? ["    kind: inverse"] : []),
+    ...argumentLines(args),
+  ];
+}
+
+function argumentLines(args: DraftUndo["args"]): string[] {
+  const lines = args.map(
+    ({ name, value, why }) =>
+      `      ${yamlScalar(name)}: ${JSON.stringify(value)}   # guess: ${oneLine(why)}`,
+  );
+  return lines.length === 0 ? [] : ["    args:", ...lines];
 }
 
 function triedEntry(

@@ -12,7 +12,7 @@ const VERBS: Record<VerbKind, readonly string[]> = {
     ),
   ],
   create:
-    "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock".split(
+    "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock install archive label pin star follow mute".split(
       " ",
     ),
   change:
@@ -20,7 +20,7 @@ const VERBS: Record<VerbKind, readonly string[]> = {
       " ",
     ),
   remove:
-    "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel".split(
+    "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel uninstall unarchive unlabel unpin unstar unfollow unmute".split(
       " ",
     ),
   send: "send email mail notify publish post pay transfer charge refund execute exec run deploy invoke submit call trigger approve".split(
@@ -50,9 +50,49 @@ const UNDOES: Record<string, readonly string[]> = {
   grant: ["revoke"],
   assign: ["unassign"],
   lock: ["unlock"],
+  install: ["uninstall"],
+  archive: ["unarchive"],
+  label: ["unlabel", "remove"],
+  pin: ["unpin"],
+  star: ["unstar"],
+  follow: ["unfollow"],
+  mute: ["unmute"],
 };
 
+/** Verbs whose opposite they undo, because both leave everything else as it is. */
+const SWITCHES = new Set(
+  "enable disable archive unarchive label unlabel lock unlock pin unpin star unstar follow unfollow mute unmute subscribe unsubscribe assign unassign".split(
+    " ",
+  ),
+);
+
+/** Verbs that end what a tool without a verb in its name began, such as `port_forward` and `stop_port_forward`. */
+const ENDS = new Set(["stop", "cancel", "close", "delete", "remove", "undo"]);
+
+/** Verbs of an action, wherever they stand in a description. */
+const ACTIONS =
+  "list|get|read|show|view|describe|search|find|set|create|add|update|edit|modify|change|delete|remove|rename|write|start|stop|restart|enable|disable|install|uninstall|switch|send|move|put|clear|reset";
+const AND = "(?:\\s*(?:,|/|\\||&|\\bor\\b|\\band\\b))+\\s*";
+/** Two verbs of the same form, with at most two words after the first: "list pods, or delete them". */
+const TWO_ACTIONS = new RegExp(`\\b(${ACTIONS})(s?)(?:\\s+[\\w-]+){0,2}${AND}(${ACTIONS})\\2\\b`, "gi");
+const READING = /^(?:list|get|read|show|view|describe|search|find)$/i;
+
+/** True if a text names several actions, of which one does more than read: "list, get, or set the context". */
+export function namesSeveralActions(text: string): boolean {
+  for (let at = 0; ; ) {
+    TWO_ACTIONS.lastIndex = at;
+    const found = TWO_ACTIONS.exec(text);
+    if (found === null) return false;
+    const [whole, first, ending, second] = found;
+    if (!READING.test(first!) || !READING.test(second!)) return true;
+    // The second action can be the first of the next pair.
+    at = found.index + whole.length - second!.length - ending!.length;
+  }
+}
+
 export interface ParsedToolName {
+  /** All words of the name, in the singular. */
+  whole: string;
   /** The verb of the name, or null. */
   verb: string | null;
   act: VerbKind | null;
@@ -73,7 +113,8 @@ export function parseToolName(name: string): ParsedToolName {
     .map(singular)
     .join(" ");
   const verb = at === undefined ? null : words[at]!;
-  return { verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
+  const whole = words.map(singular).join(" ");
+  return { whole, verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
 }
 
 /** Approximate singular, good enough to match `entities` with `entity`. */
@@ -87,6 +128,9 @@ function singular(word: string): string {
 
 /** Whether the second tool looks like the undo of the first. */
 export function isUndoOf(done: ParsedToolName, other: ParsedToolName): boolean {
-  if (done.verb === null || other.verb === null || done.object !== other.object) return false;
-  return UNDOES[done.verb]?.includes(other.verb) ?? false;
+  if (other.verb === null) return false;
+  if (ENDS.has(other.verb) && other.object === done.whole) return true;
+  if (done.verb === null || done.object !== other.object) return false;
+  if (UNDOES[done.verb]?.includes(other.verb)) return true;
+  return SWITCHES.has(done.verb) && SWITCHES.has(other.verb) && UNDOES[other.verb]?.[0] === done.verb;
 }
