@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { eventsOf, type HookClient, isRecord } from "./clients/clients.ts";
 import { HOOK_INSTALLS, holdsHook, hooksFile, managedHooksFile } from "./clients/install.ts";
 import type { CallContext } from "./resident/services.ts";
-import { awaitApproval, type Decided, type RunOpening, requestDecision } from "./service.ts";
+import { awaitApproval, type HookDecision, type RunOpening, requestDecision } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
 
 /** Time between the end of a hold and the client's limit. */
@@ -30,7 +30,7 @@ export async function decideCall(
   settings: HookSettings,
   { client, cwd, opening, intent, holdable }: HeldCall,
   context: CallContext,
-): Promise<Decided> {
+): Promise<HookDecision> {
   const decided = await requestDecision(settings, opening, intent);
   const request = waitingRequest(decided);
   const ms = request === null || !holdable ? 0 : holdTime(settings, client, cwd);
@@ -43,7 +43,7 @@ export async function decideCall(
   return requestDecision(settings, opening, intent);
 }
 
-function waitingRequest({ decision, reasons = [] }: Decided): string | null {
+function waitingRequest({ decision, reasons = [] }: HookDecision): string | null {
   if (decision !== "block") return null;
   return reasons.map((reason) => WAITS.exec(reason)?.[1]).find((id) => id !== undefined) ?? null;
 }

@@ -13,9 +13,11 @@ import {
   passAnswer,
   readEvent,
   refuseAnswer,
+  runOfSession,
 } from "./clients/clients.ts";
 import { decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
+import { reconcileSession, rememberTranscripts } from "./reconcile.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
 import { reportOutcome, ServiceUnreachable } from "./service.ts";
 import { isGovernedSession } from "./sessions.ts";
@@ -24,6 +26,7 @@ import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
 import { packCall } from "./tool-calls.ts";
 import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
+import { hexHash } from "./workspace/hash.ts";
 import { changedSince } from "./workspace/work-tree.ts";
 
 /** Permissions in the hook's manifests. The key's `max_permissions` may allow fewer. */
@@ -50,11 +53,26 @@ export async function handleEvent(
     const given = settings();
     if (!isGovernedSession(client, event, given)) return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
+    if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
     return passAnswer(client, await after(event, given));
   } catch (error) {
     const why = explain(error, settings);
     return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };
   }
+}
+
+/** Goes on after the answer: some clients give the hook of a session's end little time. */
+function lookAtTranscripts(
+  client: HookClient,
+  { session, session_over }: HookEvent,
+  settings: HookSettings,
+  { services }: CallContext,
+): void {
+  services.afterwards(async () =>
+    session_over
+      ? reconcileSession(settings, client, session)
+      : rememberTranscripts(settings, client, session),
+  );
 }
 
 function explain(error: unknown, settings: () => HookSettings): string {
@@ -78,14 +96,14 @@ async function before(
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
   const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
-  const run_id = runOf(client, event.session);
+  const run_id = runOfSession(client, event.session);
   const opening = {
     run_id,
     mode: settings.mode,
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
   };
-  const intent = { tool: call.tool, args: call.args, reason: call.reason };
+  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   if (decided.decision === "block" || decided.step === undefined)
@@ -138,10 +156,10 @@ function refusal(
   ].join("\n");
 }
 
-/** Builds a run id from the client's session id, limited to the characters of run ids. */
-function runOf(client: HookClient, session: string): string {
-  return `${client}-${session.replace(/[^A-Za-z0-9._-]/g, "_")}`.slice(0, 128);
-}
+/** The client's id of the call, as the intent carries it and the transcript names it. */
+export const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
+
+const MAX_REF = 128;
 
 /** Reports the outcome. Returns a remark for the session, or null. */
 async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {

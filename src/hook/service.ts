@@ -7,7 +7,7 @@ interface ServiceAddress {
   key: string;
 }
 
-export interface Decided {
+export interface HookDecision {
   decision: "allow" | "would_block" | "block";
   step?: number;
   reasons?: string[];
@@ -41,7 +41,7 @@ export async function requestDecision(
   address: ServiceAddress,
   opening: RunOpening,
   intent: object,
-): Promise<Decided> {
+): Promise<HookDecision> {
   const path = `/v1/runs/${encodeURIComponent(opening.run_id)}/intents`;
   let reply = await post(address, path, intent);
   if (reply.status === 404) {
@@ -59,7 +59,7 @@ export async function requestDecision(
 const STRANGER =
   "does not answer like svc: it returned no decision; check the URL (server in the hook's settings)";
 
-function isDecided(body: unknown): body is Decided {
+function isDecided(body: unknown): body is HookDecision {
   if (!isRecord(body)) return false;
   const { decision, step, reasons } = body;
   if (decision === "block") return Array.isArray(reasons) && reasons.length > 0;
@@ -107,6 +107,18 @@ export async function awaitApproval(
     if (typeof found !== "string") return null;
     if (!/^(?:pending|escalated)$/.test(found)) return found;
   }
+}
+
+/** Reports what a transcript names. A run that does not exist had no call. */
+export async function reportCalls(
+  address: ServiceAddress,
+  run: string,
+  source: string,
+  calls: readonly object[],
+): Promise<void> {
+  const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/reconcile`, { source, calls });
+  if (reply.status === 404 && calls.length === 0) return;
+  if (reply.status !== 200) throw refused(reply);
 }
 
 function refused({ status, body }: Reply): Error {

@@ -58,6 +58,7 @@ const STEP: Required<StepDoc> = {
   before_hash: "b",
   after_hash: "a",
   closes_ms: 8,
+  ref: "toolu_1",
   fed_by: [{ run_id: "r", step: 1, path: "$args.a", kind: "id" }],
 };
 const RUN_TOOL: Required<RunToolDoc> = { run_id: "r", tool: "t", calls: 1, standing: 0 };
@@ -69,6 +70,7 @@ const PLAIN_MORE = {
   plan: undefined,
   before_by: undefined,
   closes_ms: undefined,
+  ref: undefined,
   fed_by: undefined,
 };
 const PLAIN_HASHES = { before_hash: undefined, after_hash: undefined };

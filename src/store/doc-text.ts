@@ -176,6 +176,7 @@ function isPlainStep(step: StepDoc): boolean {
     step.before_hash === undefined &&
     step.after_hash === undefined &&
     step.closes_ms === undefined &&
+    step.ref === undefined &&
     step.fed_by === undefined &&
     step.depends_on.length === 0 &&
     step.requires.length === 0

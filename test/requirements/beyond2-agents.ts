@@ -24,4 +24,12 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.hold": [36, "a call that waits for a person is held for `--hold` (50 s by default, 0 for none); approved in time it passes in silence, afterwards it is refused with the request's id"],
   "beyond.hooks.hold-limit": [36, "`connect` sets the client's limit at least 15 s above the hold, and the hook shortens the hold to 10 s below the limit that it finds"],
   "beyond.hooks.hold-gone": [36, "a client that is gone leaves the approval unused"],
+  "beyond.hooks.ref": [36, "an intent takes an optional `ref` of at most 128 characters, which is kept with the step, outside the argument hash, and never reaches the ledger"],
+  "beyond.hooks.transcripts": [36, "readers find every call in transcripts of Claude Code, Codex and Gemini CLI, and tell refused ones apart"],
+  "beyond.hooks.reconcile": [36, "`POST /v1/runs/{id}/reconcile` lists every call that ran without asking and every ask that never ran, by `ref`, or by order without one"],
+  "beyond.hooks.reconcile-roles": [36, "the run's principal or an operator reconciles a run, with at most 10,000 calls; another agent's run is 404"],
+  "beyond.hooks.reconciled": [36, "`reconciled` records the counts and who reported them; a difference raises `ungoverned_calls`, and a later report does not clear it"],
+  "beyond.hooks.reconcile-command": [36, "`svc reconcile [<run>]` ends with 0 if equal, with 2 if different or not checked, and with 1 on failure"],
+  "beyond.hooks.reconcile-at-end": [36, "the hook reports a session's transcripts when it ends; only ids, tool names and times leave the machine"],
+  "beyond.hooks.not-checked": [36, "a transcript that is missing, shorter than before, changed or of an unknown form is not checked, and never equal"],
 });

@@ -157,7 +157,13 @@ function commit(
       core,
       tx,
       gathered,
-      newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }),
+      newStep(facts, gathered, verdict, {
+        step,
+        reason,
+        intended_seq,
+        depends_on: input.depends_on,
+        ref: input.ref,
+      }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
     );
   }
@@ -265,6 +271,7 @@ interface StepParts {
   reason: string;
   intended_seq: number;
   depends_on: readonly number[];
+  ref: string | undefined;
 }
 
 function newStep(
@@ -306,6 +313,7 @@ function newStep(
     before_hash: undefined,
     after_hash: undefined,
     closes_ms: undefined,
+    ref: parts.ref,
     fed_by: fedBy(facts.call.carried),
   };
 }
