@@ -70,7 +70,7 @@ it("is done by the hook when the session ends, and tells no input", async () => 
   appendFileSync(transcript, used("hidden"));
   const end = { hook_event_name: "SessionEnd", transcript_path: transcript, tool_use_id: undefined };
   expect(await place.ask(end)).toEqual({ code: 0, out: "", err: "" });
-  const trail = async () => (await place.svc("export", "claude-code-s")).out;
+  const trail = async () => (await place.svc("export", "--run", "claude-code-s")).out;
   await until(async () => (await trail()).includes('"reconciled"'), "the comparison");
   const exported = await trail();
   expect(exported).toContain("1 asked, 2 ran, 1 ungoverned, 0 unused; reported by claude-code");

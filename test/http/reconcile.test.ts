@@ -5,13 +5,15 @@ import { verifies } from "../support/verifies.ts";
 
 let s: TestServer;
 beforeEach(async () => {
-  s = await testServer({ policy: "version: 1\nrules: []\n" });
+  s = await testServer({
+    policy: "version: 1\nrules:\n  - {id: all, match: {tool: crm.get}, action: allow}\n",
+  });
   await s.call("agent", "POST", "/v1/runs", { run_id: "r", permissions: ["crm.read"] });
 });
 
 const ask = (ref?: unknown, args: object = {}) =>
   s.call("agent", "POST", "/v1/runs/r/intents", {
-    tool: "crm.read",
+    tool: "crm.get",
     args,
     reason: "look",
     ...(ref === undefined ? {} : { ref }),
@@ -19,15 +21,8 @@ const ask = (ref?: unknown, args: object = {}) =>
 const call = (ref: string | null, ran = true) => ({ ref, tool: "Bash", at_ms: 5, ran });
 const reconcile = (who: string, calls: unknown[], run = "r", source = "claude-code") =>
   s.call(who as "agent", "POST", `/v1/runs/${run}/reconcile`, { source, calls });
-const records = async (): Promise<Record<string, unknown>[]> => {
-  const { body } = await s.call("auditor", "GET", "/v1/runs/r/export");
-  return typeof body === "string"
-    ? body
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-    : body.records;
-};
+const records = async (): Promise<Record<string, unknown>[]> =>
+  (await s.app.core.store.records({ run_id: "r", limit: 100 })).map((line) => JSON.parse(line));
 const alerts = async (): Promise<{ kind: string; run_id: string; message: string }[]> =>
   (await s.call("auditor", "GET", "/v1/alerts")).body.alerts;
 
@@ -73,7 +68,7 @@ it("records the counts and the reporter, and a later equal report does not clear
   expect((await alerts()).map(({ kind }) => kind)).not.toContain("ungoverned_calls");
   const { body } = await reconcile("agent", [call("a"), call("hidden")]);
   expect(body.ungoverned).toEqual([{ ref: "hidden", tool: "Bash", at_ms: 5 }]);
-  expect(body.unused).toMatchObject([{ step: 1, ref: "b", tool: "crm.read" }]);
+  expect(body.unused).toMatchObject([{ step: 1, ref: "b", tool: "crm.get" }]);
   await reconcile("agent", [call("a"), call("b")]);
   expect((await alerts()).filter(({ kind }) => kind === "ungoverned_calls")).toMatchObject([
     { run_id: "r", message: expect.stringContaining("2 asked, 2 ran, 1 ungoverned, 1 unused") },
