@@ -52,7 +52,7 @@ export const ALERT_KINDS = {
   ungoverned_calls: {
     severity: "error",
     basis: "events",
-    title: "Calls that nobody decided",
+    title: "Calls without a decision",
     fires:
       "a comparison with a client's transcript finds calls without a decision, or decided calls that never ran",
     clears: AFTER_WINDOW,

@@ -61,7 +61,7 @@ export async function handleEvent(
   }
 }
 
-/** Goes on after the answer: some clients give the hook of a session's end little time. */
+/** Continues after the answer: some clients give the hook of a session's end little time. */
 function lookAtTranscripts(
   client: HookClient,
   { session, session_over }: HookEvent,
@@ -157,7 +157,7 @@ function refusal(
 }
 
 /** The client's id of the call, as the intent carries it and the transcript names it. */
-export const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
+const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
 
 const MAX_REF = 128;
 

@@ -98,7 +98,7 @@ function readState(path: string): SessionState | null {
 const sessionPath = (folder: string, client: HookClient, session: string): string =>
   join(sessionsFolder(folder), `${client}-${stateFileName(session)}.json`);
 
-/** What is known of a session. Null if the hook never saw it. */
+/** The state of a session. Null if the hook never saw it. */
 export const readSession = (folder: string, client: HookClient, session: string): SessionState | null =>
   readState(sessionPath(folder, client, session));
 

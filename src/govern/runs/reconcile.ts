@@ -25,7 +25,7 @@ export interface CallComparison {
   asked: number;
   /** Calls that ran, according to the transcript. */
   ran: number;
-  /** Calls that ran and that nobody asked for. */
+  /** Calls that ran without a step. */
   ungoverned: { ref: string | null; tool: string; at_ms: number }[];
   /** Accepted calls that never ran. */
   unused: { step: number; ref: string | null; tool: string; at_ms: number }[];

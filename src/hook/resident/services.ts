@@ -8,7 +8,7 @@ export interface ResidentServices {
   readonly folder: string;
   /** The process's only part of that maker. The first call makes it. */
   part<T extends ResidentPart>(make: PartMaker<T>): T;
-  /** Work that may take longer than the answer. Its failure is nobody's refusal. */
+  /** Work that may take longer than the answer. Its failure refuses no call. */
   afterwards(work: () => Promise<void>): void;
   /** Waits for the work, and closes the parts. */
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * Calls in a rollout file of Codex: function calls of the model, and what its scripts ran, which has items of its own
- * kind.
+ * Calls in a rollout file of Codex: function calls of the model, and what its scripts ran, which has
+ * its own items.
  */
 import { isRecord, nonEmptyString } from "../clients/clients.ts";
 import { type CallLines, type TranscriptCall, timeOf } from "./lines.ts";

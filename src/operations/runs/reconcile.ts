@@ -1,4 +1,4 @@
-/** Compares a client's own transcript with the ledger, so that calls which nobody decided are noticed. */
+/** Compares a client's own transcript with the ledger, so that undecided calls are noticed. */
 import * as z from "zod";
 import { rowPages } from "../../govern/port/pages.ts";
 import { hasRole } from "../../govern/roles.ts";
