@@ -32,4 +32,13 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.reconcile-command": [36, "`svc reconcile [<run>]` ends with 0 if equal, with 2 if different or not checked, and with 1 on failure"],
   "beyond.hooks.reconcile-at-end": [36, "the hook reports a session's transcripts when it ends; only ids, tool names and times leave the machine"],
   "beyond.hooks.not-checked": [36, "a transcript that is missing, shorter than before, changed or of an unknown form is not checked, and never equal"],
+  "beyond.hooks.carrier": [36, "the hook is a small perl script without modules that hands its input to one process per user, and Node without perl, which `connect` calls slow"],
+  "beyond.hooks.whole-answer": [36, "a call passes only on a whole answer with its end marker; every refusal is exit code 2 with text on standard error alone"],
+  "beyond.hooks.same-user": [36, "the socket (0600) is in a directory (0700) of the same user, and the script asks no other"],
+  "beyond.hooks.one-process": [36, "of two processes one wins; another version replaces it"],
+  "beyond.hooks.idle-end": [36, "the process ends after its idle time of 30 minutes"],
+  "beyond.hooks.settings-again": [36, "the process reads its settings when they change"],
+  "beyond.hooks.killed": [36, "calls under way are denied when the process is killed"],
+  "beyond.hooks.four-seconds": [36, "a call without an answer within 4 s, beyond a hold, is denied"],
+  "beyond.hooks.sixty-four": [36, "at most 64 calls are judged at once; others are denied"],
 });
