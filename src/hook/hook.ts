@@ -13,9 +13,11 @@ import {
   passAnswer,
   readEvent,
   refuseAnswer,
+  runOfSession,
 } from "./clients/clients.ts";
 import { decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
+import { reconcileSession, rememberTranscripts } from "./reconcile.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
 import { reportOutcome, ServiceUnreachable } from "./service.ts";
 import { isGovernedSession } from "./sessions.ts";
@@ -53,11 +55,26 @@ export async function handleEvent(
     const given = settings();
     if (!isGovernedSession(client, event, given)) return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
+    if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
     return passAnswer(client, await after(event, given));
   } catch (error) {
     const why = explain(error, settings);
     return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };
   }
+}
+
+/** Continues after the answer: some clients give the hook of a session's end little time. */
+function lookAtTranscripts(
+  client: HookClient,
+  { session, session_over }: HookEvent,
+  settings: HookSettings,
+  { services }: CallContext,
+): void {
+  services.afterwards(async () =>
+    session_over
+      ? reconcileSession(settings, client, session)
+      : rememberTranscripts(settings, client, session),
+  );
 }
 
 function explain(error: unknown, settings: () => HookSettings): string {
@@ -89,7 +106,7 @@ async function before(
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
   };
-  const intent = { tool: call.tool, args: call.args, reason: call.reason };
+  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   const { run_id } = decided;
@@ -145,12 +162,16 @@ function refusal(
 
 /** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
 function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
-  const clean = (id: string) => id.replace(/[^A-Za-z0-9._-]/g, "_");
-  const run_id = `${client}-${clean(session)}`.slice(0, MAX_RUN_ID);
+  const run_id = runOfSession(client, session);
   if (agent === null) return { run_id };
-  const own = `${run_id}.${clean(agent)}`;
+  const own = `${run_id}.${agent.replace(/[^A-Za-z0-9._-]/g, "_")}`;
   return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };
 }
+
+/** The client's id of the call, as the intent carries it and the transcript names it. */
+const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
+
+const MAX_REF = 128;
 
 /** Reports the outcome. Returns a remark for the session, or null. */
 async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {

@@ -196,6 +196,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./stop/kill-switch.ts")).registerKillSwitch,
   ),
   row(
+    "reconcile",
+    "Compare the transcripts of coding agents with the ledger",
+    async () => (await import("./agents/reconcile.ts")).registerReconcile,
+  ),
+  row(
     "probe",
     "Test that the guarantees hold",
     async () => (await import("./agents/probe.ts")).registerProbe,

@@ -84,6 +84,7 @@ import {
   resolveOutcome,
   submitIntent,
 } from "../../operations/runs/intents-and-outcomes.ts";
+import { reconcileRun } from "../../operations/runs/reconcile.ts";
 import { replayCapturedRun } from "../../operations/runs/replay.ts";
 import { getRun, listRuns, openRun } from "../../operations/runs/runs.ts";
 import { searchRecords, searchRuns } from "../../operations/runs/search.ts";
@@ -202,6 +203,7 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: textField("delegation_id") } }),
   httpRoute("POST /v1/runs/{id}/given", giveRunTexts, run),
   httpRoute("GET /v1/runs/{id}/lineage", getLineage, run),
+  httpRoute("POST /v1/runs/{id}/reconcile", reconcileRun, run),
   httpRoute("POST /v1/runs/{id}/plans", proposePlan, { ...run, status: 201 }),
   httpRoute("GET /v1/plans", listPlans, { query: [...texts("status", "run_id"), ...page] }),
   httpRoute("GET /v1/plans/{id}", getPlan, planned),

@@ -91,6 +91,10 @@ export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
   intent: { ...REFUND, reason: "customer was charged twice" },
   preview_intent: { ...REFUND, reason: "customer was charged twice" },
   outcome: { status: "succeeded", result: { refund_id: "re-9" } },
+  reconcile: {
+    source: "claude-code",
+    calls: [{ ref: "toolu_1", tool: "Bash", at_ms: 1_767_348_000_000, ran: true }],
+  },
   resolve: { status: "succeeded", note: "The refund is on the bank statement" },
   start_rollback: { retries: 3, confirm: true },
   complete_compensation: { status: "succeeded", attempts: 1 },
