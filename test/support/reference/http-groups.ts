@@ -74,6 +74,18 @@ export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
   intent: { ...REFUND, reason: "customer was charged twice" },
   preview_intent: { ...REFUND, reason: "customer was charged twice" },
   outcome: { status: "succeeded", result: { refund_id: "re-9" } },
+  report_agents: {
+    agents: [
+      {
+        client: "claude-code",
+        version: "2.1.327",
+        workspace: "/home/ann/shop",
+        governed: "yes",
+        missing: [],
+        last_seen_ms: 1_767_348_000_000,
+      },
+    ],
+  },
   reconcile: {
     source: "claude-code",
     calls: [{ ref: "toolu_1", tool: "Bash", at_ms: 1_767_348_000_000, ran: true }],
