@@ -102,6 +102,7 @@ it("lists a workspace that the hook saw and that nobody registered", async () =>
   await place.ask({ hook_event_name: "SessionEnd", tool_use_id: undefined });
   const created = await place.svc("keys", "add", "ann", "--role", "auditor");
   const token = created.out.trim();
+  process.kill(place.server.pid, "SIGHUP");
   const reported = async () => {
     const answer = await fetch(`${place.server.url}/v1/agents`, {
       headers: { authorization: `Bearer ${token}` },
