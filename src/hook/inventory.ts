@@ -9,16 +9,14 @@ import { holdsHook, hooksFile, managedHooksFile, userHooksFile } from "./clients
 import { listSessions } from "./sessions.ts";
 import { isRegistered, type RegisteredWorkspaces, workspaceOf } from "./workspace/registered.ts";
 
-export const GOVERNED_STATES = ["yes", "partly", "no"] as const;
-
 export interface AgentEntry {
   client: string;
   /** Installed version; null if no installation was found or it names none. */
   version: string | null;
-  /** Null for every workspace that has no row of its own. */
+  /** Null for every workspace without a row. */
   workspace: string | null;
-  governed: (typeof GOVERNED_STATES)[number];
-  /** What is missing, or what the installed version cannot enforce. */
+  governed: "yes" | "partly" | "no";
+  /** Missing parts, and limits of the installed version. */
   missing: string[];
   last_seen_ms: number | null;
 }
@@ -49,7 +47,7 @@ function agentRows(client: HookClient, places: MachinePlaces): AgentEntry[] {
   const registered = registeredOf(settings);
   const seen = new Map<string, number>();
   for (const session of listSessions(folder))
-    if (session.client === client) seen.set(workspaceOf(session.began), session.seen_ms);
+    if (session.client === client) seen.set(workspaceOf(session.began), Math.floor(session.seen_ms));
   const listed = Array.isArray(registered) ? (registered as readonly string[]) : [];
   const workspaces = new Set<string>([...listed, ...seen.keys()]);
   if (program === null && workspaces.size === 0 && registered === null && !existsSync(dirname(file)))

@@ -81,7 +81,7 @@ export const REQUEST_TEXTS: Readonly<Record<string, string>> = {
   "report_agents.agents[].version": "installed version; null if unknown",
   "report_agents.agents[].workspace": "directory; null for all other workspaces",
   "report_agents.agents[].governed": "yes, partly or no",
-  "report_agents.agents[].missing": "what is missing, or what the version cannot enforce",
+  "report_agents.agents[].missing": "missing parts, and limits of the version",
   "report_agents.agents[].last_seen_ms": "time of the last session; null without one",
   ref: "the client's own id of the call, at most 128 characters; kept with the step alone",
   reason: "reason, shown to people and recorded",
