@@ -16,10 +16,11 @@ import {
   runOfSession,
 } from "./clients/clients.ts";
 import { decideCall } from "./hold.ts";
+import { listAgents } from "./inventory.ts";
 import { createPathGuard } from "./path-guard.ts";
 import { reconcileSession, rememberTranscripts } from "./reconcile.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { reportOutcome, ServiceUnreachable } from "./service.ts";
+import { reportMachine, reportOutcome, ServiceUnreachable } from "./service.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -33,6 +34,9 @@ import { changedSince } from "./workspace/work-tree.ts";
 const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
 
 const MAX_RUN_ID = 128;
+
+/** Agents in one report. The service takes no more. */
+const MAX_REPORTED = 1_000;
 
 /** How many changed files a report names. */
 const MAX_NAMED = 20;
@@ -70,6 +74,10 @@ function lookAtTranscripts(
   settings: HookSettings,
   { services }: CallContext,
 ): void {
+  if (session_over)
+    services.afterwards(() =>
+      reportMachine(settings, listAgents({ ...settings, env: process.env }).slice(0, MAX_REPORTED)),
+    );
   services.afterwards(async () =>
     session_over
       ? reconcileSession(settings, client, session)

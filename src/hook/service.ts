@@ -130,6 +130,12 @@ export async function awaitApproval(
   }
 }
 
+/** Reports the coding agents of this machine. */
+export async function reportMachine(address: ServiceAddress, agents: readonly object[]): Promise<void> {
+  const reply = await post(address, "/v1/agents", { agents });
+  if (reply.status !== 200) throw refused(reply);
+}
+
 /** Reports what a transcript names. A run that does not exist had no call. */
 export async function reportCalls(
   address: ServiceAddress,

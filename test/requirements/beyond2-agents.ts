@@ -43,4 +43,7 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.killed": [36, "calls under way are denied when the process is killed"],
   "beyond.hooks.four-seconds": [36, "a call without an answer within 4 s, beyond a hold, is denied"],
   "beyond.hooks.sixty-four": [36, "at most 64 calls are judged at once; others are denied"],
+  "beyond.hooks.inventory": [36, "`svc agents` lists the coding agents and MCP servers of this machine: governed, partly with the reason, or not, last seen, and what the version cannot enforce"],
+  "beyond.hooks.inventory-routes": [36, "`GET /v1/agents` lists what resident processes reported with `POST /v1/agents`, at most 1,000 a tenant, and never the server's own disk"],
+  "beyond.hooks.connect-all": [36, "`svc connect --all` connects what was found after one confirmation that lists the changes; without a terminal it needs `--yes`"],
 });

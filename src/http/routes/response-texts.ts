@@ -152,6 +152,8 @@ export const RESPONSE_TEXTS: Readonly<Record<string, string>> = {
   "search_runs_answer.runs[].steps": "number of steps",
   tenant: "tenant; null without one",
   ts_ms: "time of the newest record",
+  "list_agents_answer.agents": "coding agents as reported",
+  "report_agents_answer.agents": "the report as kept",
   "reconcile_answer.asked": "calls that the run accepted",
   "reconcile_answer.ran": "calls that ran, according to the transcript",
   "reconcile_answer.ungoverned": "calls that ran without asking",
