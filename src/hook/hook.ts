@@ -36,6 +36,8 @@ const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "c
 /** Agents in one report. The service takes no more. */
 const MAX_REPORTED = 1_000;
 
+const MAX_RUN_ID = 128;
+
 /** How many changed files a report names. */
 const MAX_NAMED = 20;
 
@@ -103,10 +105,11 @@ async function before(
   });
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
-  const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
-  const run_id = runOfSession(client, event.session);
+  const call = classifyWithTimeout(() =>
+    packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
+  );
   const opening = {
-    run_id,
+    ...runOf(client, event),
     mode: settings.mode,
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
@@ -114,6 +117,7 @@ async function before(
   const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
+  const { run_id } = decided;
   if (decided.decision === "block" || decided.step === undefined)
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
@@ -169,6 +173,15 @@ const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash
 
 const MAX_REF = 128;
 
+/** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
+function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
+  const clean = (id: string) => id.replace(/[^A-Za-z0-9._-]/g, "_");
+  const run_id = runOfSession(client, session);
+  if (agent === null) return { run_id };
+  const own = `${run_id}.${clean(agent)}`;
+  return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };
+}
+
 /** Reports the outcome. Returns a remark for the session, or null. */
 async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {
   const notes = new CallStateStore(settings.notes, event.session);
@@ -191,6 +204,7 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   }
   const { note, kept_ms, forget } = kept;
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
+  notes.keepEdits(note, outcome as { after?: FileSnapshot });
   const { command } = note;
   const missed = notes.gone();
   const changes = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);

@@ -12,6 +12,7 @@ import {
   renewTerms,
 } from "../approvals/requests.ts";
 import { undeclaredPaths } from "../cards/declared.ts";
+import { cardLine } from "../cards/line.ts";
 import { visibleArgs, visibleBefore, visiblePaths } from "../cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore, type IntentCaller } from "../core.ts";
 import { compensationKey, runToolKey, stepKey } from "../document-keys.ts";
@@ -252,8 +253,10 @@ function shownOf(
 ): Pick<NewApproval, "shown" | "before_hash"> {
   const { policy, manifest } = facts;
   if (policy.approvals.show === "names") return { shown: null };
+  const line = cardLine(facts.args, manifest);
   const args = {
     args: visibleArgs(facts.args, manifest),
+    ...(line === undefined ? {} : { line }),
     ...(input_schema === undefined
       ? {}
       : { undeclared: visiblePaths(undeclaredPaths(facts.args, input_schema)) }),
@@ -315,6 +318,7 @@ function newStep(
     closes_ms: undefined,
     ref: parts.ref,
     fed_by: fedBy(facts.call.carried),
+    line: cardLine(facts.args, manifest),
   };
 }
 

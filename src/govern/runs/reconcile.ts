@@ -28,15 +28,15 @@ export interface CallComparison {
   /** Calls that ran without a step. */
   ungoverned: { ref: string | null; tool: string; at_ms: number }[];
   /** Accepted calls that never ran. */
-  unused: { step: number; ref: string | null; tool: string; at_ms: number }[];
+  unused: { run_id: string; step: number; ref: string | null; tool: string; at_ms: number }[];
 }
 
-type ComparedStep = Pick<StepDoc, "step" | "ref" | "tool" | "status" | "intended_ms">;
+type ComparedStep = Pick<StepDoc, "run_id" | "step" | "ref" | "tool" | "status" | "intended_ms">;
 
 /** A step that the ledger itself calls failed is not unused: the client reported that it had no effect. */
 export function compareCalls(steps: readonly ComparedStep[], calls: readonly ReportedCall[]): CallComparison {
   const open = new Map<string | null, ComparedStep[]>();
-  for (const step of [...steps].sort((a, b) => a.step - b.step)) {
+  for (const step of [...steps].sort(byTime)) {
     const ref = step.ref ?? null;
     open.set(ref, [...(open.get(ref) ?? []), step]);
   }
@@ -47,10 +47,18 @@ export function compareCalls(steps: readonly ComparedStep[], calls: readonly Rep
   const unused = [...open.values()]
     .flat()
     .filter(({ status }) => status !== "failed")
-    .sort((a, b) => a.step - b.step)
-    .map(({ step, ref = null, tool, intended_ms }) => ({ step, ref, tool, at_ms: intended_ms }));
+    .sort(byTime)
+    .map(({ run_id, step, ref = null, tool, intended_ms }) => ({
+      run_id,
+      step,
+      ref,
+      tool,
+      at_ms: intended_ms,
+    }));
   return { asked: steps.length, ran: ran.length, ungoverned, unused };
 }
+
+const byTime = (a: ComparedStep, b: ComparedStep): number => a.intended_ms - b.intended_ms || a.step - b.step;
 
 /** Text of the record: counts alone, and who reported them. */
 const detailOf = (source: string, by: string, { asked, ran, ungoverned, unused }: CallComparison): string =>

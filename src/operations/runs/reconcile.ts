@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { rowPages } from "../../govern/port/pages.ts";
 import { hasRole } from "../../govern/roles.ts";
+import { runsBelow } from "../../govern/runs/child-runs.ts";
 import { compareCalls, reconcileUnit } from "../../govern/runs/reconcile.ts";
 import type { StepDoc } from "../../govern/runs/run.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
@@ -43,16 +44,24 @@ export const reconcileRun = defineOperation({
       z.strictObject({ ref: nullableSchema(z.string()), tool: z.string(), at_ms: z.int() }),
     ),
     unused: z.array(
-      z.strictObject({ step: z.int(), ref: nullableSchema(z.string()), tool: z.string(), at_ms: z.int() }),
+      z.strictObject({
+        run_id: z.string(),
+        step: z.int(),
+        ref: nullableSchema(z.string()),
+        tool: z.string(),
+        at_ms: z.int(),
+      }),
     ),
   }),
   errors: { not_found: "unknown run, or another agent's" },
   async run({ app, principal }, { run_id, source, calls }) {
     if (!hasRole(principal, "operator")) await requireOwnRun(app, principal, run_id);
-    await readRun(app, run_id);
+    const root = await readRun(app, run_id);
     const steps: StepDoc[] = [];
-    for await (const rows of rowPages(app.core.store, "steps", { owner: run_id }))
-      for (const { doc } of rows) steps.push(doc);
+    // Hooks open sub-agents as child runs, and the client's transcripts name their calls too.
+    for (const run of [run_id, ...(await runsBelow(app.core.store, root))])
+      for await (const rows of rowPages(app.core.store, "steps", { owner: run }))
+        for (const { doc } of rows) steps.push(doc);
     const comparison = compareCalls(steps, calls);
     const reported = { source, by: principal.name, comparison };
     const record = await app.core.store.transact(reconcileUnit(app.core, run_id, reported));
