@@ -33,10 +33,10 @@ import { changedSince } from "./workspace/work-tree.ts";
 /** Permissions in the hook's manifests. The key's `max_permissions` may allow fewer. */
 const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
 
-const MAX_RUN_ID = 128;
-
 /** Agents in one report. The service takes no more. */
 const MAX_REPORTED = 1_000;
+
+const MAX_RUN_ID = 128;
 
 /** How many changed files a report names. */
 const MAX_NAMED = 20;
@@ -168,18 +168,19 @@ function refusal(
   ].join("\n");
 }
 
-/** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
-function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
-  const run_id = runOfSession(client, session);
-  if (agent === null) return { run_id };
-  const own = `${run_id}.${agent.replace(/[^A-Za-z0-9._-]/g, "_")}`;
-  return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };
-}
-
 /** The client's id of the call, as the intent carries it and the transcript names it. */
 const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
 
 const MAX_REF = 128;
+
+/** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
+function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
+  const clean = (id: string) => id.replace(/[^A-Za-z0-9._-]/g, "_");
+  const run_id = runOfSession(client, session);
+  if (agent === null) return { run_id };
+  const own = `${run_id}.${clean(agent)}`;
+  return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };
+}
 
 /** Reports the outcome. Returns a remark for the session, or null. */
 async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {

@@ -4,6 +4,7 @@ import { compareCalls, isDifference, type ReportedCall } from "./reconcile.ts";
 import type { StepDoc } from "./run.ts";
 
 const step = (n: number, ref?: string, status: StepDoc["status"] = "succeeded") => ({
+  run_id: "r",
   step: n,
   ref,
   tool: "code.shell_read",

@@ -31,13 +31,10 @@ export interface CallComparison {
   /** Calls that ran without a step. */
   ungoverned: { ref: string | null; tool: string; at_ms: number }[];
   /** Accepted calls that never ran. */
-  unused: { step: number; ref: string | null; tool: string; at_ms: number }[];
+  unused: { run_id: string; step: number; ref: string | null; tool: string; at_ms: number }[];
 }
 
-type ComparedStep = Pick<StepDoc, "step" | "ref" | "tool" | "status" | "intended_ms">;
-
-/** Steps of several runs of a tree are ordered by time. */
-const byTime = (a: ComparedStep, b: ComparedStep): number => a.intended_ms - b.intended_ms || a.step - b.step;
+type ComparedStep = Pick<StepDoc, "run_id" | "step" | "ref" | "tool" | "status" | "intended_ms">;
 
 /** A step that the ledger itself calls failed is not unused: the client reported that it had no effect. */
 export function compareCalls(steps: readonly ComparedStep[], calls: readonly ReportedCall[]): CallComparison {
@@ -54,9 +51,17 @@ export function compareCalls(steps: readonly ComparedStep[], calls: readonly Rep
     .flat()
     .filter(({ status }) => status !== "failed")
     .sort(byTime)
-    .map(({ step, ref = null, tool, intended_ms }) => ({ step, ref, tool, at_ms: intended_ms }));
+    .map(({ run_id, step, ref = null, tool, intended_ms }) => ({
+      run_id,
+      step,
+      ref,
+      tool,
+      at_ms: intended_ms,
+    }));
   return { asked: steps.length, ran: ran.length, ungoverned, unused };
 }
+
+const byTime = (a: ComparedStep, b: ComparedStep): number => a.intended_ms - b.intended_ms || a.step - b.step;
 
 /** Text of the record: counts alone, and who reported them. */
 const detailOf = (source: string, by: string, { asked, ran, ungoverned, unused }: CallComparison): string =>

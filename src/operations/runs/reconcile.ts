@@ -44,17 +44,23 @@ export const reconcileRun = defineOperation({
       z.strictObject({ ref: nullableSchema(z.string()), tool: z.string(), at_ms: z.int() }),
     ),
     unused: z.array(
-      z.strictObject({ step: z.int(), ref: nullableSchema(z.string()), tool: z.string(), at_ms: z.int() }),
+      z.strictObject({
+        run_id: z.string(),
+        step: z.int(),
+        ref: nullableSchema(z.string()),
+        tool: z.string(),
+        at_ms: z.int(),
+      }),
     ),
   }),
   errors: { not_found: "unknown run, or another agent's" },
   async run({ app, principal }, { run_id, source, calls }) {
     if (!hasRole(principal, "operator")) await requireOwnRun(app, principal, run_id);
-    const { store } = app.core;
+    const root = await readRun(app, run_id);
     const steps: StepDoc[] = [];
-    // The transcript of a session also names the calls of its sub-agents, which have their own runs.
-    for (const owner of [run_id, ...(await runsBelow(store, await readRun(app, run_id)))])
-      for await (const rows of rowPages(store, "steps", { owner }))
+    // Hooks open sub-agents as child runs, and the client's transcripts name their calls too.
+    for (const run of [run_id, ...(await runsBelow(app.core.store, root))])
+      for await (const rows of rowPages(app.core.store, "steps", { owner: run }))
         for (const { doc } of rows) steps.push(doc);
     const comparison = compareCalls(steps, calls);
     const reported = { source, by: principal.name, comparison };

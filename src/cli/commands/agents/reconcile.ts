@@ -79,6 +79,6 @@ function describe({ out }: CommandIo, result: Result): void {
     out(
       `  ran without asking: ${escapeControls(tool)} ${escapeControls(ref ?? "")} at ${new Date(at_ms).toISOString()}`,
     );
-  for (const { tool, step, at_ms } of unused)
-    out(`  never ran: step ${step} ${escapeControls(tool)} at ${new Date(at_ms).toISOString()}`);
+  for (const { run_id: run, tool, step, at_ms } of unused)
+    out(`  never ran: step ${step} of ${run} ${escapeControls(tool)} at ${new Date(at_ms).toISOString()}`);
 }
