@@ -17,7 +17,7 @@ await program("openssl");
 await program("python3");
 const TLS = selfSigned(["localhost"]);
 const SECRET = "program-secret-4711";
-const registry = await upstream(({ url, headers }, response) => {
+const packages = await upstream(({ url, headers }, response) => {
   const isOurs = headers.authorization === `Bearer ${SECRET}`;
   const name = url.split("/").pop()!;
   response.writeHead(isOurs ? 200 : 401, { "content-type": "application/json" });
@@ -30,7 +30,7 @@ const registry = await upstream(({ url, headers }, response) => {
     }),
   );
 }, TLS);
-const HOST = `localhost:${registry.port}`;
+const HOST = `localhost:${packages.port}`;
 const URL = `https://${HOST}/thing`;
 
 interface RealProgram {
@@ -90,7 +90,7 @@ allow_hosts: [localhost]
 credentials: [{name: registry, hosts: ["${HOST}"], header: {name: Authorization, prefix: "Bearer "}, from: {env: TOKEN}}]
 `,
   );
-  const before = registry.seen.length;
+  const before = packages.seen.length;
   const { out, err } = await svc(["run", "--config", config, "--", "bash", "-c", script], {
     cwd: workspace,
     env: { HOME: home, TOKEN: SECRET, NODE_EXTRA_CA_CERTS: TLS.file },
@@ -98,7 +98,7 @@ credentials: [{name: registry, hosts: ["${HOST}"], header: {name: Authorization,
   expect(out, err).toContain(says);
   expect(out + err).not.toContain(SECRET);
   expect(
-    registry.seen.slice(before).every(({ headers }) => headers.authorization === `Bearer ${SECRET}`),
+    packages.seen.slice(before).every(({ headers }) => headers.authorization === `Bearer ${SECRET}`),
   ).toBe(true);
-  expect(registry.seen.length).toBeGreaterThan(before);
+  expect(packages.seen.length).toBeGreaterThan(before);
 });
