@@ -8,6 +8,8 @@ export interface ConfinementPlan {
   readonly run_folder: string;
   /** Writable mounts: copies of a client's state, and the repository's own directory. */
   readonly writable: readonly (readonly [from: string, to: string])[];
+  /** Files that appear in the place of others, read-only. */
+  readonly replaced: readonly (readonly [from: string, to: string])[];
   /** Read-only where they are. */
   readonly read_only: readonly string[];
   /** Files that appear empty. */
@@ -75,6 +77,7 @@ export function bwrapArguments(plan: ConfinementPlan): string[] {
     ...each(plan.read_only, (path) => ["--ro-bind", path, path]),
     ...each(plan.hidden_folders, (path) => ["--size", "4096", "--tmpfs", path, "--remount-ro", path]),
     ...each(plan.hidden_files, (path) => ["--ro-bind", "/dev/null", path]),
+    ...each(plan.replaced, ([from, to]) => ["--ro-bind", from, to]),
     ...each(["ca.pem", "bundle.pem", "gitignore"], (name) => [
       "--ro-bind",
       `${run_folder}/${name}`,

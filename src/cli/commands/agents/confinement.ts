@@ -180,6 +180,13 @@ export function writeRunFiles(folder: string, home: string, ca_pem: string): voi
   write("bundle.pem", `${trusted}\n${ca_pem}${more}`);
 }
 
+/** The system's list of authorities, for programs that read no variable. */
+export const replacedBundles = (folder: string): [from: string, to: string][] =>
+  SYSTEM_BUNDLES.filter((path) => path.startsWith("/etc/ssl/certs/") && existsSync(path)).map((path) => [
+    join(folder, "bundle.pem"),
+    realpathSync(path),
+  ]);
+
 /** Root is an ordinary user inside. */
 export const userOf = (): number | undefined => (process.getuid?.() === 0 ? AGENT_UID : undefined);
 

@@ -29,6 +29,7 @@ import {
   MountPlaceholders,
   placesOfProgram,
   protectWorkspace,
+  replacedBundles,
   topDirectories,
   userOf,
   writeRunFiles,
@@ -91,6 +92,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
       workspace,
       home,
       run_folder,
+      replaced: replacedBundles(run_folder),
       writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
       programs: [node, ...(found === undefined ? [] : [found])].flatMap((path) =>
         placesOfProgram(path, workspace),
