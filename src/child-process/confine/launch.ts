@@ -44,7 +44,7 @@ const setupOf = (node: string, ulimits: string): string =>
     `NODE_CHANNEL_FD=3 NODE_CHANNEL_SERIALIZATION_MODE=json '${node}' -e "$SVC_INNER" -- "$1" || exit 1`,
     "unset SVC_INNER",
     ulimits,
-    'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done 2>/dev/null',
+    'for fd in $(ls /proc/self/fd); do [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done 2>/dev/null',
     'exec "$@"',
   ].join("\n");
 
