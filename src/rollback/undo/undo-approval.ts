@@ -12,6 +12,7 @@ import {
 import { approvalCovers } from "../../govern/approvals/count-approvals.ts";
 import { consumeAtOnce, openApproval, settleApproval } from "../../govern/approvals/requests.ts";
 import { UNDO_APPROVAL_REASON } from "../../govern/cards/card.ts";
+import { CARD_LINE_CHARS } from "../../govern/cards/line.ts";
 import { visibleBefore, visibleUndoArgs } from "../../govern/cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore } from "../../govern/core.ts";
 import { STATE_CHANGED_NOTE } from "../../govern/decide/approval-stage.ts";
@@ -22,6 +23,7 @@ import { requestersOf } from "../../govern/roles.ts";
 import type { RunDoc, StepDoc } from "../../govern/runs/run.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { mergeTerms } from "../../rules/policy/checks/approvals.ts";
 import type { UndoCall } from "../plan/classify.ts";
@@ -84,7 +86,11 @@ export function resolveUndoApproval(at: StepInProgress, undo: UndoCall, input: C
     return { waits_for: null, opened: null, records };
   }
   // Approving all undos at once is a decision too: under four eyes, the run's requesters cannot approve its undos.
-  if (input.approve && !(approvals.four_eyes && requestersOf(run).includes(input.actor))) {
+  if (
+    input.approve &&
+    approvals.signed !== true &&
+    !(approvals.four_eyes && requestersOf(run).includes(input.actor))
+  ) {
     records.push(approveNow(at, request, input.actor));
     return { waits_for: null, opened: null, records };
   }
@@ -111,10 +117,8 @@ export async function isUndoApproved(core: EngineCore, step: StepDoc): Promise<b
 }
 
 function isGiven(core: EngineCore, request: ApprovalDoc): boolean {
-  const { approvals } = core.rules().policy;
-  return (
-    request.status === "approved" && approvalCovers(request, mergeTerms([approvals]), approvals.four_eyes)
-  );
+  const { policy } = core.rules();
+  return request.status === "approved" && approvalCovers(request, mergeTerms([policy.approvals]), policy);
 }
 
 /** Ends an open request that no longer has anything to approve. */
@@ -219,7 +223,11 @@ function shownOf(
 ) {
   const { manifests } = core.rules();
   const call = (step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash)) ?? null;
-  const shown = { args: visibleUndoArgs(args, call, manifests.active(tool) ?? null) };
+  const { line } = step;
+  const shown = {
+    args: visibleUndoArgs(args, call, manifests.active(tool) ?? null),
+    ...(line === undefined ? {} : { line: visibleLine(`Undo: ${line}`, CARD_LINE_CHARS) }),
+  };
   if (state === null || current === undefined) return shown;
   const reader = manifests.active(state.read.tool) ?? null;
   return {
