@@ -49,6 +49,7 @@ interface JobInput {
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: OverwriteDecision | undefined;
+  skip?: readonly string[] | undefined;
 }
 
 interface RunningJob {
@@ -81,6 +82,7 @@ export async function startJob(
     retries: checkRetries(input.retries ?? SERVICE_LIMITS.rollback_retries.default),
     approve_compensations: input.approve_compensations ?? false,
     ...(input.overwrite === undefined ? {} : { overwrite: input.overwrite }),
+    ...(input.skip === undefined ? {} : { skip: input.skip }),
   };
   const holder = newHolder(core);
   const { job, lease } = await core.store.transact({

@@ -53,6 +53,7 @@ import { beyond2Clients } from "./beyond2-clients.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
+import { beyond2Record } from "./beyond2-record.ts";
 import { beyond2Values } from "./beyond2-values.ts";
 import {
   contractApproval,
@@ -282,6 +283,7 @@ const SECTIONS = [
   beyond2Clients,
   beyond2Docs,
   beyond2Incidents,
+  beyond2Record,
   beyond2Values,
 ] as const;
 

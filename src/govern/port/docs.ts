@@ -58,6 +58,8 @@ export interface JobDoc {
     approve_compensations: boolean;
     /** An operator's request to undo one step despite a conflict. */
     overwrite?: { step: number; reason: string; current_hash: string; to?: OverwriteTarget | undefined };
+    /** Parts that every undo leaves alone, such as files. */
+    skip?: readonly string[];
   };
   /** The length of the ledger when the job began. Undos recorded after it are the job's work. */
   since_seq: number;

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import type { SqliteDatabase } from "../../store/journal/connection.ts";
 import { HOOK_CLIENTS, type HookClient, refuseAnswer } from "../clients/clients.ts";
 import { handleEvent } from "../hook.ts";
+import { createWorkspaceRecords } from "../record/workspace-records.ts";
 import { readSettings } from "../settings.ts";
 import { takeLock } from "./lock.ts";
 import { prepareFolder, SOCKET_NAME } from "./places.ts";
@@ -79,6 +80,7 @@ function askToLeave(version: string): Promise<string | null> {
 async function serve(options: ResidentOptions, onReady: () => void, stop?: AbortSignal): Promise<void> {
   const { folder, version, program, idle_ms = IDLE_MS } = options;
   const services = createServices(folder);
+  const records = services.part(createWorkspaceRecords);
   const began = identity(program);
   let leaving = false;
   let last = Date.now();
@@ -94,7 +96,7 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
         client as HookClient,
         event,
         () => readSettings(join(folder, `${client}.json`), { HOME: process.env["HOME"] || homedir() }),
-        { services, ...way },
+        { services, records, ...way },
       );
     },
     replace(other) {
@@ -112,7 +114,7 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
   const mine = lstatSync(SOCKET_NAME).ino;
   const isMine = () => lstatSync(SOCKET_NAME, { throwIfNoEntry: false })?.ino === mine;
   const look = setInterval(() => {
-    if (!isMine() || (busy() === 0 && Date.now() - last > idle_ms)) leave();
+    if (!isMine() || (busy() + records.open === 0 && Date.now() - last > idle_ms)) leave();
   }, LOOK_MS);
   /** Takes no new call, answers those under way, and ends. */
   function leave(): void {

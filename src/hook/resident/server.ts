@@ -17,7 +17,7 @@ interface ResidentServer {
 }
 
 interface Duties {
-  judge(client: string, event: string, way: Omit<CallContext, "services">): Promise<HookAnswer>;
+  judge(client: string, event: string, way: Omit<CallContext, "services" | "records">): Promise<HookAnswer>;
   /** Another version asks for the place. Answers this process's version. */
   replace(version: string): string;
 }
@@ -79,7 +79,7 @@ async function answer(socket: Socket, text: string, duties: Duties): Promise<voi
 /** Returns the answer, or a refusal when the time is over. The signal then tells the work to stop. */
 function inTime(
   socket: Socket,
-  judge: (way: Omit<CallContext, "services">) => Promise<HookAnswer>,
+  judge: (way: Omit<CallContext, "services" | "records">) => Promise<HookAnswer>,
 ): Promise<HookAnswer> {
   const stop = new AbortController();
   socket.once("close", () => stop.abort());

@@ -67,7 +67,7 @@ const compensation = z
     residue: z
       .array(z.string().min(1).max(1_000))
       .nullish()
-      .describe("Side effects that remain after the undo.")
+      .describe("Side effects that remain after the undo. A path into $before adds the texts there.")
       .transform(toList),
     requires_approval: z
       .boolean()
@@ -100,7 +100,7 @@ const before = z
       .union([templateSchema, z.array(templateSchema).min(2).max(BEFORE_LIMITS.max_reads)])
       .nullish()
       .describe(
-        "Its arguments; a string that is a path into $args becomes the value there. A list reads once for each item, such as both ends of a move.",
+        "Its arguments; a string that is a path into $args becomes the value there. A list reads once for each item, such as both ends of a move. With `required: false`, a path into $before is taken from the state that the caller reported.",
       )
       .transform((args) => args ?? {}),
     absent: jsonValueSchema
@@ -132,6 +132,15 @@ const before = z
         description: "false allows the call if the read fails; the call then cannot be undone.",
       })
       .transform((required): false | undefined => (required === false ? required : undefined)),
+    parts: z
+      .boolean()
+      .nullish()
+      .meta({
+        default: false,
+        description:
+          "The compensation restores each part that is as the call left it, and names the others. A conflict does not stop it.",
+      })
+      .transform((parts): true | undefined => (parts === true ? parts : undefined)),
   })
   .transform(declaredFields);
 
@@ -205,35 +214,46 @@ const drill = z
   })
   .transform(declaredFields);
 
-const card = z.strictObject({
-  title: cardTitleSchema
-    .nullish()
-    .describe("One sentence that describes the call, with placeholders such as {$args.amount}.")
-    .transform(toNull),
-  fields: z
-    .array(
-      z.strictObject({
-        label: labelSchema.max(100),
-        path: cardPathSchema,
-        as: z
-          .enum(CARD_FORMATS)
-          .nullish()
-          .meta({ default: "text" })
-          .transform((format) => format ?? "text"),
-      }),
-    )
-    .max(50)
-    .nullish()
-    .describe("Fields that the card shows first, in this order.")
-    .transform(toList),
-  reveal: z
-    .array(cardPathSchema)
-    .max(100)
-    .nullish()
-    .describe("Redacted paths that approvers see in full; credentials stay hidden.")
-    .transform(toList),
-  note: labelSchema.max(1_000).nullish().describe("A note for the approver.").transform(toNull),
-});
+const card = z
+  .strictObject({
+    title: cardTitleSchema
+      .nullish()
+      .describe("One sentence that describes the call, with placeholders such as {$args.amount}.")
+      .transform(toNull),
+    fields: z
+      .array(
+        z.strictObject({
+          label: labelSchema.max(100),
+          path: cardPathSchema,
+          as: z
+            .enum(CARD_FORMATS)
+            .nullish()
+            .meta({ default: "text" })
+            .transform((format) => format ?? "text"),
+        }),
+      )
+      .max(50)
+      .nullish()
+      .describe("Fields that the card shows first, in this order.")
+      .transform(toList),
+    reveal: z
+      .array(cardPathSchema)
+      .max(100)
+      .nullish()
+      .describe("Redacted paths that approvers see in full; credentials stay hidden.")
+      .transform(toList),
+    note: labelSchema.max(1_000).nullish().describe("A note for the approver.").transform(toNull),
+    confirm: z
+      .boolean()
+      .nullish()
+      .meta({
+        default: false,
+        description:
+          "Approving takes a second gesture, as for an irreversible call, and happens one at a time.",
+      })
+      .transform((confirm): true | undefined => (confirm === true ? confirm : undefined)),
+  })
+  .transform(declaredFields);
 
 export const manifestEntrySchema = z
   .strictObject({

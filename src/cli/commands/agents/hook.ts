@@ -14,7 +14,7 @@ export const registerHook: RegisterCommand = (program, context) => {
     .argument("<client>", `${HOOK_CLIENTS.join(", ")}, serve`)
     .description("Answer a coding agent's hook on standard input")
     .option("--settings <file>", "settings file that svc connect <client> --hooks wrote")
-    .option("--dir <dir>", "with serve: directory of the service's files (default: ~/.config/svc/hooks)")
+    .option("--dir <dir>", "directory of the service's files (default: ~/.config/svc/hooks)")
     .addHelpText(
       "after",
       "\nCoding agents run this command. svc rollback uses svc hook restore and svc hook read to restore edited files.",
@@ -23,7 +23,11 @@ export const registerHook: RegisterCommand = (program, context) => {
       if (client === "serve") return serve(context, flags.dir);
       const { runHook } = await import("../../../hook/bin.ts");
       await runHook(
-        [client, ...(flags.settings === undefined ? [] : ["--settings", flags.settings])],
+        [
+          client,
+          ...(flags.settings === undefined ? [] : ["--settings", flags.settings]),
+          ...(flags.dir === undefined ? [] : ["--dir", resolve(context.io.cwd, flags.dir)]),
+        ],
         fileURLToPath(packageFile("dist/hook/resident/start.js")),
       );
       done(process.exitCode as ExitCode);

@@ -92,7 +92,8 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
     const together =
       args !== "large" &&
       isVoteCounted(ctx.app, ctx.principal, approval, delegations) &&
-      !summary.irreversible;
+      !summary.irreversible &&
+      summary.confirm !== true;
     lines.push({
       approval,
       // Without the values, the tool's name says more than a sentence with empty placeholders.

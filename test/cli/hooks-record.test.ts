@@ -1,0 +1,315 @@
+/** Commands that the installed hook recorded, undone by `svc rollback`: through the real hook, service and command. */
+import { execFileSync, spawn } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { treeOf } from "../../stress/prove/histories.ts";
+import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
+import { program } from "../support/programs.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+
+const GIT = await program("git");
+
+interface Tool {
+  tool_name: string;
+  tool_input: object;
+}
+
+const bash = (command: string): Tool => ({ tool_name: "Bash", tool_input: { command } });
+const write = (file_path: string): Tool => ({ tool_name: "Write", tool_input: { file_path, content: "" } });
+
+/** Through a shell, as clients start a command hook. */
+function started(command: string, cwd: string, input: object, env: Record<string, string>) {
+  return new Promise<CliResult>((resolve) => {
+    const child = spawn("sh", ["-c", command], { cwd, env: { PATH: process.env["PATH"]!, ...env } });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (text) => (out += text));
+    child.stderr.on("data", (text) => (err += text));
+    child.on("close", (code) => resolve({ code, out, err }));
+    child.stdin.end(JSON.stringify(input));
+  });
+}
+
+/** A connected workspace whose service runs, and a session in it. `settings` are added to the hook's. */
+async function session(settings: object = {}) {
+  const home = tempDir("recorded");
+  const cwd = join(home, "shop");
+  mkdirSync(cwd);
+  const env = { HOME: home };
+  await svc(["connect", "claude-code", "--hooks"], { cwd, env });
+  const folder = join(home, ".config/svc/hooks");
+  const config = join(folder, "svc.config.yaml");
+  const server = await startSvcServer(["--config", config], { cwd, env });
+  const path = join(folder, "claude-code.json");
+  const kept = JSON.parse(readFileSync(path, "utf8"));
+  writeFileSync(path, JSON.stringify({ ...kept, server: server.url, ...settings }));
+  const { hooks } = JSON.parse(readFileSync(join(cwd, ".claude/settings.json"), "utf8"));
+  let calls = 0;
+  const event = (name: string, body: object) =>
+    started(hooks[name][0].hooks[0].command, cwd, { session_id: "s", cwd, hook_event_name: name, ...body }, env);
+  return {
+    home,
+    cwd,
+    env,
+    folder,
+    server,
+    event,
+    at: (name: string) => join(cwd, name),
+    /** Calls a tool: its two events, and between them what the tool does. */
+    async call(tool: Tool, work: () => void | Promise<void>, fails = false): Promise<CliResult> {
+      const body = { ...tool, tool_use_id: `t${calls++}` };
+      const before = await event("PreToolUse", body);
+      if (before.code !== 0) return before;
+      await work();
+      const failure = { error: "exit code 1" };
+      const after = fails
+        ? await event("PostToolUseFailure", { ...body, ...failure })
+        : await event("PostToolUse", { ...body, tool_response: {} });
+      return { ...after, out: `${before.out}${after.out}` };
+    },
+    async rollback(...options: string[]) {
+      const args = ["rollback", "claude-code-s", "--config", config, "--json", ...options];
+      const { out, err } = await svc(args, { cwd, env });
+      if (!out.startsWith("{")) throw new Error(err);
+      return JSON.parse(out);
+    },
+    run: (...args: string[]) => svc([...args, "--config", config], { cwd, env }),
+  };
+}
+
+describe("edits and commands of a session", () => {
+  it("go back together to the state before the run's first change", async () => {
+    verifies("beyond.record.together", "beyond.record.own-changes", "beyond.record.difference");
+    const s = await session();
+    writeFileSync(s.at("a.txt"), "first\n");
+    writeFileSync(s.at("script.sh"), "echo\n", { mode: 0o644 });
+    writeFileSync(s.at(".gitignore"), "ignored\n");
+    writeFileSync(s.at("ignored"), "ignored by git\n");
+    mkdirSync(s.at("empty"));
+    const first = treeOf(s.cwd);
+    await s.call(write(s.at("a.txt")), () => writeFileSync(s.at("a.txt"), "edited\n"));
+    await s.call(bash("sed -i s/edited/replaced/ a.txt"), () => writeFileSync(s.at("a.txt"), "replaced\n"));
+    await s.call(write(s.at("a.txt")), () => writeFileSync(s.at("a.txt"), "edited again\n"));
+    await s.call(write(s.at("new/tool.sh")), () => {
+      mkdirSync(s.at("new"));
+      writeFileSync(s.at("new/tool.sh"), "echo\n");
+    });
+    await s.call(bash("chmod +x new/tool.sh"), () => chmodSync(s.at("new/tool.sh"), 0o755));
+    const said = await s.call(bash("mkdir -p made/deep"), () => {
+      mkdirSync(s.at("made/deep"), { recursive: true });
+      symlinkSync("a.txt", s.at("link"));
+      chmodSync(s.at("script.sh"), 0o4755);
+      writeFileSync(s.at("ignored"), "changed\n");
+      rmSync(s.at("empty"), { recursive: true });
+    });
+    expect(said).toMatchObject({ code: 0, out: "" });
+    expect(await s.rollback()).toMatchObject({ complete: true, failed: [], unrecoverable: [] });
+    expect(treeOf(s.cwd)).toEqual(first);
+    await s.server.stop();
+  });
+
+  it("are undone after a command that failed", async () => {
+    verifies("beyond.record.exit-code");
+    const s = await session();
+    writeFileSync(s.at("a.txt"), "first");
+    await s.call(bash("mkdir x a.txt"), () => writeFileSync(s.at("a.txt"), "half"), true);
+    expect(await s.rollback()).toMatchObject({ complete: true, compensated: [0] });
+    expect(readFileSync(s.at("a.txt"), "utf8")).toBe("first");
+    await s.server.stop();
+  });
+
+  it("take a commit back, although the index was refreshed since", async () => {
+    verifies("beyond.record.git");
+    const s = await session();
+    const git = (...args: string[]) => execFileSync(GIT, args, { cwd: s.cwd, encoding: "utf8" });
+    git("init", "-q", "-b", "main");
+    git("config", "user.email", "a@example.test");
+    git("config", "user.name", "a");
+    writeFileSync(s.at("a.txt"), "one\n");
+    git("add", ".");
+    git("commit", "-qm", "one");
+    const head = git("rev-parse", "HEAD");
+    writeFileSync(s.at("a.txt"), "two\n");
+    await s.call(bash("git add a.txt"), () => void git("add", "a.txt"));
+    await s.call(bash("git commit -m two"), () => void git("commit", "-qm", "two"));
+    await s.call(bash("git status"), () => void git("status"));
+    expect(git("rev-parse", "HEAD")).not.toBe(head);
+    expect(await s.rollback()).toMatchObject({ complete: true });
+    expect(git("rev-parse", "HEAD")).toBe(head);
+    expect(git("status", "--porcelain")).toBe(" M a.txt\n");
+    await s.server.stop();
+  });
+});
+
+describe("a rollback that cannot restore everything", () => {
+  it("names each file it left, restores the rest, and leaves out what is skipped", async () => {
+    verifies("beyond.record.names-files", "beyond.record.skip");
+    const s = await session();
+    for (const name of ["a", "b", "c"]) writeFileSync(s.at(name), "first");
+    await s.call(bash("cp x a"), () => {
+      for (const name of ["a", "b", "c"]) writeFileSync(s.at(name), "second");
+    });
+    writeFileSync(s.at("b"), "somebody's");
+    const report = await s.rollback("--skip", "c");
+    expect(report).toMatchObject({
+      complete: false,
+      failed: [
+        {
+          step: 0,
+          parts: [
+            { path: "b", error: "conflict: changed since" },
+            { path: "c", error: "left out by --skip" },
+          ],
+        },
+      ],
+    });
+    expect(["a", "b", "c"].map((name) => readFileSync(s.at(name), "utf8"))).toEqual([
+      "first",
+      "somebody's",
+      "second",
+    ]);
+    const text = await s.run("rollback", "claude-code-s");
+    expect(text.code).toBe(2);
+    expect(text.out).toContain("b: conflict: changed since");
+    writeFileSync(s.at("b"), "second");
+    expect(await s.rollback()).toMatchObject({ complete: true });
+    expect(readFileSync(s.at("b"), "utf8")).toBe("first");
+    await s.server.stop();
+  });
+
+  it("never writes through a link, whoever made it", async () => {
+    verifies("beyond.record.links");
+    const s = await session();
+    mkdirSync(s.at("d"));
+    writeFileSync(s.at("d/f"), "first");
+    const outside = tempDir("outside");
+    writeFileSync(join(outside, "f"), "second");
+    await s.call(bash("cp x d/f"), () => writeFileSync(s.at("d/f"), "second"));
+    rmSync(s.at("d"), { recursive: true });
+    symlinkSync(outside, s.at("d"));
+    const { failed } = await s.rollback();
+    expect(failed[0].parts).toEqual([{ path: "d/f", error: "conflict: a link is in its place" }]);
+    expect(readFileSync(join(outside, "f"), "utf8")).toBe("second");
+    await s.server.stop();
+  });
+
+  it("tells which machine has the contents", async () => {
+    verifies("beyond.record.other-machine");
+    const s = await session();
+    await s.call(bash("touch a"), () => writeFileSync(s.at("a"), ""));
+    rmSync(join(s.folder, "record"), { recursive: true });
+    const config = join(s.folder, "svc.config.yaml");
+    const { failed } = await s.rollback();
+    expect(failed[0].error).toMatch(/^the recorded contents are not in /);
+    expect(existsSync(config)).toBe(true);
+    await s.server.stop();
+  });
+
+  it("does not undo what changed while two calls ran", async () => {
+    verifies("beyond.record.overlap");
+    const s = await session();
+    writeFileSync(s.at("a"), "first");
+    const outer = { ...bash("cp x a"), tool_use_id: "outer" };
+    await s.event("PreToolUse", outer);
+    await s.call(bash("touch b"), () => writeFileSync(s.at("b"), ""));
+    writeFileSync(s.at("a"), "second");
+    const { out } = await s.event("PostToolUse", { ...outer, tool_response: {} });
+    expect(JSON.parse(out).systemMessage).toContain("beyond undo");
+    const { failed } = await s.rollback();
+    const error = "conflict: changed while another was writing";
+    expect(failed).toMatchObject([
+      { step: 1, error, parts: [{ path: "b", error }] },
+      { step: 0, error },
+    ]);
+    expect([readFileSync(s.at("a"), "utf8"), existsSync(s.at("b"))]).toEqual(["second", true]);
+    await s.server.stop();
+  });
+
+  it("counts files that a limit left out", async () => {
+    verifies("beyond.record.limits", "beyond.record.not-recorded");
+    const s = await session({ snapshot: { max_file: "10 kB", exclude: ["cache"] } });
+    writeFileSync(s.at("large"), "x".repeat(20_000));
+    mkdirSync(s.at("cache"));
+    await s.call(bash("cp x large"), () => {
+      writeFileSync(s.at("large"), "y".repeat(20_000));
+      writeFileSync(s.at("cache/c"), "");
+    });
+    const plan = await s.run("plan", "claude-code-s");
+    expect(plan.out).toContain("what the command did outside the workspace");
+    expect(plan.out).toContain("cache");
+    const { failed } = await s.rollback();
+    expect(failed).toMatchObject([
+      { step: 0, error: "not recorded: 1 files", parts: [{ path: "large", error: "not recorded" }] },
+    ]);
+    await s.server.stop();
+  });
+});
+
+describe("the record itself", () => {
+  it("stays on the machine, for its user alone; the server gets paths, sizes, modes and keyed hashes", async () => {
+    verifies("beyond.record.contents-local");
+    const s = await session();
+    writeFileSync(s.at("a"), "a very special content");
+    await s.call(bash("cp x a"), () => writeFileSync(s.at("a"), "another special content"));
+    const record = join(s.folder, "record");
+    const files = filesBelow(record);
+    expect(files.length).toBeGreaterThan(2);
+    expect(files.filter((path) => (lstatSync(path).mode & 0o177) !== 0)).toEqual([]);
+    expect(lstatSync(record).mode & 0o777).toBe(0o700);
+    const plan = (await s.run("plan", "claude-code-s", "--json")).out;
+    const state = JSON.parse(plan).actions[0].was.record.files.a;
+    expect(state).toEqual({ kind: "file", size: 22, mode: "0644", hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    const told = filesBelow(join(s.folder, "data")).map((path) => readFileSync(path, "latin1")).join("\n");
+    expect(told).not.toContain("special content");
+    await s.server.stop();
+  });
+
+  it("is refused or told when it cannot be made", async () => {
+    verifies("beyond.record.required", "beyond.record.told");
+    const s = await session({ snapshot: { required: true } });
+    rmSync(join(s.folder, "record"), { recursive: true, force: true });
+    writeFileSync(join(s.folder, "record"), "in the way");
+    const refused = await s.call(bash("touch a"), () => {});
+    expect(refused).toMatchObject({ code: 2, out: "" });
+    expect(refused.err).toContain("the workspace could not be recorded");
+    const path = join(s.folder, "claude-code.json");
+    const { snapshot: _, ...kept } = JSON.parse(readFileSync(path, "utf8"));
+    writeFileSync(path, JSON.stringify(kept));
+    const told = await s.call(bash("touch a"), () => writeFileSync(s.at("a"), ""));
+    expect(told.code).toBe(0);
+    expect(told.out).toContain("this command cannot be undone, because the workspace could not be recorded");
+    expect(await s.rollback()).toMatchObject({ complete: false, unrecoverable: [1] });
+    await s.server.stop();
+  });
+
+  it("keeps the second gesture on cards of calls that reach out, destroy or are not understood", async () => {
+    verifies("beyond.record.confirm");
+    const pack = readFileSync(join(s_pack(), "manifests.yaml"), "utf8");
+    for (const tool of ["shell_network", "shell_destructive", "shell_unknown"]) {
+      const entry = pack.split("- tool: ").find((one) => one.startsWith(`code.${tool}\n`))!;
+      expect(entry).toContain("effect: compensable");
+      expect(entry).toMatch(/confirm: true|\*confirmed_command/);
+    }
+  });
+});
+
+const s_pack = () => new URL("../../packs/coding-agents", import.meta.url).pathname;
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? filesBelow(path) : [path];
+  });
+}
