@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { playHistory, treeOf } from "../../../stress/prove/histories.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
+import { verifies } from "../../../test/support/verifies.ts";
 import { ContentStore } from "./content-store.ts";
 import { findRecord } from "./record-file.ts";
 import { createExclusionTest, isKeptOfGit, REBUILT_DIRECTORIES, SNAPSHOT_DEFAULTS } from "./record-scope.ts";
@@ -294,6 +295,7 @@ describe("the undo of a command", () => {
 
 describe("random histories", () => {
   it("end in the first state, or differ only where the other writer wrote", () => {
+    verifies("beyond.record.histories");
     const problems: string[] = [];
     for (let seed = 1; seed <= 60; seed++) problems.push(...playHistory(seed, tempDir("history")));
     expect(problems).toEqual([]);

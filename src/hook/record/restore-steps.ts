@@ -8,6 +8,7 @@ import {
   fchownSync,
   fstatSync,
   ftruncateSync,
+  futimesSync,
   lchmodSync,
   openSync,
   renameSync,
@@ -21,6 +22,8 @@ import { OPEN_BY_NAME, type SafePlace } from "./safe-folder.ts";
 
 /** All rights of the owner. */
 export const OWNER_ALL = 0o700;
+/** Zero would mean that the time is not known. */
+const LONG_AGO_S = 1;
 
 export function removeFolder({ full }: SafePlace): void {
   try {
@@ -52,11 +55,13 @@ export function replaceWith(
   }
 }
 
-export function writeFresh(fresh: string | Buffer, bytes: Buffer, before: RecordedFile): void {
+/** `old`: gives the file a time long ago. Git then compares the contents of what its index lists. */
+export function writeFresh(fresh: string | Buffer, bytes: Buffer, before: RecordedFile, old: boolean): void {
   const descriptor = openSync(fresh, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   try {
     writeAll(descriptor, bytes);
     settleOwner(descriptor, before);
+    if (old) futimesSync(descriptor, LONG_AGO_S, LONG_AGO_S);
   } finally {
     closeSync(descriptor);
   }

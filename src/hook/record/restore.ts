@@ -26,6 +26,7 @@ import {
 } from "./path-state.ts";
 import { readContent } from "./read-content.ts";
 import type { CommandRecord, RecordedChange } from "./record-file.ts";
+import { isGitIndex } from "./record-scope.ts";
 import {
   OWNER_ALL,
   removeFolder,
@@ -191,7 +192,9 @@ class Restorer {
       const keepsInode = now?.isFile() && inodeNameOf(now) === before.inode;
       if (keepsInode && before.links > 1) return writeInPlace(place.full, bytes, before);
       if (before.links > 1 && this.linkAgain(change, place)) return;
-      this.writing(place, () => replaceWith(place, now, (fresh) => writeFresh(fresh, bytes, before)));
+      this.writing(place, () =>
+        replaceWith(place, now, (fresh) => writeFresh(fresh, bytes, before, isGitIndex(path))),
+      );
       if (before.links > 1 && (change.peers?.length ?? 0) > 0)
         throw new Error("it lost the hard link to its other name; link the two again");
     });

@@ -61,7 +61,9 @@ function describeConflict(run: string, action: CompensateAction): string[] {
   const value = (json: JsonValue | undefined) =>
     json === undefined ? "(not read)" : escapeControls(JSON.stringify(json)).slice(0, SHOWN_CHARS);
   return [
-    `  step ${action.step} is left alone unless it is overwritten:`,
+    action.parts
+      ? `  step ${action.step}: what changed since is left alone unless it is overwritten:`
+      : `  step ${action.step} is left alone unless it is overwritten:`,
     `    before    ${value(action.was)}`,
     `    now       ${value(action.is)}`,
     `    after     ${value(action.would_be)}`,
