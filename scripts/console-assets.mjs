@@ -23,7 +23,15 @@ export function assetTexts() {
         return `export const ${name} =\n  ${literal(text)};\n`;
       }),
   );
-  return `${HEADER}\n${constants.join("")}`;
+  return `${HEADER}\n${constants.join("")}export const WEBAUTHN_LIBRARY =\n  // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a script\n  ${literal(webauthnLibrary())};\n`;
+}
+
+/** The browser half of WebAuthn, with its license. */
+function webauthnLibrary() {
+  const home = fileURLToPath(new URL("../node_modules/@simplewebauthn/browser", import.meta.url));
+  const license = readFileSync(join(home, "LICENSE.md"), "utf8").trim().replaceAll(/\s+/g, " ");
+  const text = readFileSync(join(home, "dist", "bundle", "index.umd.min.js"), "utf8");
+  return `\n/*!\n${license}\n*/\n${text}`;
 }
 
 /** A string literal with the quotes that need fewer escapes, as the formatter writes it. */

@@ -62,7 +62,7 @@ function governTools<TOOLS extends ToolSet>(
 interface AnyTool {
   execute?: (input: unknown, options: HookOptions) => unknown;
   needsApproval?: boolean | ((input: unknown, options: HookOptions) => boolean | PromiseLike<boolean>);
-  toModelOutput?: (told: { output: unknown }) => unknown;
+  toModelOutput?: (result: { output: unknown }) => unknown;
 }
 
 function governed(governor: CallGovernor, name: string, tool: AnyTool): AnyTool {
@@ -87,8 +87,8 @@ function governed(governor: CallGovernor, name: string, tool: AnyTool): AnyTool 
       : (input, options) => make(input, options),
   };
   if (toModelOutput !== undefined)
-    wrapped.toModelOutput = (told) =>
-      isRefusal(told.output) ? { type: "json", value: told.output } : toModelOutput(told);
+    wrapped.toModelOutput = (result) =>
+      isRefusal(result.output) ? { type: "json", value: result.output } : toModelOutput(result);
   return wrapped;
 }
 

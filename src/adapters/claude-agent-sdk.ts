@@ -130,10 +130,10 @@ class SessionHooks {
   /** Denies calls that cannot be decided, because the SDK executes a call after its hook fails. */
   async before(input: HookInput, signal: AbortSignal): Promise<HookOutput> {
     try {
-      const told = await this.decide(input);
+      const decided = await this.decide(input);
       // The SDK stopped waiting for this hook and does not make the call.
       if (signal.aborted) await this.fail(input.tool_use_id, "not made: the SDK had stopped waiting");
-      return told;
+      return decided;
     } catch (error) {
       return decided("deny", notDecided(error));
     }
@@ -186,11 +186,16 @@ class SessionHooks {
     }
   }
 
-  async after({ tool_use_id = "", tool_response, hook_event_name, ...told }: HookInput): Promise<HookOutput> {
+  async after({
+    tool_use_id = "",
+    tool_response,
+    hook_event_name,
+    ...failure
+  }: HookInput): Promise<HookOutput> {
     await this.finish(tool_use_id, () => {
       if (hook_event_name === "PostToolUse") return ownValue(tool_response);
-      const text = told.error ?? "the call failed";
-      throw told.is_interrupt === true ? new UncertainError(text) : new Error(text);
+      const text = failure.error ?? "the call failed";
+      throw failure.is_interrupt === true ? new UncertainError(text) : new Error(text);
     });
     return {};
   }

@@ -36,7 +36,7 @@ function governAgent(run: RunOrThread, options: GovernOptions = {}): AgentMiddle
         const value = await governor.make(call, execute, (asked) => ({
           answer: runtime.interrupt!({ ...asked }),
         }));
-        return made.answer ?? told(call, value as CallRefusal);
+        return made.answer ?? refusalMessage(call, value as CallRefusal);
       } catch (error) {
         if (isForTheGraph(error)) throw error;
         // Handles the error as the agent's tools node does without a middleware.
@@ -105,7 +105,7 @@ function contentOf(answer: unknown): unknown {
 
 const addressed = ({ id, tool }: FrameworkCall) => ({ tool_call_id: id ?? "", name: tool });
 
-function told(call: FrameworkCall, refusal: CallRefusal): ToolMessage {
+function refusalMessage(call: FrameworkCall, refusal: CallRefusal): ToolMessage {
   return new ToolMessage({ ...addressed(call), content: JSON.stringify(refusal), status: "error" });
 }
 

@@ -67,18 +67,21 @@ export class RequestAuthenticator {
     return found === undefined || typeof found === "string" ? undefined : found.principal;
   }
 
-  /** Authenticates, and adds the data with which a long-lived connection can check its credential again. */
-  async identify(authorization: string | undefined): Promise<AuthenticatedCaller> {
+  /**
+   * Authenticates, and adds the data that a long-lived connection needs to check its credential again. A token for
+   * `resource` is valid, too.
+   */
+  async identify(authorization: string | undefined, resource?: string): Promise<AuthenticatedCaller> {
     if (authorization === undefined || authorization === "") {
       throw this.refuse("missing", "missing credential: send Authorization: Bearer <API key or OIDC token>");
     }
     const token = tokenIn(authorization);
     if (token === undefined) throw this.refuse("malformed");
-    return this.authenticateToken(token);
+    return this.authenticateToken(token, resource);
   }
 
-  /** Authenticates a bare credential from the console's login form. */
-  async authenticateToken(token: string): Promise<AuthenticatedCaller> {
+  /** Authenticates a bare credential, also from the console's login form. */
+  async authenticateToken(token: string, resource?: string): Promise<AuthenticatedCaller> {
     const { oidc } = this.options;
     if (token === "") throw this.refuse("missing");
     if (token.length > MAX_CHARS || !CREDENTIAL.test(token)) throw this.refuse("malformed");
@@ -89,7 +92,7 @@ export class RequestAuthenticator {
     }
     if (found !== "unknown" || oidc === null || !looksLikeToken(token)) throw this.refuse(found);
     try {
-      const { principal, expires_ms } = await oidc.verify(token);
+      const { principal, expires_ms } = await oidc.verify(token, resource);
       return { principal, kind: "oidc", expires_ms, key_sha256: null };
     } catch (error) {
       if (error instanceof SvcError && error.code === "unauthenticated") throw this.refuse("token");

@@ -32,7 +32,7 @@ export class KeyFile {
   private current: KeyRing = new KeyRing([]);
   private text = "";
   private seen = "";
-  private told = "";
+  private reported = "";
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<unknown> = Promise.resolve();
   private waiting: Promise<number> | undefined;
@@ -123,7 +123,7 @@ export class KeyFile {
       this.text = text;
       this.parts.changed?.(this.current);
     }
-    this.told = "";
+    this.reported = "";
     this.remember(stats);
   }
 
@@ -134,8 +134,8 @@ export class KeyFile {
   }
 
   private tellOnce(problem: string): void {
-    if (problem === this.told) return;
-    this.told = problem;
+    if (problem === this.reported) return;
+    this.reported = problem;
     this.parts.warn?.("the key file does not load; the old keys stay in force", {
       problem: problem.split("\n")[0],
     });
@@ -145,7 +145,7 @@ export class KeyFile {
 /** Returns a warning about a dangerous file mode, for the log and for svc doctor. */
 export function modeWarning(mode: number): string | undefined {
   if ((mode & 0o022) !== 0)
-    return "the key file can be written by others, who could add a key of their own; use mode 0600";
+    return "the key file can be written by others, who could add their own key; use mode 0600";
   if ((mode & 0o004) !== 0) return "the key file can be read by everybody on this machine; use mode 0600";
   return undefined;
 }

@@ -38,7 +38,7 @@ export class KeyIndexHistory {
   }
 
   /** Records that a response showed this entry to the caller. */
-  told(reader: string, { index, fingerprint }: Entry): void {
+  noteShown(reader: string, { index, fingerprint }: Entry): void {
     const list = this.lists.get(reader) ?? new Map<number, string>();
     this.lists.set(reader, list.set(index, fingerprint));
   }

@@ -51,6 +51,7 @@ describe("reading the file", () => {
         disabled: false,
         allow_observe: false,
         self_rollback: false,
+        may_give: false,
       },
     ]);
     const whole = {
@@ -66,6 +67,7 @@ describe("reading the file", () => {
       disabled: true,
       allow_observe: true,
       self_rollback: true,
+      may_give: false,
     };
     expect(parse(whole)).toEqual([{ ...whole, roles: ["agent", "approver"] }]);
     expect(parse({ ...good, tenant: null, groups: null, expires_at: null })[0]).toMatchObject({

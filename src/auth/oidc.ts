@@ -82,15 +82,20 @@ export class OidcVerifier {
     this.keys = new IssuerKeys(settings.issuer, parts);
   }
 
-  /** Throws 401 for an invalid token, 403 for a holder without a role, and 503 while the token cannot be checked. */
-  async verify(token: string): Promise<VerifiedToken> {
-    const hash = sha256Hex(token);
+  /**
+   * Verifies a token for this server's audience or for `resource`. Throws 401 for an invalid token, 403 for a holder
+   * without a role, and 503 while the token cannot be checked.
+   */
+  async verify(token: string, resource?: string): Promise<VerifiedToken> {
+    const hash = sha256Hex(resource === undefined ? token : `${token} ${resource}`);
     const known = this.trusted.get(hash);
     if (known !== undefined && this.env.elapsed() < known.until) {
       if (!isExpired(known, this.env.now())) return known;
       throw refused();
     }
-    const verified = this.verified(await this.check(token, this.settings.audience));
+    const { audience } = this.settings;
+    const accepted = resource === undefined ? audience : [...audience, resource];
+    const verified = this.verified(await this.check(token, accepted));
     this.trusted.set(hash, { ...verified, until: this.env.elapsed() + TRUST_MS });
     return verified;
   }

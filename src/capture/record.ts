@@ -70,14 +70,14 @@ export type CapturedOutcome = Pick<
 >;
 
 export async function toCapturedOutcome(call: FinishedCall, rules: CaptureRules): Promise<CapturedOutcome> {
-  const told = call.result !== undefined;
-  const result = told
+  const hasResult = call.result !== undefined;
+  const result = hasResult
     ? await redactPart("result", call.result as JsonValue, redactionFor(call.manifest, rules))
     : { value: null, changed: false };
   return {
     outcome: call.status,
     result: result.value,
-    has_result: told,
+    has_result: hasResult,
     finished_ms: call.step.finished_ms,
     redacted: result.changed,
   };

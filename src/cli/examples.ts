@@ -2,6 +2,7 @@
 const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   server: "svc server -m manifests/ -d data/ --policy policy.yaml --keys keys.json",
   gateway: "svc gateway --config svc.config.yaml",
+  proxy: "svc proxy --config svc.config.yaml --ca-out ca.pem",
   init: 'svc init --from "npx -y @modelcontextprotocol/server-filesystem ." --dir gateway/',
   connect: "svc connect claude-code --config svc.config.yaml",
   hook: "svc hook claude-code --settings ~/.config/svc/hooks/claude-code.json",
@@ -21,6 +22,8 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   login: "svc login https://svc.example.com < key",
   "keys add": 'svc keys add billing-bot --role agent --max-permissions "crm.*,pay.refund" --keys keys.json',
   "keys enable": "svc keys enable <fingerprint> --keys keys.json",
+  "passkeys list": "svc passkeys list --server https://svc.example.com",
+  "passkeys revoke": "svc passkeys revoke <id> --server https://svc.example.com",
   "keys list": "svc keys list --keys keys.json",
   runs: "svc runs --attention --since 7d -d data/",
   show: "svc show ticket-4826 -d data/",

@@ -52,7 +52,7 @@ export async function withUpstreamUndos<T>(app: ServiceApp, work: () => Promise<
       return wrong === null ? undo.unavailable(tool) : `the upstreams do not start: ${wrong}`;
     },
   };
-  app.lookout = through;
+  app.stateReader = through;
   app.jobTools = { ...through, stop: app.background.signal };
   try {
     return await work();

@@ -88,12 +88,52 @@ const RULES: readonly Rule[] = [
     only_warn: true,
   },
   {
+    key: "passkeys.rp_id",
+    broken: ({ console_url, passkeys: { rp_id } }) =>
+      rp_id !== null && console_url !== null && !isHostBelow(new URL(console_url).hostname, rp_id),
+    message: "console_url must be on this host or below it",
+  },
+  {
+    key: "approve_url",
+    broken: ({ console_url, approve_url }) => approve_url !== null && console_url === null,
+    message: "needs console_url (SVC_CONSOLE_URL), the first URL of the console",
+  },
+  {
+    key: "approve_url",
+    broken: ({ approve_url }) => approve_url !== null && !isSecureUrl(approve_url),
+    message: "must be https (or localhost), or browsers offer no passkeys there",
+  },
+  {
+    key: "approve_url",
+    broken: ({ approve_url, console_url, passkeys: { rp_id } }) =>
+      approve_url !== null &&
+      console_url !== null &&
+      !isHostBelow(new URL(approve_url).hostname, rp_id ?? new URL(console_url).hostname),
+    message: "must be on the host of passkeys.rp_id or below it",
+  },
+  {
+    key: "gateway_url",
+    broken: ({ oidc, gateway_url }) =>
+      oidc.issuer !== null &&
+      gateway_url?.startsWith("http:") === true &&
+      !isLoopbackHost(new URL(gateway_url).hostname),
+    message: "tokens for the gateway are sent over plain http, where an attacker can read them; use https",
+    only_warn: true,
+  },
+  {
     key: "oidc.role_map",
     broken: ({ oidc }) => oidc.issuer !== null && Object.keys(oidc.role_map).length === 0,
     message: "no group has a role, so every token is rejected (403)",
     only_warn: true,
   },
 ];
+
+const isHostBelow = (host: string, domain: string): boolean => host === domain || host.endsWith(`.${domain}`);
+
+const isSecureUrl = (url: string): boolean => {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" || hostname === "localhost" || hostname.endsWith(".localhost");
+};
 
 export function settingsRules(settings: LoadedSettings, verdicts: Verdicts): void {
   for (const rule of RULES) {

@@ -4,6 +4,7 @@
 import { GATEWAY_ROWS } from "./sections/gateway.ts";
 import { IDENTITY_ROWS } from "./sections/identity.ts";
 import { OPERATIONS_ROWS } from "./sections/operations.ts";
+import { PROXY_ROWS } from "./sections/proxy.ts";
 import { QUOTA_ROWS } from "./sections/quotas.ts";
 import { SERVER_ROWS } from "./sections/server.ts";
 import { type DurationRow, isSection, type SettingRow, type SettingSection } from "./setting-row.ts";
@@ -14,6 +15,7 @@ export const SETTINGS_TABLE = {
   ...QUOTA_ROWS,
   ...OPERATIONS_ROWS,
   ...GATEWAY_ROWS,
+  ...PROXY_ROWS,
 } as const;
 
 type Table = typeof SETTINGS_TABLE;

@@ -9,7 +9,7 @@ import type { ServiceApp } from "../operations/app.ts";
 import { hasTenantNews, isTenantView, ledgerOf } from "../operations/ledger-reader.ts";
 import { loadHeaderStatus } from "./header-status.ts";
 
-const MOST_STREAMS = 500;
+const MAX_STREAMS = 500;
 /** Minimum time between two messages, however busy the ledger is. */
 const PACE_MS = 400;
 /** Time between heartbeats. Quiet pages refresh on them, because alerts can also change with time alone. */
@@ -35,7 +35,7 @@ export class LiveUpdates {
 
   /** Returns null if too many streams are open. */
   open(alive: () => Promise<boolean>): PassThrough | null {
-    if (this.listeners.size >= MOST_STREAMS || this.stopped.signal.aborted) return null;
+    if (this.listeners.size >= MAX_STREAMS || this.stopped.signal.aborted) return null;
     const stream = new PassThrough();
     const listener = { stream, alive };
     this.listeners.add(listener);
@@ -63,7 +63,7 @@ export class LiveUpdates {
 
   private async watch(): Promise<void> {
     this.watching = true;
-    let told = "";
+    let sent = "";
     let beaten = performance.now();
     while (this.listeners.size > 0 && !this.stopped.signal.aborted) {
       const beat = new AbortController();
@@ -75,8 +75,8 @@ export class LiveUpdates {
       try {
         if (await this.concerns()) {
           const { pulse } = await loadHeaderStatus(this.app);
-          if (pulse !== told) this.send(news(pulse));
-          told = pulse;
+          if (pulse !== sent) this.send(news(pulse));
+          sent = pulse;
         }
       } catch {
         // Ignore: the store may be unavailable for a moment, and the next round reads it again.
@@ -85,7 +85,7 @@ export class LiveUpdates {
       beat.abort();
       // Heartbeats go by the clock: a busy ledger never has a quiet moment.
       if (performance.now() - beaten >= BEAT_MS) {
-        await this.beat(told);
+        await this.beat(sent);
         beaten = performance.now();
       }
       await pause(PACE_MS, this.stopped.signal);

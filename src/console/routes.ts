@@ -18,6 +18,7 @@ import { incidentRoutes } from "./pages/incidents/incident.ts";
 import { incidentListRoutes } from "./pages/incidents/incident-list.ts";
 import { keyRoutes } from "./pages/keys.ts";
 import { overviewRoutes } from "./pages/overview.ts";
+import { passkeyRoutes } from "./pages/passkeys.ts";
 import { impactRoutes } from "./pages/policy/impact.ts";
 import { policyRoutes } from "./pages/policy/policy.ts";
 import { replayRoutes } from "./pages/policy/replay.ts";
@@ -58,4 +59,5 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...settingsRoutes,
   ...holdRoutes,
   ...keyRoutes,
+  ...passkeyRoutes,
 ];

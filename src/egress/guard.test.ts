@@ -109,7 +109,7 @@ describe("addresses that are no place to send to", () => {
     verifies("ops.egress.region-shown", "ops.egress.region-label", "ops.egress.metadata-refused");
     const refused = await egress.check("http://169.254.169.254/secret-path?token=1");
     expect(refused?.message).toBe(
-      'egress rule "metadata" refuses 169.254.169.254 (region eu-1): it leads to a cloud metadata address',
+      'egress rule "metadata" refuses 169.254.169.254 (region eu-1): it resolves to a cloud metadata address',
     );
   });
 

@@ -6,7 +6,14 @@ import { lookup as systemLookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import { classifyAddress } from "./address.ts";
-import { compileAllow, type HostMatcher, isLoopbackName, isMetadataName, plainHost } from "./host.ts";
+import {
+  compileAllow,
+  type HostMatcher,
+  isLoopbackName,
+  isMetadataName,
+  parseHost,
+  plainHost,
+} from "./host.ts";
 import { type EgressRefusal, EgressRefusedError, egressRefusal, type RuleName } from "./refusal.ts";
 import type { EgressSettings } from "./settings.ts";
 
@@ -23,12 +30,14 @@ export class EgressGuard {
   private readonly allows: HostMatcher | null;
   private readonly blockPrivate: boolean;
   private readonly region: string | null;
+  private readonly literal: ReadonlySet<string>;
   private readonly lookup: HostLookup;
 
   constructor(settings: EgressSettings, lookup: HostLookup = defaultLookup) {
     this.allows = settings.allow === undefined ? null : compileAllow(settings.allow);
     this.blockPrivate = settings.block_private;
     this.region = settings.region ?? null;
+    this.literal = new Set((settings.literal ?? []).map((host) => parseHost(host) ?? host));
     this.lookup = lookup;
   }
 
@@ -56,6 +65,7 @@ export class EgressGuard {
   /** Checks a normalized host without a lookup. */
   judgeHost(host: string): EgressRefusal | null {
     if (host === "") return this.refuse("url", "the destination");
+    if (this.literal.has(host)) return this.judgeAllowed(host);
     if (isMetadataName(host)) return this.refuse("metadata", host);
     if (isIP(host) !== 0) {
       const refused = this.judgeAddress(host, host);
@@ -73,6 +83,7 @@ export class EgressGuard {
   }
 
   private judgeAddress(host: string, address: string): EgressRefusal | null {
+    if (this.literal.has(address)) return null;
     const { kind, range } = classifyAddress(address);
     if (kind === "metadata") return this.refuse("metadata", host);
     return kind === "private" && this.blockPrivate ? this.refuse("private", host, range) : null;
@@ -92,6 +103,7 @@ export class EgressGuard {
       });
     }
     if (found.length === 0) throw new SvcError("delivery_failed", `cannot resolve ${host}: no addresses`);
+    if (this.literal.has(host)) return found;
     for (const { address } of found) {
       const refused = this.judgeAddress(host, address);
       if (refused !== null) throw new EgressRefusedError(refused);

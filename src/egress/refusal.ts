@@ -6,17 +6,17 @@ import { SvcError } from "../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 
 const EGRESS_RULES = {
-  url: "the address is not a URL",
+  url: "it is not a URL",
   scheme: "only http and https are allowed",
-  userinfo: "the address holds a user name or password; use a header instead",
+  userinfo: "the URL contains a user name or password; use a header instead",
   allow: "the host is not on the allow list (egress.allow)",
-  private: "it leads to a private address (egress.block_private)",
-  metadata: "it leads to a cloud metadata address",
+  private: "it resolves to a private address (egress.block_private)",
+  metadata: "it resolves to a cloud metadata address",
   unresolved: "the host name does not resolve",
   redirects: `more than ${SERVICE_LIMITS.egress_redirects} redirects`,
-  redirect_target: "the redirect names no usable address",
+  redirect_target: "the redirect has no usable URL",
   redirect_downgrade: "the redirect leads from https to http",
-  redirect_method: "the redirect would ask for a page instead of sending; give the address that takes it",
+  redirect_method: "the redirect would turn the POST into a GET; configure the final URL",
   redirect_body: "the redirect would send the request's body to another host",
 } as const;
 

@@ -4,6 +4,8 @@ export interface EgressSettings {
   readonly allow?: readonly string[] | undefined;
   readonly block_private: boolean;
   readonly region?: string | null | undefined;
+  /** Hosts and addresses that can be reached although they are private, loopback or metadata addresses. */
+  readonly literal?: readonly string[] | undefined;
 }
 
 export interface EgressDescription {

@@ -38,16 +38,17 @@ export function refusalOf({ log }: ServiceApp, error: unknown): HttpRefusal {
     status,
     cause: { code: error.cause_code, error: error.message },
     headers: { [ERROR_CODE_HEADER]: error.cause_code, ...headersOf(status, error) },
-    body: { error: error.message, ...told(error) },
+    body: { error: error.message, ...extraFields(error) },
   };
 }
 
 /** Error bodies contain only `error`. A failed anchor also lists its sinks, as a successful one does. */
-const told = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
+const extraFields = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
 
 function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
   if (status === 409 && error.extra !== undefined)
     return { [FACTS_HEADER]: encodeURIComponent(JSON.stringify(error.extra)) };
+  if (error.challenge !== undefined) return { "www-authenticate": error.challenge };
   if (status === 401) return { "www-authenticate": "Bearer" };
   if (status === 429) return { "retry-after": String(retryAfter(error)) };
   return NO_HEADERS;

@@ -25,6 +25,7 @@ interface SvcErrorOptions {
   cause?: unknown;
   cause_code?: CauseCode | undefined;
   extra?: Record<string, unknown>;
+  challenge?: string;
 }
 
 /** An expected failure: `code` is its kind. The message states the problem and the remedy. */
@@ -37,6 +38,8 @@ export class SvcError extends Error {
    * request.
    */
   readonly extra: Record<string, unknown> | undefined;
+  /** How the caller can authenticate: the header `WWW-Authenticate` of the response. */
+  readonly challenge: string | undefined;
 
   constructor(code: ErrorCode, message: string, options?: SvcErrorOptions) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
@@ -44,6 +47,7 @@ export class SvcError extends Error {
     this.code = code;
     this.cause_code = options?.cause_code ?? code;
     this.extra = options?.extra;
+    this.challenge = options?.challenge;
   }
 }
 

@@ -47,6 +47,13 @@ export const SERVICE_LIMITS = {
   break_glass_reason_chars: 10,
   hold_reason_chars: 5,
   approval_wait_s: 60,
+  /** Passkeys of one person, the wrong codes after which a new one ends, and the time to confirm it. */
+  passkeys: 10,
+  passkey_tries: 5,
+  passkey_confirm_ms: 24 * 3_600_000,
+  /** How long a challenge can be signed, and how many of one person are open. */
+  challenge_ms: 5 * 60_000,
+  challenges: 200,
   rollback_retries: { min: 1, max: 10, default: 3 },
   compensation_timeout_ms: 60_000,
   read_timeout_ms: 30_000,

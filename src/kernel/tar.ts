@@ -32,7 +32,7 @@ export async function* writeTar(
       written += part.length;
       yield part;
     }
-    if (written !== size) throw new Error(`${name}: ${written} bytes came, ${size} were promised`);
+    if (written !== size) throw new Error(`${name}: ${written} bytes arrived, ${size} were announced`);
     yield Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
   }
   yield Buffer.alloc(2 * BLOCK);

@@ -32,6 +32,8 @@ export const LEDGER_EVENTS = {
   key_created: "key created",
   key_changed: "key changed",
   key_deleted: "key deleted",
+  passkey_added: "passkey added",
+  passkey_revoked: "passkey revoked",
   manifest_published: "manifest published",
   manifest_approved: "manifest approved",
   manifest_deprecated: "manifest deprecated",

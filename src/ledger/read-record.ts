@@ -84,7 +84,7 @@ function shapeProblem(record: JsonObject): string | undefined {
   const odd = Object.keys(record).find((name) => !isAllowed(record[name]!));
   return odd === undefined
     ? undefined
-    : "a value is neither a text, a whole number, a boolean nor a list of those";
+    : "a value must be a text, a whole number, a boolean or a list of those";
 }
 
 function isAllowed(value: JsonValue): boolean {

@@ -74,10 +74,10 @@ export class RemoteRollbackBackend implements RollbackBackend {
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
     const { run_id } = this;
     const { attempts } = end;
-    const told = end.ok
+    const result = end.ok
       ? { status: "succeeded" as const, attempts, observed: observedOf(end) }
       : { status: "failed" as const, attempts, error: shortenError(end.error) };
-    const done = await retryOnQuota(() => this.client.perform(completeUndo, { run_id, step, ...told }));
+    const done = await retryOnQuota(() => this.client.perform(completeUndo, { run_id, step, ...result }));
     const unread = done.unverified === true || (end.ok && end.read_back?.as === "unverified");
     if (done.status === "compensated") return { as: unread ? "unverified" : "compensated" };
     return { as: "failed", error: errorOf(end), ...conflictOf(end) };

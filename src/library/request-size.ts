@@ -45,10 +45,10 @@ export function unsendableReason(before: JsonValue): string | null {
 
 /** Drops the longer value, or both, if they do not fit. The call was made, so its outcome must be reported anyway. */
 export function trimOutcome(outcome: CallOutcome): CallOutcome {
-  const { error, result, after, ...told } = outcome;
-  const cut = error === undefined ? told : { ...told, error: shortenError(error) };
+  const { error, result, after, ...rest } = outcome;
+  const cut = error === undefined ? rest : { ...rest, error: shortenError(error) };
   const values = { ...(result === undefined ? {} : { result }), ...(after === undefined ? {} : { after }) };
-  let room = MAX_VALUE_BYTES - (told.before === undefined ? 0 : byteSize(told.before));
+  let room = MAX_VALUE_BYTES - (rest.before === undefined ? 0 : byteSize(rest.before));
   const kept = Object.entries(values)
     .map(([name, value]) => ({ name, value, bytes: byteSize(value) }))
     .sort((a, b) => a.bytes - b.bytes)

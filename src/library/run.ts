@@ -218,8 +218,8 @@ export class AgentRun {
 
   /** Reports an outcome, trimmed and with valid Unicode, because a step without a reported outcome stays unresolved. */
   private tell(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }> {
-    const { error, ...told } = this.transport.fit?.fitting(outcome) ?? outcome;
-    return this.outcome(step, error === undefined ? told : { ...told, error: error.toWellFormed() });
+    const { error, ...rest } = this.transport.fit?.fitting(outcome) ?? outcome;
+    return this.outcome(step, error === undefined ? rest : { ...rest, error: error.toWellFormed() });
   }
 
   /**

@@ -47,7 +47,7 @@ export interface ServiceApp {
   /** Undoes steps in this process; null if no compensator is configured. */
   jobTools: JobTools | null;
   /** Reads the current state through a gateway's upstreams, instead of the reader command. */
-  lookout?: StateReader;
+  stateReader?: StateReader;
   /** Reloads manifests, policy and keys. If any of them fails to load, throws and keeps the old ones. */
   reload(): Promise<{ manifests: number; policy: string; keys: number }>;
   /** Refused credentials that this process has not yet added to the shared window. */

@@ -57,12 +57,12 @@ export async function countOpenRequests({ core }: DocumentSource): Promise<numbe
 }
 
 const LIVE_TAGS = [...LIVE_APPROVAL_STATUSES];
-const MOST_REQUESTS = 1_000;
+const MAX_REQUESTS = 1_000;
 
 /** Requests that can still lead to their call: those of a run, or the newest of all runs. */
 export async function liveCallRequests({ core }: DocumentSource, run_id?: string): Promise<ApprovalDoc[]> {
   const range = run_id === undefined ? ({ order: "desc" } as const) : { owner: run_id };
-  const rows = await core.store.list("approvals", { ...range, tag: LIVE_TAGS, limit: MOST_REQUESTS });
+  const rows = await core.store.list("approvals", { ...range, tag: LIVE_TAGS, limit: MAX_REQUESTS });
   const now = core.env.now();
   return rows.map(({ doc }) => doc).filter((doc) => isLive(doc, now));
 }

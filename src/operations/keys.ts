@@ -2,6 +2,8 @@
 import * as z from "zod";
 import type { KeyFields, KeyManager, KeyView } from "../auth/key-manager.ts";
 import { PRINCIPAL_ROLES, tenantBinding } from "../govern/roles.ts";
+import { revokeAllPasskeys } from "../govern/signing/enrol.ts";
+import { keyOwner, ownerKey } from "../govern/signing/passkey.ts";
 import { conflictError, forbiddenError, notFoundError } from "../kernel/errors.ts";
 import type { LedgerEvent } from "../ledger/events.ts";
 import { nullableSchema } from "../rules/nullable-schema.ts";
@@ -62,20 +64,28 @@ async function record(
   { app, principal }: ApiCaller,
   event: LedgerEvent,
   detail: string,
-  deleted?: number,
+  deleted?: KeyView,
 ): Promise<void> {
   const { core } = app;
+  const owner = deleted === undefined ? null : keyOwner(deleted.fingerprint);
   const written = await core.store.transact({
-    needs: deleted === undefined ? [] : [["meta", MOVED]],
+    needs:
+      owner === null
+        ? []
+        : [
+            ["meta", MOVED],
+            ["passkeys", ownerKey(owner)],
+          ],
     run(tx) {
       if (deleted !== undefined) {
         const before = tx.get("meta", MOVED);
-        if (typeof before !== "number" || deleted < before) tx.put("meta", MOVED, deleted);
+        if (typeof before !== "number" || deleted.index < before) tx.put("meta", MOVED, deleted.index);
       }
-      return tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail });
+      const record = tx.append({ event, actor: principal.name, ts_ms: core.env.now(), detail });
+      return owner === null ? [record] : [record, ...revokeAllPasskeys(core, tx, owner, principal.name)];
     },
   });
-  announceRecords(core.listeners, [written]);
+  announceRecords(core.listeners, written);
 }
 
 /** Keys with the same name are one principal, so a tenant-bound caller cannot use a name taken outside its tenant. */
@@ -171,7 +181,7 @@ export const createKey = defineOperation({
   async run(call, { name, ...given }) {
     await assertFree(call, name);
     const created = await manager(call.app).create(name, withinTenant(call, given as KeyFields));
-    manager(call.app).sights.told(readerOf(call), created);
+    manager(call.app).sights.noteShown(readerOf(call), created);
     await record(
       call,
       "key_created",
@@ -219,7 +229,7 @@ export const deleteKey = defineOperation({
     const key = await named(call, index, fingerprint);
     const removed = await manager(call.app).remove(key.place, key.fingerprint);
     const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
-    await record(call, "key_deleted", detail, removed.index);
+    await record(call, "key_deleted", detail, removed);
     return asShown(call, removed);
   },
 });

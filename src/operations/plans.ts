@@ -147,6 +147,7 @@ const DECIDING: ReadonlySet<TableName> = new Set([
   "counters",
   "drills",
   "traces",
+  "earlier_calls",
 ]);
 
 async function liveRun(
@@ -296,7 +297,7 @@ async function callsSeen(app: ServiceApp, principal: CallerPrincipal, plan: Plan
   return plan.internal.requests.map((request) => seesCard(app, principal, request, delegations));
 }
 
-function told(app: ServiceApp, { plan, records, refused }: PlanDecisionResult) {
+function announceDecision(app: ServiceApp, { plan, records, refused }: PlanDecisionResult) {
   announceRecords(app.core.listeners, records);
   if (refused !== null) throw refused;
   return planView(plan);
@@ -321,7 +322,7 @@ const decision = (verb: "approve" | "deny") =>
       if (card_hash !== undefined) await learnPlanCards(app, plan);
       const input = { decision: verb, note: note ?? null, card_hash };
       const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);
-      return told(app, await app.core.store.transact(unit));
+      return announceDecision(app, await app.core.store.transact(unit));
     },
   });
 
@@ -337,6 +338,9 @@ export const withdrawPlan = defineOperation({
   output: planShape,
   errors: { not_found: "unknown plan, or one of another agent's run", conflict: "it has ended" },
   async run({ app, principal }, { plan_id }) {
-    return told(app, await app.core.store.transact(withdrawPlanUnit(app.core, principal, plan_id)));
+    return announceDecision(
+      app,
+      await app.core.store.transact(withdrawPlanUnit(app.core, principal, plan_id)),
+    );
   },
 });

@@ -105,9 +105,9 @@ export class PolicyRegistry {
     const { hash, passed, failed, tests } = await this.reader.check(yaml);
     if (failed > 0) {
       const failing = tests.filter(({ ok }) => !ok).slice(0, MAX_NAMED_TESTS);
-      const told = failing.map(({ name, expected, got }) => `${name}: expected ${expected}, got ${got}`);
-      if (failed > told.length) told.push(`and ${failed - told.length} more`);
-      throw invalidError(`${failed} of the policy's own tests fail: ${told.join("; ")}`);
+      const failures = failing.map(({ name, expected, got }) => `${name}: expected ${expected}, got ${got}`);
+      if (failed > failures.length) failures.push(`and ${failed - failures.length} more`);
+      throw invalidError(`${failed} of the policy's own tests fail: ${failures.join("; ")}`);
     }
     return this.locked(async () => {
       const version = String(Math.max(0, ...(await this.versions()).map(Number)) + 1);

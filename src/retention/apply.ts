@@ -145,6 +145,7 @@ async function ownedKeys(store: StateStore, run_id: string): Promise<Owned> {
     "idempotency",
     "traces",
     "trace_marks",
+    "earlier_calls",
     "replies",
     "captures",
   ] as const) {

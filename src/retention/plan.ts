@@ -36,7 +36,7 @@ export async function* planRetention(
   after?: ListQuery["after"],
 ): AsyncGenerator<PlannedRun> {
   const holds = {
-    told: await readHolds(core.store),
+    listed: await readHolds(core.store),
     all: await readHolds(unconfinedStore(core.store)),
   };
   const { manifests } = core.rules();
@@ -48,7 +48,7 @@ export async function* planRetention(
  * The holds that the caller can see, and all holds. A tenant-bound caller learns only that a hidden hold covers a run.
  */
 interface Holds {
-  told: readonly LegalHold[];
+  listed: readonly LegalHold[];
   all: readonly LegalHold[];
 }
 
@@ -64,7 +64,7 @@ async function planRun(
   const age_days = Math.floor((core.env.now() - run.created_ms) / DAY_MS);
   const keep_days = keepDays(run, tools, settings, manifests);
   const covering = (some: readonly LegalHold[]) => coveringHold(some, run, (tool) => tools.includes(tool));
-  const hold = covering(holds.told) ?? null;
+  const hold = covering(holds.listed) ?? null;
   return { run, age_days, keep_days, hold, tools, decision: decisionOf() };
 
   function decisionOf(): PlannedRun["decision"] {

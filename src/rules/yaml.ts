@@ -85,9 +85,9 @@ export function parseYaml(text: string, file: string): YamlSource {
     const first = problems.slice(0, MAX_PROBLEMS);
     const placed = first.map((problem, order) => ({ problem, order, from: offset(problem) }));
     placed.sort((a, b) => a.from - b.from || a.order - b.order);
-    const told = [...new Set(placed.map(({ problem }) => place(problem)))];
+    const messages = [...new Set(placed.map(({ problem }) => place(problem)))];
     const left = problems.length - first.length;
-    return left === 0 ? told : [...told, `${file}: and ${left} more problems`];
+    return left === 0 ? messages : [...messages, `${file}: and ${left} more problems`];
   };
   return { file, value, place, placeAll };
 }

@@ -76,9 +76,9 @@ export class RedactionNotes {
   }
 
   sentences(): string[] {
-    const told = [...this.counts].map(([read, calls]) => redactionNote(read, calls));
-    if (this.beyond > 0) told.push(`${this.beyond} more reads of redacted values are not listed`);
-    return told;
+    const notes = [...this.counts].map(([read, calls]) => redactionNote(read, calls));
+    if (this.beyond > 0) notes.push(`${this.beyond} more reads of redacted values are not listed`);
+    return notes;
   }
 }
 

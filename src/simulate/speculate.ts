@@ -88,7 +88,7 @@ export async function rankPlans(
 
 /** Throws an error with all problems of the list of plans. */
 export function checkPlans(plans: readonly SpeculativePlan[]): void {
-  if (plans.length === 0) throw invalidError("plans: the list is empty; give at least one");
+  if (plans.length === 0) throw invalidError("plans: the list is empty; add at least one");
   const problems: string[] = [];
   const seen = new Set<string>();
   for (const [i, { name, calls }] of plans.entries()) {

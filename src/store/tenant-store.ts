@@ -140,6 +140,7 @@ const OWNERS: { [T in TableName]?: (doc: TableDocs[T], tx: StoreTx) => string | 
   approvals: ({ tenant }) => tenant,
   plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,
   incidents: ({ tenant }) => tenant,
+  passkeys: ({ tenant }) => tenant,
 };
 
 interface Asked {
@@ -177,6 +178,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   replies: byRun,
   traces: byRun,
   trace_marks: byRun,
+  // A document for several runs names none, and no list of a tenant needs it.
+  earlier_calls: (doc, asked) => doc.run_id !== "" && byRun(doc, asked),
   idempotency: byRun,
   payloads: byKey,
   approval_slots: byKey,
@@ -198,6 +201,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   counters: everybodys,
   leases: everybodys,
   pins: everybodys,
+  passkeys: byTenant,
+  challenges: everybodys,
 };
 
 function belongs<N extends TableName>(table: N, doc: TableDocs[N], asked: Asked): boolean | Promise<boolean> {

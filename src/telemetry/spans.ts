@@ -57,6 +57,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   key_created: POINT,
   key_changed: POINT,
   key_deleted: POINT,
+  passkey_added: POINT,
+  passkey_revoked: POINT,
   manifest_published: POINT,
   manifest_approved: POINT,
   manifest_deprecated: POINT,

@@ -90,7 +90,7 @@ it("are grouped by actor, tool and rule, and a group is decided at once", async 
   const listing = (await there("list", "--group")).out;
   expect(listing).toContain("same   currency: EUR");
   expect(listing).toMatch(new RegExp(`request +id +amount\\n +! +${refunds[2]} +\\d+ +1840 \\(unusual\\)`));
-  expect(listing).toContain("irreversible: each is decided by itself");
+  expect(listing).toContain("irreversible: each is decided separately");
   for (const yes of [[], ["--yes", "3"]]) {
     const refused = await there("approve", refunds[1]!, "--group", ...yes);
     expect(refused.code).toBe(1);

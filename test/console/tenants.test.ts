@@ -266,6 +266,7 @@ const HERE = [
 const commandsFor = ({ runs, approvals, plans, grants, holds, halt, contain }: Things): string[][] => [
   ...[
     ["show", runs],
+    ["lineage", runs],
     ["show", runs, "--json"],
     ["plan", runs],
     ["export", "--run", runs],

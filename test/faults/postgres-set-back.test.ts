@@ -86,13 +86,13 @@ describe("a PostgreSQL that is set back under a live server", () => {
     const url = await database();
     const writing = await openPostgresStore(url, () => {});
     onTestFinished(() => writing.close());
-    const told = new AcknowledgedHead();
-    const listener = new CommitListener(url, { told, isOwn: () => false, wake: () => {} });
+    const acknowledged = new AcknowledgedHead();
+    const listener = new CommitListener(url, { acknowledged, isOwn: () => false, wake: () => {} });
     await listener.start();
     onTestFinished(() => listener.close());
     await append(writing);
     const last = await append(writing);
-    await vi.waitFor(() => expect(told.newest).toEqual({ records: 2, hash: last.hash }));
+    await vi.waitFor(() => expect(acknowledged.newest).toEqual({ records: 2, hash: last.hash }));
   });
 
   it("is refused by a server that had not written since it started", async () => {

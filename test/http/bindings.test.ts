@@ -72,6 +72,13 @@ import {
 import { resolveOutcome } from "../../src/operations/runs/intents-and-outcomes.ts";
 import { replayCapturedRun } from "../../src/operations/runs/replay.ts";
 import { searchRuns } from "../../src/operations/runs/search.ts";
+import {
+  addPasskey,
+  confirmPasskey,
+  listPasskeys,
+  passkeyOptions,
+  revokePasskey,
+} from "../../src/operations/signing/passkeys.ts";
 import { previewCallImpact, previewOwnCallImpact } from "../../src/operations/simulate/impact.ts";
 import { Client, loggedIn } from "../console/support/client.ts";
 import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
@@ -329,6 +336,12 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "POST /settings/test": { role: "admin" } as ServiceOperation,
   "POST /settings/retention": runRetention,
   "POST /settings/keys": createKey,
+  "GET /passkeys": listPasskeys,
+  "POST /passkeys": addPasskey,
+  "POST /passkeys/options": passkeyOptions,
+  "POST /passkeys/:id/challenge": confirmPasskey,
+  "POST /passkeys/:id/confirm": confirmPasskey,
+  "POST /passkeys/:id/revoke": revokePasskey,
   "POST /settings/keys/:index": changeKey,
   "POST /settings/keys/:index/delete": deleteKey,
   "POST /settings/holds": placeHold,

@@ -37,7 +37,7 @@ it("svc validate warns of tools that nobody declared and of a forgotten $", asyn
   expect(err).toContain("crm.create: verification.tool: crm.get has no manifest here");
   expect(err).toContain("crm.create: before.tool: crm.finds has no manifest here");
   expect(err).toContain(
-    "compensation.args.id: result.id is taken as plain text; write $result.id for the value there",
+    "compensation.args.id: result.id is plain text; write $result.id for the value there",
   );
 });
 

@@ -19,4 +19,11 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.lineage-surfaces": [41, "`svc lineage` and the run's page show the same"],
   "beyond.value.purged": [41, "fingerprints are deleted with the run, and never hold a value"],
   "beyond.value.run-only": [41, "`carries` with another `within` than `run` is a load error"],
+  "beyond.value.when": [41, "a flow's `when` compares the later call's arguments with the first call's"],
+  "beyond.value.when-any": [41, "with several earlier calls the flow applies if it holds for any"],
+  "beyond.value.when-missing": [41, "a missing value, or one of another type, counts against the call"],
+  "beyond.value.when-result": [41, "`$after.result` is the first call's reported result"],
+  "beyond.value.when-masked": [41, "masked paths are compared by `eq` and `ne` only"],
+  "beyond.value.when-within": [41, "with a duration, calls of all runs of the agent are compared"],
+  "beyond.value.when-checked": [41, "other operators and other paths are load errors that say what to write"],
 });

@@ -28,6 +28,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./server/gateway.ts")).registerGateway,
   ),
   row(
+    "proxy",
+    "Govern the HTTP requests of agents",
+    async () => (await import("./server/proxy.ts")).registerProxy,
+  ),
+  row(
     "init",
     "Draft the gateway files for a tool server",
     async () => (await import("./agents/init.ts")).registerInit,
@@ -60,6 +65,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
   ),
   row("login", "Store the key for a server", async () => (await import("./keys/login.ts")).registerLogin),
   row("keys", "Create and list API keys", async () => (await import("./keys/keys.ts")).registerKeys),
+  row(
+    "passkeys",
+    "List and revoke passkeys",
+    async () => (await import("./keys/passkeys.ts")).registerPasskeys,
+  ),
   row("runs", "List runs", async () => (await import("./runs/runs.ts")).registerRuns),
   row("show", "Show what a run did", async () => (await import("./runs/show.ts")).registerShow),
   row(

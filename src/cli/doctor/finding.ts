@@ -26,8 +26,8 @@ export interface CheckContext {
 
 export type DoctorCheck = (world: CheckContext) => Promise<DoctorFinding[]>;
 
-const MOST_PROBLEMS = 20;
-const MOST_NAMES = 5;
+const MAX_PROBLEMS = 20;
+const MAX_NAMES = 5;
 
 export const okFinding = (check: string, message: string): DoctorFinding => ({
   check,
@@ -51,13 +51,13 @@ export const failFinding = (check: string, message: string, fix: string): Doctor
 /** Returns a failure for each problem in the error. */
 export function failFindings(check: string, error: unknown, fix: string): DoctorFinding[] {
   const problems = error instanceof ProblemsError ? error.problems : [messageOf(error)];
-  const told = problems.slice(0, MOST_PROBLEMS).map((problem) => failFinding(check, problem, fix));
-  const left = problems.length - told.length;
-  return left > 0 ? [...told, failFinding(check, `and ${left} more problems`, fix)] : told;
+  const findings = problems.slice(0, MAX_PROBLEMS).map((problem) => failFinding(check, problem, fix));
+  const left = problems.length - findings.length;
+  return left > 0 ? [...findings, failFinding(check, `and ${left} more problems`, fix)] : findings;
 }
 
 /** Joins the first few names and the number of the others. */
 export function firstNames(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMES).join(", ");
-  return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;
+  const shown = names.slice(0, MAX_NAMES).join(", ");
+  return names.length > MAX_NAMES ? `${shown} and ${names.length - MAX_NAMES} more` : shown;
 }

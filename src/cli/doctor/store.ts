@@ -43,8 +43,8 @@ export async function checkStore(world: CheckContext): Promise<DoctorFinding[]> 
       settings.store === "postgres"
         ? "correct the database's own settings"
         : "check the log of the last shutdown";
-    const told = warnings.map((text) => warnFinding(STORE, text, hint));
-    return [tried, ...told, ...(tried.status === "ok" ? await contents(store, world) : [])];
+    const warned = warnings.map((text) => warnFinding(STORE, text, hint));
+    return [tried, ...warned, ...(tried.status === "ok" ? await contents(store, world) : [])];
   } finally {
     await store.close();
   }

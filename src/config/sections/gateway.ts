@@ -139,6 +139,17 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): UpstreamSpec {
 }
 
 export const GATEWAY_ROWS = {
+  gateway_url: settingRow<string | null>({
+    type: "URL",
+    schema: urlSchema
+      .refine((url) => !/[?#]/.test(url), "must not hold a query or a fragment")
+      .transform((url) => url.replace(/\/+$/, "")),
+    default: null,
+    shown_default: "the listening address",
+    env: "SVC_GATEWAY_URL",
+    about:
+      "Base URL of the gateway, as clients reach it. OIDC tokens for `<gateway_url>/mcp` are accepted there.",
+  }),
   mode: choiceRow(["enforce", "observe"], "enforce", {
     about: "Mode of the runs that the gateway opens.",
   }),

@@ -66,6 +66,25 @@ export const IDENTITY_ROWS = {
     env: "SVC_CONSOLE_URL",
     about: "Base URL of the console, for links in notifications and for the redirect URL of SSO.",
   }),
+  approve_url: settingRow<string | null>({
+    type: "URL",
+    schema: urlSchema.transform((url) => url.replace(/\/+$/, "")),
+    default: null,
+    about: "Second URL of the console for signing with a passkey: https, at or below `passkeys.rp_id`.",
+  }),
+  passkeys: settingSection("Passkeys that sign approvals. They need `console_url`.", {
+    enrol: choiceRow(["confirmed", "self"], "confirmed", {
+      about:
+        "`confirmed`: another admin, or an active passkey, confirms a new one. `self`: it is active at once.",
+    }),
+    rp_id: settingRow<string | null>({
+      type: "host name",
+      schema: textSchema.regex(/^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/, "must be a host name in lower case"),
+      default: null,
+      shown_default: "the host of `console_url`",
+      about: "Relying party of the passkeys: the console's host or a parent domain. Never change it.",
+    }),
+  }),
   oidc: settingSection("Bearer tokens of an OpenID Connect issuer, in addition to API keys.", {
     issuer: settingRow<string | null>({
       type: "URL",

@@ -17,10 +17,12 @@ import {
   PAGES_CSS,
   PALETTE_CSS,
   PALETTE_JS,
+  PASSKEYS_JS,
   POLICY_TRIAL_JS,
   SHORTCUTS_JS,
   SMALL_SCREENS_CSS,
   TOKENS_CSS,
+  WEBAUTHN_LIBRARY,
 } from "./texts.ts";
 
 /** Order matters: later sheets override earlier ones. */
@@ -34,9 +36,17 @@ const STYLE = [
   PALETTE_CSS,
   SMALL_SCREENS_CSS,
 ].join("\n");
-const SCRIPT = [ENHANCE_JS, DIALOGS_JS, EXPAND_JS, LIVE_JS, SHORTCUTS_JS, PALETTE_JS, POLICY_TRIAL_JS].join(
-  "\n",
-);
+const SCRIPT = [
+  ENHANCE_JS,
+  DIALOGS_JS,
+  EXPAND_JS,
+  LIVE_JS,
+  SHORTCUTS_JS,
+  PALETTE_JS,
+  POLICY_TRIAL_JS,
+  WEBAUTHN_LIBRARY,
+  PASSKEYS_JS,
+].join("\n");
 
 const ASSETS: Record<string, { type: string; text: string }> = {
   "console.css": { type: "text/css; charset=utf-8", text: STYLE },

@@ -182,7 +182,7 @@ function waitingCard(open: readonly ApprovalView[], now: number): HtmlFragment {
 }
 
 function attentionCard(alerts: readonly ListedAlert[], runs: readonly FoundRun[], now: number): HtmlFragment {
-  const told = groupAlerts(alerts)
+  const grouped = groupAlerts(alerts)
     .slice(0, FEW)
     .map(
       ({ first: one, ...group }) =>
@@ -197,9 +197,9 @@ function attentionCard(alerts: readonly ListedAlert[], runs: readonly FoundRun[]
     );
   return cardBlock(
     { title: "Needs attention", aside: html`<a href="/console/runs?attention=1">Runs</a>` },
-    told.length + others.length === 0
+    grouped.length + others.length === 0
       ? html`<p class="calm">Nothing needs attention.</p>`
-      : html`<ul class="items">${told}${others.slice(0, FEW)}</ul>`,
+      : html`<ul class="items">${grouped}${others.slice(0, FEW)}</ul>`,
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { createKey } from "../../operations/keys.ts";
 import { storeKind } from "../../operations/status.ts";
-import { type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, html } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, factList, pageHead } from "../parts/blocks.ts";
 import { markLabel } from "../parts/marks.ts";
@@ -34,8 +34,17 @@ ${channelsCard(ctx, results.channels ?? null)}
 <div class="columns">${egressCard(ctx)}${serviceCard(ctx)}</div>
 ${await holdsCard(ctx)}
 ${retentionCard(ctx, results.retention ?? null)}
-${await keysCard(ctx, results.keys ?? null)}`;
+${await keysCard(ctx, results.keys ?? null)}
+${passkeysLink(ctx)}`;
   return { page: { title: "Settings", nav: "settings", body } };
+}
+
+function passkeysLink(ctx: PageContext): HtmlFragment {
+  if (!ctx.is("approver")) return emptyHtml;
+  return cardBlock(
+    { title: "Passkeys", id: "passkeys" },
+    html`<p>People sign approvals with passkeys. <a href="/console/passkeys">Open your passkeys</a></p>`,
+  );
 }
 
 function egressCard(ctx: PageContext): HtmlFragment {

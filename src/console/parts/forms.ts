@@ -14,6 +14,10 @@ interface FormOptions {
   verb?: string;
   /** The script evaluates the form while the user types. */
   tried?: boolean;
+  /** The script makes a passkey, or signs with one, before it sends the form. */
+  passkey?: "create" | "sign";
+  /** For `sign`: where the script asks what to sign. */
+  challenge?: string;
 }
 
 export function formElement(
@@ -21,10 +25,10 @@ export function formElement(
   options: FormOptions,
   ...body: TemplateValue[]
 ): HtmlFragment {
-  const { action, id, confirm, verb, about, tried } = options;
+  const { action, id, confirm, verb, about, tried, passkey, challenge } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
-  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}>
+  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null

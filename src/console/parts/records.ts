@@ -41,6 +41,8 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
   key_created: "info",
   key_changed: "info",
   key_deleted: "warn",
+  passkey_added: "info",
+  passkey_revoked: "warn",
   manifest_published: "info",
   manifest_approved: "good",
   manifest_deprecated: "quiet",

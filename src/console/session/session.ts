@@ -13,7 +13,7 @@ import { hmacHex, sameSecret, sha256Hex } from "../../kernel/hash.ts";
 import { changeSessions, readSessions } from "../../operations/sessions.ts";
 
 export const SESSION_MS = 12 * 3_600_000;
-const MOST_SESSIONS = 2_000;
+const MAX_SESSIONS = 2_000;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 interface ConsoleSession {
@@ -72,7 +72,7 @@ export class ConsoleSessions {
       expires_ms: Math.min(expires_ms ?? Number.POSITIVE_INFINITY, now + SESSION_MS),
     };
     await this.change((doc) => ({
-      ...newest(live(doc, now), MOST_SESSIONS - 1),
+      ...newest(live(doc, now), MAX_SESSIONS - 1),
       [sha256Hex(token)]: session,
     }));
     return token;

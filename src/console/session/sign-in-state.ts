@@ -14,7 +14,7 @@ import { safeNext } from "./login.ts";
 
 export const SIGN_IN_MS = 600_000;
 /** A cookie holds at most 4 KB. Longer return URLs are dropped. */
-const MOST_NEXT_CHARS = 1_500;
+const MAX_NEXT_CHARS = 1_500;
 
 export interface PendingSignIn {
   readonly id: string;
@@ -35,7 +35,7 @@ export class SignInStates {
     return {
       id: Buffer.from(this.core.env.bytes(32)).toString("base64url"),
       expires_ms: this.core.env.now() + SIGN_IN_MS,
-      next: next.length > MOST_NEXT_CHARS ? "/console" : next,
+      next: next.length > MAX_NEXT_CHARS ? "/console" : next,
     };
   }
 

@@ -195,7 +195,7 @@ describe("checking in stretches", () => {
           }),
         ),
       0,
-      "neither a text",
+      "must be a text",
     ],
     [
       "an object inside",
@@ -207,7 +207,7 @@ describe("checking in stretches", () => {
           }),
         ),
       0,
-      "neither a text",
+      "must be a text",
     ],
     [
       "run_seq without a run",
@@ -271,7 +271,7 @@ describe("the tree from parts", () => {
     ]);
     const frontier = new TreeFrontier();
     frontier.push(1, "0".repeat(64));
-    expect(() => frontier.push(2, "0".repeat(64))).toThrow("out of place");
+    expect(() => frontier.push(2, "0".repeat(64))).toThrow("wrong position");
   });
 });
 

@@ -61,7 +61,7 @@ export class TreeFrontier {
   size = 0;
 
   push(size: number, hash: string): void {
-    if (this.size % size !== 0) throw new Error("a part of the tree is out of place");
+    if (this.size % size !== 0) throw new Error("a part of the tree is in the wrong position");
     this.size += size;
     let peak = { size, hash };
     for (

@@ -22,6 +22,13 @@ import type { ServiceApp } from "../../operations/app.ts";
 import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
 import type { ApiCaller } from "../../operations/pipeline/operation.ts";
 import {
+  type BeforeReader,
+  type BeforeReading,
+  readAfter,
+  readBefore,
+  readForCard,
+} from "../../operations/runs/before-reads.ts";
+import {
   submitIntent as intentOp,
   reportStepOutcome as outcomeOp,
   previewIntent,
@@ -30,7 +37,6 @@ import type { ToolRoute } from "../catalog/catalog.ts";
 import type { BoundRun, GatewayRuns } from "../session/runs.ts";
 import { failureOf, isTimeout } from "../upstream/failure.ts";
 import type { UpstreamServer } from "../upstream/upstream.ts";
-import { type BeforeReader, type BeforeReading, readAfter, readBefore, readForCard } from "./before-read.ts";
 import type { CallCancellation } from "./cancellation.ts";
 import type { InFlightCalls } from "./in-flight-calls.ts";
 import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStructured } from "./result.ts";

@@ -25,6 +25,7 @@ import { extraOf, type RequestExtra } from "../session/request-context.ts";
 import type { BoundRun } from "../session/runs.ts";
 import { NEWER_PROTOCOL_VERSION } from "../upstream/connection.ts";
 import type { OriginGuard } from "./origin-guard.ts";
+import { type ProtectedResource, withChallenge } from "./protected-resource.ts";
 import { readMessage } from "./session-transport.ts";
 import type { McpSession, McpSessions, OpenedPeer } from "./sessions.ts";
 
@@ -34,7 +35,10 @@ export interface EndpointDeps {
   sessions: McpSessions;
   log: ServiceLogger;
   quotas: CallerQuotas | undefined;
-  authenticate(authorization: string | undefined): Promise<AuthenticatedCaller>;
+  /** The endpoint as an OAuth resource. Null without OIDC. */
+  resource(): ProtectedResource | null;
+  /** A token for the resource is valid, too. */
+  authenticate(authorization: string | undefined, resource?: string): Promise<AuthenticatedCaller>;
   /** Current principal of the credential. Null for an invalid credential. */
   today(credential: AuthenticatedCaller): CallerPrincipal | null;
   /** Throws if this principal is not allowed to use the endpoint. */
@@ -67,6 +71,16 @@ function holderNow(parts: EndpointDeps, credential: AuthenticatedCaller): Caller
   return principal;
 }
 
+/** Authenticates a caller that this endpoint admits. A refusal says where the caller can sign in. */
+function admitted(parts: EndpointDeps, authorization: string | undefined): Promise<AuthenticatedCaller> {
+  const resource = parts.resource();
+  return withChallenge(resource, authorization !== undefined, async () => {
+    const credential = await parts.authenticate(authorization, resource?.url);
+    parts.admit(credential.principal);
+    return credential;
+  });
+}
+
 /** Check for a long-lived stream: whether its caller could open it again now. */
 function stillAdmitted(parts: EndpointDeps, { credential }: FastifyRequest): () => boolean {
   return () => {
@@ -95,8 +109,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointDeps): Mcp
     // Runs before the body is read, so the body of an unauthenticated caller is never parsed.
     onRequest: async (request) => {
       parts.guard(request.headers);
-      const credential = await parts.authenticate(request.headers.authorization);
-      parts.admit(credential.principal);
+      const credential = await admitted(parts, request.headers.authorization);
       request.principal = credential.principal;
       parts.quotas?.admit(credential.principal);
       request.credential = credential;
@@ -104,7 +117,9 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointDeps): Mcp
     async handler(request, reply) {
       refuseUnknownVersion(request);
       // The body may arrive slowly, and the caller's authority may change during that time.
-      request.principal = holderNow(parts, request.credential!);
+      request.principal = await withChallenge(parts.resource(), true, () =>
+        holderNow(parts, request.credential!),
+      );
       const run = await runOf(parts, request);
       const auth = authOf(parts, request, run);
       if (!isLegacy(request)) {

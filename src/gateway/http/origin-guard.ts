@@ -13,10 +13,11 @@ export type OriginGuard = (headers: IncomingHttpHeaders) => void;
 export function originGuard({
   listen,
   console_url,
-}: Pick<LoadedSettings, "listen" | "console_url">): OriginGuard {
+  gateway_url,
+}: Pick<LoadedSettings, "listen" | "console_url" | "gateway_url">): OriginGuard {
   const local = isLoopbackHost(listen.host);
-  const own = console_url === null ? null : new URL(console_url).hostname;
-  const known = (hostname: string) => isLoopbackHost(hostname) || hostname === own;
+  const own = [console_url, gateway_url].flatMap((url) => (url === null ? [] : [new URL(url).hostname]));
+  const known = (hostname: string) => isLoopbackHost(hostname) || own.includes(hostname);
   /** The last accepted Host. Nearly every request repeats it, and parsing is expensive. */
   let good: string | undefined;
   return ({ host, origin }) => {

@@ -15,6 +15,7 @@ import { undeclaredPaths } from "../cards/declared.ts";
 import { visibleArgs, visibleBefore, visiblePaths } from "../cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore, type IntentCaller } from "../core.ts";
 import { compensationKey, runToolKey, stepKey } from "../document-keys.ts";
+import { noteEarlierCall } from "../flows/earlier-calls.ts";
 import { consumeGrant, grantsFor } from "../grants/resolve.ts";
 import { advancePlan, endPlan } from "../plans/plan-progress.ts";
 import type { StoreTx, UnitOfWork } from "../port/store.ts";
@@ -324,7 +325,9 @@ function acceptStep(
     if (tx.get("manifests", step.manifest_hash) === undefined)
       tx.put("manifests", step.manifest_hash, manifest);
   }
-  noteAcceptedCall(tx, core.rules().policy, run, step, manifest);
+  const { policy } = core.rules();
+  noteAcceptedCall(tx, policy, run, step, manifest);
+  noteEarlierCall(core, tx, policy, { call: facts.call, manifest, at_ms: facts.now });
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
   notePrefetchKeys(core, step);

@@ -14,6 +14,7 @@ import type { ApprovalDoc } from "../approvals/approval.ts";
 import { withCurrentApprovals } from "../approvals/count-approvals.ts";
 import type { EngineCore, IntentCaller } from "../core.ts";
 import { HALTS_KEY, runToolKey, slotKey, stepKey } from "../document-keys.ts";
+import { comparedCalls, earlierCallKeys } from "../flows/earlier-calls.ts";
 import { findNextPlannedCall, type NextPlannedCall } from "../plans/plan-progress.ts";
 import type { CounterDoc } from "../port/docs.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
@@ -104,6 +105,7 @@ export function intentNeeds(
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
   if (policy.carries !== null) needs.push(["traces", run.run_id]);
+  needs.push(...earlierCallKeys(policy, policyCall(run, input.tool, input.args, manifest)));
   if (asksForProof(policy, manifest, input)) needs.push(["drills", input.tool]);
   return needs;
 }
@@ -125,6 +127,8 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   if (asksForProof(policy, manifest, input))
     call.proof = undoProofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   if (policy.carries !== null) call.carried = carriedFacts(tx, run, call, manifest);
+  if (policy.compares)
+    call.compared = comparedCalls(core, tx, policy, { call, manifest, at_ms: core.env.now() });
   const args_hash = hashArgs(run.salt);
   const planned =
     run.plans === undefined ? null : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());

@@ -10,6 +10,7 @@ import type { ToolManifest } from "../../rules/manifest/types.ts";
 import { removeCallValues } from "../../rules/redact/remove-values.ts";
 import type { EngineCore, OperationCaller } from "../core.ts";
 import { runToolKey, stepKey } from "../document-keys.ts";
+import { noteEarlierResult } from "../flows/earlier-calls.ts";
 import { endPlan } from "../plans/plan-progress.ts";
 import type { DocKey, StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
@@ -18,6 +19,7 @@ import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../runs
 import { addUndoDeadline, undoDeadlineOf } from "../runs/undo-deadlines.ts";
 import { followResult, followsValues } from "../traces/follow.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
+import { policyCall } from "./load-facts.ts";
 
 export interface OutcomeInput {
   status: OutcomeStatus;
@@ -184,7 +186,12 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
     adjustActiveSteps(tx, step, +1);
     if (before !== undefined) listTouch(tx, run, step, manifest, payload);
   }
-  followResult(tx, core.rules().policy, run, { step, manifest, args: payload?.args, result: input.result });
+  const { policy } = core.rules();
+  if (policy.compares) {
+    const call = { ...policyCall(run, step.tool, payload?.args ?? null, manifest), step: step.step };
+    noteEarlierResult(core, tx, policy, { call, manifest }, input.result);
+  }
+  followResult(tx, policy, run, { step, manifest, args: payload?.args, result: input.result });
   if (input.status === "failed") releaseLogicalCall(tx, step);
   const ended = endItsPlan(tx, run, step);
   tx.put("steps", key, step);

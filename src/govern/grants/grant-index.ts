@@ -44,7 +44,7 @@ function placesOf({ tool, actor }: GrantDoc["match"]): Place[] {
   const [tools, actors] = [partsOf(tool), partsOf(actor)];
   if (tools.length * actors.length > SERVICE_LIMITS.grant_alternatives)
     throw invalidError(
-      `match: its braces stand for ${tools.length * actors.length} pairs of tool and actor; at most ${SERVICE_LIMITS.grant_alternatives}, so give several grants`,
+      `match: its braces stand for ${tools.length * actors.length} pairs of tool and actor; at most ${SERVICE_LIMITS.grant_alternatives}, so create several grants`,
     );
   const places = tools.flatMap((one) => actors.map((other) => placeOf(one, other)));
   return [...new Map(places.map((place) => [place.key, place])).values()];

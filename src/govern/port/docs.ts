@@ -1,5 +1,6 @@
 /** Documents for the operation of the service. The domain documents are in `src/model`. */
 import type { JsonValue } from "../../kernel/json/json.ts";
+import type { EarlierCall } from "../../rules/policy/checks/compared-calls.ts";
 import type { GrantMatch } from "../grants/grant.ts";
 import type { StoredPrincipal } from "../roles.ts";
 
@@ -179,3 +180,13 @@ export type ProbeState = {
   /** The guarantees that failed, each with its surface. */
   broken: string[];
 };
+
+/** Calls that one flow compares later calls with, of one run or of one actor's runs. */
+export interface EarlierCallsDoc {
+  /** Empty for calls of several runs. */
+  run_id: string;
+  /** Oldest first. */
+  calls: EarlierCall[];
+  /** Time of the latest call that is no longer listed. */
+  dropped_ms?: number;
+}

@@ -20,11 +20,13 @@ import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../inciden
 import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
+import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
   CounterDoc,
+  EarlierCallsDoc,
   GrantBucketEntry,
   GrantShapes,
   IdempotentReplyDoc,
@@ -68,6 +70,8 @@ export interface TableDocs {
   /** Followed values of a run: the state, and their fingerprints in parts. */
   traces: TraceDoc;
   trace_marks: TraceMarksDoc;
+  /** Calls that a flow compares later calls with. */
+  earlier_calls: EarlierCallsDoc;
   /** Stored responses by Idempotency-Key. */
   replies: IdempotentReplyDoc;
   leases: LeaseDoc;
@@ -83,6 +87,10 @@ export interface TableDocs {
   captures: CaptureDoc;
   /** Upstream tool definitions as first seen. */
   pins: PinDoc;
+  /** Passkeys, one document per person. */
+  passkeys: PersonPasskeys;
+  /** Challenges that can be signed, by nonce. */
+  challenges: ChallengeDoc;
 }
 
 export type TableName = keyof TableDocs;
@@ -139,6 +147,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
   traces: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   trace_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
+  earlier_calls: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),
   leases: plain,
@@ -150,6 +159,8 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   drills: (doc) => ({ owner: "", sort: doc.at_ms, tag: "" }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
+  passkeys: (doc) => ({ owner: doc.owner, sort: 0, tag: "" }),
+  challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
 };
 
 /**

@@ -73,8 +73,9 @@ export function followResult(
   run: TracedRun,
   { step, manifest, args, result }: FinishedResult,
 ): void {
+  if (!followsValues(policy)) return;
   const known = tx.get("traces", run.run_id);
-  if (!followsValues(policy) || known === undefined) return;
+  if (known === undefined) return;
   const trace = structuredClone(known);
   const origin = markOrigin(trace, step, tracedTool(step, manifest));
   const isKnown = step.status === "failed" || (step.status === "succeeded" && result !== undefined);

@@ -2,7 +2,6 @@
  * Contents of recorded files, in the service's directory: each one once, under its keyed hash, compressed, for the user
  * alone. The key never leaves the directory, so that a hash says nothing about a content that somebody guesses.
  */
-import { createHmac, randomBytes } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -17,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { nodeCrypto, nodeZlib } from "./builtin-modules.ts";
 import { readGitIndex } from "./git-index.ts";
 import { isGitIndex } from "./record-scope.ts";
 
@@ -51,7 +50,7 @@ export class ContentStore {
   }
 
   hmac(data: string | Buffer): string {
-    return createHmac("sha256", this.key).update(data).digest("hex");
+    return nodeCrypto().createHmac("sha256", this.key).update(data).digest("hex");
   }
 
   put(hash: string, bytes: Buffer): void {
@@ -65,13 +64,13 @@ export class ContentStore {
     const folder = join(this.folder, "objects", hash.slice(0, 2));
     if (!this.made.has(folder)) mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
     this.made.add(folder);
-    this.write(path, deflateRawSync(bytes, { level: 1 }));
+    this.write(path, nodeZlib().deflateRawSync(bytes, { level: 1 }));
   }
 
   /** Null if the content is missing or damaged. */
   get(path: string, hash: string): Buffer | null {
     try {
-      const bytes = inflateRawSync(readFileSync(this.pathOf(hash)));
+      const bytes = nodeZlib().inflateRawSync(readFileSync(this.pathOf(hash)));
       return this.hash(path, bytes) === hash ? bytes : null;
     } catch {
       return null;
@@ -127,7 +126,7 @@ function ownFolder(folder: string): void {
 function readKey(path: string, make: boolean): Buffer {
   if (make && !existsSync(path)) {
     try {
-      writeFileSync(path, randomBytes(KEY_BYTES), { mode: FILE_MODE, flag: "wx" });
+      writeFileSync(path, nodeCrypto().randomBytes(KEY_BYTES), { mode: FILE_MODE, flag: "wx" });
     } catch (error) {
       // Another thread was first.
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

@@ -2,10 +2,9 @@
  * The record of one command: the difference that it made, in a file of the service's directory. Contents are kept beside
  * it, by their hash. The server gets the list without contents.
  */
-import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { nodeCrypto, nodeZlib } from "./builtin-modules.ts";
 import type { ContentStore } from "./content-store.ts";
 import type { PathChange } from "./difference.ts";
 import { type MaybePathState, shownPath, shownState } from "./path-state.ts";
@@ -50,7 +49,7 @@ export interface StepState {
   };
 }
 
-export const newRecordId = (): string => `rec_${randomBytes(16).toString("hex")}`;
+export const newRecordId = (): string => `rec_${nodeCrypto().randomBytes(16).toString("hex")}`;
 
 /** One directory for each run. */
 const runFolder = (store: ContentStore, run: string): string =>
@@ -59,7 +58,7 @@ const runFolder = (store: ContentStore, run: string): string =>
 export function writeRecord(store: ContentStore, record: CommandRecord): void {
   const folder = runFolder(store, record.run);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  store.write(join(folder, record.id), deflateRawSync(JSON.stringify(record), { level: 1 }));
+  store.write(join(folder, record.id), nodeZlib().deflateRawSync(JSON.stringify(record), { level: 1 }));
 }
 
 /** Null if this machine has no such record. */
@@ -73,7 +72,7 @@ export function findRecord(store: ContentStore, id: string): CommandRecord | nul
 }
 
 export const readRecord = (path: string): CommandRecord =>
-  JSON.parse(inflateRawSync(readFileSync(path)).toString("utf8")) as CommandRecord;
+  JSON.parse(nodeZlib().inflateRawSync(readFileSync(path)).toString("utf8")) as CommandRecord;
 
 export function recordedRuns(store: ContentStore): { run: string; paths: string[] }[] {
   const top = join(store.folder, "records");

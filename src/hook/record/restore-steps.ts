@@ -1,5 +1,4 @@
 /** The single steps of a restore. None of them follows a link. */
-import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -17,6 +16,7 @@ import {
   type Stats,
   writeSync,
 } from "node:fs";
+import { nodeCrypto } from "./builtin-modules.ts";
 import type { RecordedFile } from "./path-state.ts";
 import { OPEN_BY_NAME, type SafePlace } from "./safe-folder.ts";
 
@@ -42,7 +42,7 @@ export function replaceWith(
   now: Stats | undefined,
   make: (fresh: string | Buffer) => void,
 ): void {
-  const fresh = beside(`.${randomBytes(8).toString("hex")}.svc-restore`);
+  const fresh = beside(`.${nodeCrypto().randomBytes(8).toString("hex")}.svc-restore`);
   try {
     make(fresh);
     if (now?.isDirectory()) rmdirSync(full);

@@ -86,6 +86,14 @@ import { replayCapturedRun } from "../../operations/runs/replay.ts";
 import { getRun, listRuns, openRun } from "../../operations/runs/runs.ts";
 import { searchRecords, searchRuns } from "../../operations/runs/search.ts";
 import { getLineage, giveRunTexts } from "../../operations/runs/values.ts";
+import { openChallenge } from "../../operations/signing/challenges.ts";
+import {
+  addPasskey,
+  confirmPasskey,
+  listPasskeys,
+  passkeyOptions,
+  revokePasskey,
+} from "../../operations/signing/passkeys.ts";
 import { previewCallImpact } from "../../operations/simulate/impact.ts";
 import { diffPolicy } from "../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../operations/simulate/simulate.ts";
@@ -108,6 +116,7 @@ const step = {
 };
 const planned = { params: { id: textField("plan_id") } };
 const approval = { params: { id: textField("approval_id") } };
+const passkey = { params: { id: textField("passkey_id") } };
 const incident = { params: { id: textField("incident_id") } };
 const entry = {
   params: { index: integerField("index", "must be the index of a key entry") },
@@ -288,6 +297,12 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("POST /v1/keys", createKey, { status: 201 }),
   httpRoute("PATCH /v1/keys/{index}", changeKey, { ...entry, headers: [matching] }),
   httpRoute("DELETE /v1/keys/{index}", deleteKey, { ...entry, headers: [matching] }),
+  httpRoute("POST /v1/passkeys/options", passkeyOptions),
+  httpRoute("POST /v1/passkeys", addPasskey, { status: 201 }),
+  httpRoute("GET /v1/passkeys", listPasskeys),
+  httpRoute("POST /v1/passkeys/{id}/confirm", confirmPasskey, passkey),
+  httpRoute("DELETE /v1/passkeys/{id}", revokePasskey, passkey),
+  httpRoute("POST /v1/challenges", openChallenge),
 ];
 
 const ROWS: ReadonlyMap<ServiceOperation, HttpRow> = new Map(HTTP_TABLE.map((row) => [row.op, row]));

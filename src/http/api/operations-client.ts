@@ -95,8 +95,8 @@ function refusal(status: number, headers: Readonly<Record<string, string>>, byte
  * Seconds to wait before the next attempt. A proxy may send a date, which is read as one second: a retry that comes too
  * early gets the same response again.
  */
-function askAgainIn({ "retry-after": told = "" }: Readonly<Record<string, string>>): number {
-  const seconds = Number(told);
+function askAgainIn({ "retry-after": retryAfter = "" }: Readonly<Record<string, string>>): number {
+  const seconds = Number(retryAfter);
   return seconds > 0 ? seconds : 1;
 }
 

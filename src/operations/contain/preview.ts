@@ -113,14 +113,14 @@ export async function newestToUndo(
 export const runLabels = ({ run_id, actor, tenant }: RunDoc) => ({ run_id, actor, tenant });
 
 /**
- * Previews the combined rollback of these runs. With `lookout`, compares the current and the predicted state of each
+ * Previews the combined rollback of these runs. With `stateReader`, compares the current and the predicted state of each
  * resource with the state its call left.
  */
 export async function previewRollback(
   { core, jobTools }: ServiceApp,
   runs: readonly RunInScope[],
   rollback: ContainReport["rollback"],
-  lookout: StateReader | null = null,
+  stateReader: StateReader | null = null,
 ): Promise<RunContainment[]> {
   const now_ms = core.env.now();
   const loaded: LoadedRun[] = [];
@@ -135,7 +135,7 @@ export async function previewRollback(
     }
   }
   const consented = await consentedIn(core, loaded);
-  const states = lookout && (await readStates(loaded, lookout, now_ms));
+  const states = stateReader && (await readStates(loaded, stateReader, now_ms));
   const lacking = await unavailableTools(rollback === "yes" ? jobTools : null, loaded);
   const readers = readBackTools(loaded);
   const prospectOf = (run_id: string, { step, compensation_tool }: CompensateAction): UndoProspect => {
@@ -153,8 +153,10 @@ export async function previewRollback(
   return runs.map(({ run }) => {
     const { run_id } = run;
     const plan = plans.get(run_id) ?? { run_id, actions: [], fully_reversible: false };
-    const told = predictedLeftovers(runLabels(run), plan, rollback, (action) => prospectOf(run_id, action));
-    return { ...told, error: broken.get(run_id) ?? null };
+    const predicted = predictedLeftovers(runLabels(run), plan, rollback, (action) =>
+      prospectOf(run_id, action),
+    );
+    return { ...predicted, error: broken.get(run_id) ?? null };
   });
 }
 

@@ -145,24 +145,31 @@ export function predictedLeftovers(
   rollback: ContainReport["rollback"],
   prospectOf: (action: CompensateAction) => UndoProspect,
 ): RunContainment {
-  const told: RunContainment = { ...run, undone: [], cannot: [], unknown: [], bundle: null, error: null };
+  const predicted: RunContainment = {
+    ...run,
+    undone: [],
+    cannot: [],
+    unknown: [],
+    bundle: null,
+    error: null,
+  };
   for (const action of plan.actions) {
     if (action.kind === "skip") continue;
     const { step, tool } = action;
-    if (action.kind === "unresolved") told.unknown.push({ step, tool, why: UNRESOLVED });
-    else if (action.kind === "defer") told.cannot.push({ step, tool, why: waitsFor(action.blocked_by) });
+    if (action.kind === "unresolved") predicted.unknown.push({ step, tool, why: UNRESOLVED });
+    else if (action.kind === "defer") predicted.cannot.push({ step, tool, why: waitsFor(action.blocked_by) });
     else if (action.kind !== "compensate")
-      told.cannot.push({ step, tool, why: whyLost({ kind: action.kind, closes_ms: action.closes_ms }) });
+      predicted.cannot.push({ step, tool, why: whyLost({ kind: action.kind, closes_ms: action.closes_ms }) });
     else {
       const prospect = prospectOf(action);
       const why = rollback === "yes" ? skipReason(action, prospect) : NO_ROLLBACK[rollback];
-      if (why !== null) told.cannot.push({ step, tool, why });
-      else told.undone.push({ step, tool });
+      if (why !== null) predicted.cannot.push({ step, tool, why });
+      else predicted.undone.push({ step, tool });
       if (why === null && action.verified && prospect.read_back === "no_reader")
-        told.unknown.push({ step, tool, why: NOT_READ_BACK });
+        predicted.unknown.push({ step, tool, why: NOT_READ_BACK });
     }
   }
-  return told;
+  return predicted;
 }
 
 /** The tool of a step, and the deadline of its undo if that has passed. */

@@ -34,7 +34,7 @@ export async function undoRuns(
   runs: readonly RunInScope[],
   control: UndoControl,
 ): Promise<RunContainment[]> {
-  const told = new Map<string, RunContainment>();
+  const predicted = new Map<string, RunContainment>();
   const todo = new Map<string, RunInScope>();
   const order: RunToUndo[] = [];
   const untouched: RunInScope[] = [];
@@ -47,11 +47,11 @@ export async function undoRuns(
       order.push({ run_id, newest_seq });
     }
   }
-  for (const run of await previewRollback(app, untouched, "yes")) told.set(run.run_id, run);
+  for (const run of await previewRollback(app, untouched, "yes")) predicted.set(run.run_id, run);
   await rollBackInOrder(order, async (run_id, turn) => {
-    told.set(run_id, await undoRun(app, job, todo.get(run_id)!, turn, control));
+    predicted.set(run_id, await undoRun(app, job, todo.get(run_id)!, turn, control));
   });
-  return runs.toReversed().map(({ run }) => told.get(run.run_id)!);
+  return runs.toReversed().map(({ run }) => predicted.get(run.run_id)!);
 }
 
 async function undoRun(
@@ -82,8 +82,8 @@ async function undoRun(
     control.mayGoOn();
     if (error instanceof SvcError && error.code === "unavailable") throw error;
     // A failure of this run does not block the others.
-    const [told] = await previewRollback(app, [one], "yes");
-    return { ...told!, undone: [], error: core.redact(messageOf(error)) };
+    const [predicted] = await previewRollback(app, [one], "yes");
+    return { ...predicted!, undone: [], error: core.redact(messageOf(error)) };
   } finally {
     if (lease !== undefined) await releaseLease(core, lease);
   }

@@ -113,7 +113,7 @@ async function withoutEffect(
   answered: boolean,
 ): Promise<string | null> {
   const spec = await readBackOf(core, run.run_id, step);
-  if (spec === null || spec.arguments === undefined) return "no read-back can be made";
+  if (spec === null || spec.arguments === undefined) return "no read-back is possible";
   const read = { tool: spec.tool, arguments: spec.arguments };
   let seen: JsonValue;
   try {
@@ -121,7 +121,7 @@ async function withoutEffect(
     seen = await look(run, read, tools).catch(() => look(run, read, tools));
   } catch (error) {
     if (answered) return null;
-    return `the read-back could not be made: ${removeCallValues(messageOf(error), spec.arguments, spec.expect)}`;
+    return `the read-back failed: ${removeCallValues(messageOf(error), spec.arguments, spec.expect)}`;
   }
   return firstMismatch(spec.expect, seen) === null
     ? "the read-back matches before the undo: the call took no effect, or the read-back proves nothing"

@@ -136,7 +136,7 @@ export const addIncidentNote = defineOperation({
 
 export const assignIncident = defineOperation({
   id: "assign_incident",
-  summary: "Name the person who looks after an open incident",
+  summary: "Assign an open incident to a person",
   role: "operator",
   within_tenant: true,
   input: z.strictObject({ incident_id: incidentId, to: boundedText(256) }),
@@ -164,7 +164,7 @@ export const closeIncident = defineOperation({
       const { length } = await incidentTasks(whole, await incidentContext(whole, incident));
       if (length > 0)
         throw invalidError(
-          `reason: ${formatCountOf(length, "task is", "tasks are")} left; say why you close it`,
+          `reason: ${formatCountOf(length, "task is", "tasks are")} left; give a reason to close it`,
         );
     }
     const why = reason === undefined ? "" : app.core.redact(reason);

@@ -55,13 +55,13 @@ function policies(app: ServiceApp, signal?: AbortSignal): PolicyRegistry {
       const results = await proveClaims(app, text, file, signal).catch(refused);
       const wrong = results.filter(({ result }) => result === "counterexample");
       if (wrong.length === 0) return;
-      const told = wrong.map(
+      const failures = wrong.map(
         ({ name, at_least, counterexample }) =>
           `claim ${JSON.stringify(name)}: expected at least ${at_least}, got ${counterexample!.got} for ${JSON.stringify(counterexample!.input)}`,
       );
       throw conflictError(
         "claim_refuted",
-        `${file} violates its own claims; fix the rules or the claim: ${told.join("; ")}`,
+        `${file} violates its own claims; fix the rules or the claim: ${failures.join("; ")}`,
       );
     },
     async isLooser(before, yaml) {
@@ -140,7 +140,7 @@ export const publishManifest = defineOperation({
   },
   async run(call, body) {
     if ((body.manifest === undefined) === (body.yaml === undefined))
-      throw invalidError("give either manifest (an object) or yaml (text)");
+      throw invalidError("pass either manifest (an object) or yaml (text)");
     const given = body.yaml === undefined ? { manifest: body.manifest as JsonObject } : { yaml: body.yaml };
     const entry = await manifests(call.app, call.signal).publish(given, call.principal);
     await decided(call, "manifest_published", `version ${entry.version}, draft`, entry.tool);

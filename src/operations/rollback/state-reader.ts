@@ -12,8 +12,8 @@ import type { ApiCaller } from "../pipeline/operation.ts";
 import { commandReader } from "./job-tools.ts";
 
 /** Null if this process has neither a reader command nor upstreams. */
-export function stateReaderFor({ jobTools, lookout, settings }: ServiceApp): StateReader | null {
-  if (lookout !== undefined) return lookout;
+export function stateReaderFor({ jobTools, stateReader, settings }: ServiceApp): StateReader | null {
+  if (stateReader !== undefined) return stateReader;
   if (jobTools?.reader) return { reader: jobTools.reader, objection: jobTools.objection };
   const reader = commandReader(settings);
   return reader && { reader };
@@ -23,9 +23,9 @@ export function stateReaderFor({ jobTools, lookout, settings }: ServiceApp): Sta
 export async function planFor({ app, principal, undo }: ApiCaller, run_id: string): Promise<RollbackPlan> {
   await readRun(app, run_id);
   const { store, env } = app.core;
-  const lookout = surfaceStateReader(undo) ?? stateReaderFor(app);
+  const stateReader = surfaceStateReader(undo) ?? stateReaderFor(app);
   const mask = !hasRole(principal, "operator");
-  return loadPlan(store, run_id, { now_ms: env.now(), mask, lookout, pace: runInSlices });
+  return loadPlan(store, run_id, { now_ms: env.now(), mask, stateReader, pace: runInSlices });
 }
 
 /** Null if the surface has no reader. */
@@ -38,9 +38,9 @@ export async function checkOverwrite(
   { core: { store, env } }: ServiceApp,
   run_id: string,
   { step, current_hash }: OverwriteDecision,
-  lookout: StateReader | null,
+  stateReader: StateReader | null,
 ): Promise<void> {
-  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), lookout, pace: runInSlices });
+  const { actions } = await loadPlan(store, run_id, { now_ms: env.now(), stateReader, pace: runInSlices });
   const action = actions.find((one) => one.step === step);
   if (action === undefined) throw notFoundError(`overwrite: run ${run_id} has no active step ${step}`);
   if (action.kind !== "compensate" || action.before === undefined)

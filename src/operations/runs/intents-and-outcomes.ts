@@ -243,7 +243,7 @@ export const resolveOutcome = defineOperation({
   input: z.strictObject({
     ...ofStep.shape,
     status: z.enum(["succeeded", "failed"]),
-    note: noteSchema.refine((value) => value.trim() !== "", "is required: say how you know"),
+    note: noteSchema.refine((value) => value.trim() !== "", "is required: explain how you know"),
     result: z.unknown().optional(),
   }),
   output: outcomeView,

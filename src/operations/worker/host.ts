@@ -23,7 +23,7 @@ interface JobLimits {
 
 export const JOB_LIMITS: JobLimits = { step_ms: 30_000, total_ms: 120_000, heap_mb: 1_024 };
 
-/** Jobs that run at once. Further jobs wait, up to `MOST_WAITING`; after that they are rejected. */
+/** Jobs that run at once. Further jobs wait, up to `MAX_WAITING`; after that they are rejected. */
 const AT_ONCE = 2;
 const MAX_WAITING_JOBS = 16;
 

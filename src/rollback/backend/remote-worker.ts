@@ -184,7 +184,7 @@ export async function completeCompensation(
       if (lease === undefined) {
         throw conflictError(
           "compensation_of_another",
-          `the compensation of step ${n} was not begun by you, or was taken over by another worker`,
+          `the compensation of step ${n} was not started by you, or was taken over by another worker`,
         );
       }
       const completed = completeStep(core, tx, {

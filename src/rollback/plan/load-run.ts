@@ -36,7 +36,7 @@ export interface LoadedRun {
 interface PlanOptions {
   now_ms?: number;
   mask?: boolean;
-  lookout?: StateReader | null;
+  stateReader?: StateReader | null;
   /** Runs long work in turns. Default: all at once. */
   pace?: <T>(work: PausableWork<T>) => T | Promise<T>;
 }
@@ -45,10 +45,10 @@ interface PlanOptions {
 export async function loadPlan(
   store: StateStore,
   run_id: string,
-  { now_ms = 0, mask, lookout, pace = runAtOnce }: PlanOptions = {},
+  { now_ms = 0, mask, stateReader, pace = runAtOnce }: PlanOptions = {},
 ): Promise<RollbackPlan> {
   const loaded = await loadForRollback(store, run_id);
-  const states = lookout ? await readStates([loaded], lookout, now_ms) : null;
+  const states = stateReader ? await readStates([loaded], stateReader, now_ms) : null;
   const { run, steps, manifests, payloads } = loaded;
   const plan = await pace(planRollbackPaced(run, steps, manifests, payloads, { now_ms, mask, states }));
   if (states !== null) addStatesBeforeRun(plan, listStateful(loaded, now_ms), { mask });

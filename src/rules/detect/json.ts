@@ -58,8 +58,8 @@ export function* scanningJson(
       if (out.length < most) out.push({ kind, path, start, end, in_key });
   };
   const look = (here: JsonValue, key: string | undefined): void => {
-    const told = typeof here === "number" && Math.abs(here) >= TELLING_NUMBER ? String(here) : here;
-    if (typeof told === "string") add(finder(told, key), false);
+    const searched = typeof here === "number" && Math.abs(here) >= TELLING_NUMBER ? String(here) : here;
+    if (typeof searched === "string") add(finder(searched, key), false);
     else if (here !== null && typeof here === "object") levels.push(levelOf(here, key));
   };
   look(value, undefined);

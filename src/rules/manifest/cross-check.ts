@@ -2,6 +2,7 @@
  * Checks across manifests. A read-back tool that writes and circular prerequisites are errors; probable mistakes are
  * warnings.
  */
+import { routeClashes } from "../http/routes.ts";
 import { didYouMean } from "../schema-problems.ts";
 import type { CheckedEntry } from "./entry.ts";
 import { manifestSet } from "./set.ts";
@@ -30,6 +31,36 @@ function notARead(entry: CheckedEntry, effects: ReadonlyMap<string, ToolEffect>)
   if (effect === undefined || effect === "read") return;
   const text = `before.tool: ${tool} is declared ${effect}; before must use a tool of effect read`;
   entry.problems.push({ line: entry.before_line, text });
+}
+
+/** Reports requests that two tools fit, and undos and reads of `http` tools that are not `http` tools themselves. */
+export function reportHttpProblems(entries: readonly CheckedEntry[]): void {
+  const loaded = entries.filter(({ manifest }) => manifest !== undefined);
+  const clashes = routeClashes(loaded.map(({ manifest }) => manifest!));
+  for (const [at, other] of clashes) {
+    const { file, line, manifest } = loaded[other]!;
+    const text = `http: ${manifest!.tool} at ${file}:${line} fits the same requests; make method, host or path differ`;
+    loaded[at]!.problems.push({ line: loaded[at]!.line, text });
+  }
+  const plain = new Set(loaded.flatMap(({ manifest }) => (manifest!.http ? [] : [manifest!.tool])));
+  for (const { manifest, line, problems } of loaded) {
+    if (manifest!.http === undefined) continue;
+    for (const [field, tool] of helpersOf(manifest!))
+      if (plain.has(tool)) {
+        const text = `${field}: ${tool} has no http; the undos and reads of an http tool are http tools`;
+        problems.push({ line, text });
+      }
+  }
+}
+
+function helpersOf({ before, compensation, verification }: ToolManifest): [field: string, tool: string][] {
+  const parts = [
+    ["before.tool", before],
+    ["compensation.tool", compensation],
+    ["compensation.when_absent.tool", compensation?.when_absent],
+    ["verification.tool", verification],
+  ] as const;
+  return parts.flatMap(([field, part]) => (part == null ? [] : [[field, part.tool]]));
 }
 
 const RING = "requires: the prerequisites form a cycle, so the tool can never run; remove one of them";
@@ -127,7 +158,7 @@ export function lintManifests(set: ManifestSet): string[] {
       for (const [name, value] of Object.entries(part.args)) {
         if (typeof value === "string" && UNMARKED_PATH.test(value))
           found.push(
-            `${tool}: ${field}.args.${name}: ${value} is taken as plain text; write $${value} for the value there`,
+            `${tool}: ${field}.args.${name}: ${value} is plain text; write $${value} for the value there`,
           );
       }
     }

@@ -5,6 +5,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { tryPath, tryTemplatePath } from "../../kernel/paths.ts";
 import { isGlob } from "../../kernel/text/glob.ts";
+import { parsePathPattern } from "../http/path-pattern.ts";
 import { titlePieces } from "./card-template.ts";
 
 const VERSION_CHARS = 128;
@@ -137,3 +138,32 @@ export const cardPathSchema = z
   .string()
   .refine((text) => tryPath(text)?.root === "args", "is not a path into the arguments; write $args.name")
   .meta({ pattern: "^\\$args" });
+
+const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?)(?::([1-9]\d{0,4}))?$/;
+
+/** One literal host: a glob or a place would leave open for whom TLS is read. */
+export const httpHostSchema = z
+  .string()
+  .superRefine((text, context) => {
+    const match = HOST.exec(text);
+    const message =
+      match === null
+        ? "is not one host such as api.example.com or api.example.com:8443; no scheme, path, glob or place"
+        : Number(match[1] ?? 1) > 65_535
+          ? "has a port over 65535"
+          : undefined;
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  })
+  .transform((text) => text.toLowerCase());
+
+export const httpMethodSchema = z
+  .string()
+  .refine(
+    (text) => /^[A-Z]{1,20}$/.test(text) && text !== "CONNECT" && text !== "TRACE",
+    "must be a method in capitals, such as GET or POST, but not CONNECT or TRACE",
+  );
+
+export const httpPathSchema = z.string().superRefine((text, context) => {
+  const pattern = parsePathPattern(text);
+  if ("problem" in pattern) context.addIssue({ code: "custom", message: pattern.problem });
+});

@@ -13,7 +13,12 @@ import {
   showValue,
 } from "../schema-problems.ts";
 import { parseYaml, type YamlSource } from "../yaml.ts";
-import { reportRequirementCycles, reportWritingReadBacks, setWarnings } from "./cross-check.ts";
+import {
+  reportHttpProblems,
+  reportRequirementCycles,
+  reportWritingReadBacks,
+  setWarnings,
+} from "./cross-check.ts";
 import type { CheckedEntry, ManifestFile } from "./entry.ts";
 import { entryRules } from "./rules.ts";
 import { manifestEntrySchema } from "./schema.ts";
@@ -90,6 +95,7 @@ export function checkManifests(files: readonly ManifestFile[]): CheckedEntry[] {
   repeatedEntries(entries);
   reportWritingReadBacks(entries);
   reportRequirementCycles(entries);
+  reportHttpProblems(entries);
   return entries;
 }
 
@@ -145,7 +151,7 @@ function repeatedEntries(entries: readonly CheckedEntry[]): void {
     const other = first.get(key);
     if (other === undefined) first.set(key, entry);
     else {
-      const text = `version: ${showValue(version)} of this tool is already declared at ${other.file}:${other.line}; give one of them another version`;
+      const text = `version: ${showValue(version)} of this tool is already declared at ${other.file}:${other.line}; change the version of one of them`;
       entry.problems.push({ line: entry.line, text });
     }
   }

@@ -218,7 +218,7 @@ describe("problems", () => {
   test("the same version of a tool twice, in one file or two", () => {
     verifies("contract.manifest.duplicate");
     expect(problems(entry() + entry({ version: "1" }))).toEqual([
-      'm.yaml:4: tool t: version: "1" of this tool is already declared at m.yaml:1; give one of them another version',
+      'm.yaml:4: tool t: version: "1" of this tool is already declared at m.yaml:1; change the version of one of them',
     ]);
     expect(() =>
       readManifests([

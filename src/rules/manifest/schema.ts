@@ -12,6 +12,9 @@ import {
   beforePathSchema,
   cardPathSchema,
   cardTitleSchema,
+  httpHostSchema,
+  httpMethodSchema,
+  httpPathSchema,
   jsonValueSchema,
   labelSchema,
   permissionSchema,
@@ -255,6 +258,32 @@ const card = z
   })
   .transform(declaredFields);
 
+/** A place in a path is the only kind of place: method and host are literal, so that TLS opens for known hosts alone. */
+const http = z
+  .strictObject({
+    scheme: z
+      .enum(["https", "http"])
+      .nullish()
+      .meta({ default: "https" })
+      .transform((scheme) => scheme ?? "https"),
+    host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
+    method: httpMethodSchema.describe("Method of the request, such as POST."),
+    path: httpPathSchema.describe("Path of the request; {name} is one segment, or a part of it."),
+    body: z
+      .enum(["json", "form", "opaque"])
+      .nullish()
+      .describe(
+        "json or form accepts only that; default both. opaque accepts any body and shows only its length and hash.",
+      )
+      .transform(toUndeclared),
+    websocket: z
+      .literal(true)
+      .nullish()
+      .describe("The request opens a WebSocket, whose messages are not read.")
+      .transform(toUndeclared),
+  })
+  .transform(declaredFields);
+
 export const manifestEntrySchema = z
   .strictObject({
     tool: toolNameSchema.describe("The tool's name, as the agent calls it."),
@@ -302,6 +331,10 @@ export const manifestEntrySchema = z
     audit: audit
       .nullish()
       .transform((entry) => entry ?? { redaction: [], retention_days: null, evidence_export: null }),
+    http: http
+      .nullish()
+      .describe("The HTTP request that calls the tool through svc proxy.")
+      .transform(toUndeclared),
     drill: drill
       .nullish()
       .describe("A harmless example of the call, with which svc drill tests its undo.")

@@ -2,6 +2,7 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { TraceKind } from "../trace/find-values.ts";
 import type { UndoProof } from "../undo-proof.ts";
+import type { ComparedCalls } from "./checks/compared-calls.ts";
 
 export interface PolicyCall {
   tool: string;
@@ -20,6 +21,8 @@ export interface PolicyCall {
   proof?: UndoProof | undefined;
   /** Foreign values in the arguments; absent unless a flow with `carries` restricts the call. */
   carried?: CarriedFacts | undefined;
+  /** Earlier calls by flow; absent unless a flow that compares calls restricts the call. */
+  compared?: ReadonlyMap<string, ComparedCalls> | undefined;
   run_id: string;
   /** Number of the step if the call is accepted. */
   step: number;

@@ -9,6 +9,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { asJson } from "../../kernel/json/json.ts";
 import { parsePath, type ValuePath } from "../../kernel/paths.ts";
 import { type ApprovalSettings, compileApprovals, compileTerms } from "./checks/approvals.ts";
+import { compileFlowConditions, type FlowConditions } from "./checks/compared-calls.ts";
 import { type HourRange, parseHours, WEEKDAY_NAMES } from "./checks/hours.ts";
 import { type CompiledRisk, compileRisk } from "./checks/risk-weights.ts";
 import type { ApprovalTerms, RestrictingAction, RestrictingEntry, RuleAction } from "./finding.ts";
@@ -71,6 +72,8 @@ export interface PolicyFlow extends RestrictingEntry {
   within: string;
   /** Restricts only calls whose arguments hold a value from the first call's result. */
   carries: boolean;
+  /** Conditions that compare the later call with the first; null without any. */
+  when: FlowConditions | null;
 }
 
 export interface PolicyFreeze extends RestrictingEntry {
@@ -94,6 +97,8 @@ export interface CompiledPolicy {
   flows: { setting_off: MatchIndex<PolicyFlow>; restricting: MatchIndex<PolicyFlow> };
   /** How many values are followed per run; null if no flow follows values. */
   carries: { max: number } | null;
+  /** True if a flow compares calls. */
+  compares: boolean;
   windows: MatchIndex<TimeWindow>;
   freezes: MatchIndex<PolicyFreeze>;
 }
@@ -171,10 +176,12 @@ export function* compilingPolicy(doc: PolicyDoc, hash: string): Generator<void, 
       within: flow.within ?? "run",
       within_ms: (flow.within ?? "run") === "run" ? null : parseDuration(flow.within!),
       carries: flow.carries ?? false,
+      when: flow.when === undefined || flow.when.length === 0 ? null : compileFlowConditions(flow.when),
     })),
     carries: (doc.flows ?? []).some((flow) => flow.carries === true)
       ? { max: doc.carries?.max ?? MAX_FOLLOWED_VALUES }
       : null,
+    compares: (doc.flows ?? []).some(({ when }) => when !== undefined && when.length > 0),
     windows: yield* index(doc.windows, (window) => ({
       ...common(window),
       days: new Set((window.days ?? WEEKDAY_NAMES).map((day) => WEEKDAY_NAMES.indexOf(day))),

@@ -66,14 +66,14 @@ const POLICY_FIELDS: Record<string, string> = {
   "weights.data_class": "Points for each data class. `unset` is for tools without one, `*` for all others.",
   "weights.environment":
     "Points for each environment. `unset` is for services without one, `*` for all others.",
-  "weights.unset": "Points for a tool whose manifest does not say.",
+  "weights.unset": "Points for a tool without the label.",
   "weights.*": "Points for this value.",
   require_approval_at: "Calls with at least this score wait for a person.",
   deny_at: "Calls with at least this score are refused.",
 
   per: "What has its own count: each run, agent, tenant or tool, or all calls together (`global`).",
   window: "The length of the sliding window, such as `1h` or `1d`.",
-  refund: "Whether an undo gives back what its call was charged.",
+  refund: "Whether an undo refunds the charge of its call.",
   "limits[].max": "How many calls are allowed. The call after that is restricted.",
   "budgets[].path": "The number to add up, such as `$args.amount`.",
   "budgets[].max": "The sum that is allowed. The call that would exceed it is restricted.",

@@ -8,6 +8,7 @@ import { compileGlob } from "../../kernel/text/glob.ts";
 import { TOOL_EFFECTS } from "../manifest/schema.ts";
 import { didYouMean, MAX_PROBLEMS } from "../schema-problems.ts";
 import type { ReportProblem } from "../yaml.ts";
+import { CALL_COMPARISONS, earlierPath, isCallComparison } from "./checks/compared-calls.ts";
 import { COMPARISON_OPS, type OpName } from "./ops/table.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "./pattern.ts";
 
@@ -63,11 +64,20 @@ function lintIds(raw: JsonObject, report: ReportProblem): Set<string> {
 
 function lintConditions(raw: JsonObject, report: ReportProblem): void {
   let weight = 0;
-  for (const { entry, path } of [...entries(raw, "rules"), ...entries(raw, "claims")]) {
+  for (const { entry, path } of [
+    ...entries(raw, "rules"),
+    ...entries(raw, "claims"),
+    ...entries(raw, "flows"),
+  ]) {
     for (const { entry: condition, path: at } of entries(entry, "when")) {
       const op = field(condition, "op");
       if (typeof op !== "string" || !Object.hasOwn(COMPARISON_OPS, op)) continue;
       const value = field(condition, "value");
+      if (path[0] === "flows" && earlierPath(value) !== undefined) {
+        const problem = comparisonProblem(op, value);
+        if (problem !== null) report([...path, ...at, "value"], problem);
+        continue;
+      }
       if (op.endsWith("matches") && typeof value === "string") {
         weight += patternWeight(value);
         if (weight > MAX_PATTERN_WEIGHT) {
@@ -82,6 +92,13 @@ function lintConditions(raw: JsonObject, report: ReportProblem): void {
       if (problem !== null) report([...path, ...at, "value"], `${problem} (op ${op})`);
     }
   }
+}
+
+function comparisonProblem(op: string, value: JsonValue | undefined): string | null {
+  if (earlierPath(value) === null)
+    return `${JSON.stringify(value)} is not a path into the first call; write $after.args.name or $after.result.name`;
+  if (isCallComparison(op)) return null;
+  return `op ${op} cannot compare two calls; use ${CALL_COMPARISONS.join(", ")}`;
 }
 
 /** Reports approval terms without an approval, and terms that can never apply. */
@@ -164,11 +181,11 @@ function lintRisk(raw: JsonObject, report: ReportProblem): void {
 
 function lintTests(raw: JsonObject, ids: ReadonlySet<string>, report: ReportProblem): void {
   const names = [...ids];
-  let told = 0;
+  let hinted = 0;
   for (const { entry, path } of entries(raw, "tests")) {
     const rule = field(entry, "rule");
     if (typeof rule !== "string" || ids.has(rule)) continue;
-    const hint = told++ < MAX_PROBLEMS ? didYouMean(rule, names) : "";
+    const hint = hinted++ < MAX_PROBLEMS ? didYouMean(rule, names) : "";
     report([...path, "rule"], `no rule, flow, limit, budget, window or freeze has this id${hint}`);
   }
 }

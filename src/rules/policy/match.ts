@@ -41,7 +41,7 @@ interface Entry<T> {
 /** Entries with the same literal prefix, also indexed by their conditions. */
 interface List<T> {
   readonly entries: Entry<T>[];
-  readonly sieve: RuleIndex<Entry<T>>;
+  readonly index: RuleIndex<Entry<T>>;
 }
 
 /** Up to this number, testing each entry is faster than a lookup. */
@@ -65,11 +65,11 @@ export class MatchIndex<T> {
     for (const { prefix, exact } of entry.tool?.prefixes ?? [{ prefix: "", exact: false }]) {
       const map = exact ? this.exact : this.byPrefix;
       const known = map.get(prefix);
-      const list = known ?? { entries: [], sieve: new RuleIndex<Entry<T>>() };
+      const list = known ?? { entries: [], index: new RuleIndex<Entry<T>>() };
       if (known === undefined) map.set(prefix, list);
       if (list.entries[list.entries.length - 1] === entry) continue;
       list.entries.push(entry);
-      list.sieve.add(entry, guard);
+      list.index.add(entry, guard);
       if (!exact && known === undefined) this.noteLength(prefix.length);
     }
   }
@@ -98,7 +98,7 @@ export class MatchIndex<T> {
       if (list === undefined) return;
       const few = list.entries.length <= FEW;
       lists += few ? 1 : 2;
-      for (const entry of few ? list.entries : list.sieve.could(call.args)) {
+      for (const entry of few ? list.entries : list.index.could(call.args)) {
         if ((entry.tool === null || entry.tool.test(call.tool)) && othersMatch(entry, call))
           found.push(entry);
       }

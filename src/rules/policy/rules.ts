@@ -29,8 +29,8 @@ function test(when: readonly PolicyCondition[], call: PolicyCall): { uncompared:
 }
 
 function finding(rule: PolicyRule, uncompared: readonly string[]): PolicyFinding {
-  const doubt = uncompared.map((path) => `could not compare ${path}`).join("; ");
-  const reason = doubt === "" ? rule.reason : `${rule.reason}; ${doubt}`;
+  const uncertainty = uncompared.map((path) => `could not compare ${path}`).join("; ");
+  const reason = uncertainty === "" ? rule.reason : `${rule.reason}; ${uncertainty}`;
   const base: PolicyFinding = { stage: "rule", action: rule.action, reason, rule: rule.id, hint: rule.hint };
   return rule.action === "require_approval" ? { ...base, approval: rule.approval } : base;
 }

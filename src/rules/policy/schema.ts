@@ -93,6 +93,11 @@ const flow = z.strictObject({
     "`run`, or a duration over all runs of the same agent and tenant",
     "run",
   ).optional(),
+  when: describeField(
+    conditionList,
+    "conditions on the later call; a value such as `$after.args.account` is the first call's",
+    [],
+  ).optional(),
   carries: describeField(
     z.boolean(),
     "restrict only calls whose arguments hold a value from the first call's result",

@@ -83,8 +83,9 @@ function rewrite(
   let done = 0;
   for (let match = search.exec(text); match !== null; match = search.exec(text)) {
     for (; done < match.index; done++) writer.put(text[done]!, at[done]!);
-    const told = replacement(match);
-    const { text: part, used } = typeof told === "string" ? { text: told, used: match[0].length } : told;
+    const replaced = replacement(match);
+    const { text: part, used } =
+      typeof replaced === "string" ? { text: replaced, used: match[0].length } : replaced;
     writer.put(foldCase(part), at[done]!);
     done += used;
     search.lastIndex = done;

@@ -4,6 +4,7 @@ import { drillsThrough } from "../../gateway/drills.ts";
 import { type GatewayOptions, McpGateway } from "../../gateway/gateway.ts";
 import { type EndpointDeps, mountEndpoint } from "../../gateway/http/endpoint.ts";
 import { originGuard } from "../../gateway/http/origin-guard.ts";
+import { mountResourceMetadata, protectedResource } from "../../gateway/http/protected-resource.ts";
 import { McpSessions } from "../../gateway/http/sessions.ts";
 import { createOperatorPeer } from "../../gateway/operator-server.ts";
 import { AgentPeer } from "../../gateway/session/agent-server.ts";
@@ -45,7 +46,7 @@ export async function startHttpGateway(
 function undoByJobs(service: RunningService, gateway: McpGateway): void {
   service.connectors = () => gateway.connectors();
   service.drills = drillsThrough(gateway);
-  service.lookout = gateway.services.undo;
+  service.stateReader = gateway.services.undo;
   if (service.jobTools !== null) return;
   service.jobTools = {
     ...gateway.services.undo,
@@ -63,8 +64,16 @@ async function serve(service: RunningService, gateway: McpGateway): Promise<Runn
     new McpSessions(core.env, service.quotas),
     new McpSessions(core.env, service.quotas),
   ] as const;
-  const agents = mountEndpoint(server, { ...common(service, sessions[0]), ...agentParts(gateway) });
-  const operators = mountEndpoint(server, { ...common(service, sessions[1]), ...operatorParts(gateway) });
+  // The port is known only once the server listens.
+  let address = "";
+  const mount = (one: McpSessions, parts: EndpointOwn) => {
+    const resource = () =>
+      protectedResource(settings.oidc.issuer, settings.gateway_url ?? address, parts.path);
+    mountResourceMetadata(server, parts.path, resource);
+    return mountEndpoint(server, { ...common(service, one), ...parts, resource });
+  };
+  const agents = mount(sessions[0], agentParts(gateway));
+  const operators = mount(sessions[1], operatorParts(gateway));
   gateway.notices.onBroadcast((method, params) => {
     if (method === "notifications/tools/list_changed") agents.notify.toolsChanged();
     else if (method === "notifications/prompts/list_changed") agents.notify.promptsChanged();
@@ -78,6 +87,7 @@ async function serve(service: RunningService, gateway: McpGateway): Promise<Runn
   if (interval_ms > 0)
     service.background.every(interval_ms, "probing", () => runServerProbe(service, gatewayProbe(service)));
   const listening = await startListening(server, settings.listen.host, settings.listen.port);
+  address = listening.url;
   return {
     ...listening,
     gateway,
@@ -98,18 +108,20 @@ async function serve(service: RunningService, gateway: McpGateway): Promise<Runn
 
 type Common = Pick<EndpointDeps, "guard" | "sessions" | "log" | "authenticate" | "today" | "quotas">;
 
+type EndpointOwn = Omit<EndpointDeps, keyof Common | "resource">;
+
 function common({ settings, auth, log, quotas }: RunningService, sessions: McpSessions): Common {
   return {
     guard: originGuard(settings),
     sessions,
     log,
     quotas,
-    authenticate: (header) => auth.identify(header),
+    authenticate: (header, resource) => auth.identify(header, resource),
     today: (credential) => auth.current(credential),
   };
 }
 
-function agentParts(gateway: McpGateway): Omit<EndpointDeps, keyof Common> {
+function agentParts(gateway: McpGateway): EndpointOwn {
   return {
     path: "/mcp",
     admit(principal) {
@@ -142,7 +154,7 @@ function sessionRun(gateway: McpGateway, principal: CallerPrincipal, named: Boun
   return gateway.runs.ofSession();
 }
 
-function operatorParts(gateway: McpGateway): Omit<EndpointDeps, keyof Common> {
+function operatorParts(gateway: McpGateway): EndpointOwn {
   return {
     path: "/operator/mcp",
     admit(principal) {

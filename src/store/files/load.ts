@@ -115,7 +115,7 @@ async function openJournals(parts: LoadParts, into: OpenJournal[]): Promise<SvcE
       if (errorCode(error) !== "ENOENT") throw error;
       return new SvcError(
         "corrupt",
-        `${journalName(generation)} is missing, and the newest working data with it: restore the data folder from a backup`,
+        `${journalName(generation)} is missing, and the newest working data with it: restore the data directory from a backup`,
       );
     }
     const parsed = parseJournal(readRange(disk, fd, 0, disk.facts(fd).size), 0, crc);

@@ -163,13 +163,13 @@ export class FilesLog implements StoreLog {
 
   async write(
     units: readonly CommittedUnit[],
-    told: JournaledDocs,
+    journaled: JournaledDocs,
     leave: () => void,
   ): Promise<JournalUnits> {
     const { disk } = this.parts;
     const before = this.cursor!;
     const tip = { size: before.ledger_size, crc: before.crc };
-    const batch = encodeBatch(units, tip, this.synced, before.format < CHANGES_SINCE ? undefined : told);
+    const batch = encodeBatch(units, tip, this.synced, before.format < CHANGES_SINCE ? undefined : journaled);
     const journal = Buffer.from(batch.text);
     let lines = "";
     for (const unit of units) for (const line of unit.lines) lines += `${line}\n`;

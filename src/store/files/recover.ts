@@ -146,7 +146,7 @@ export function damagedJournal(journals: readonly ReadJournal[]): SvcError | und
     if (parsed.rest === "broken" || (isClosed && parsed.rest !== "none")) {
       return new SvcError(
         "corrupt",
-        `journal-${generation}.jsonl is damaged at byte ${parsed.end}: restore the data folder from a backup`,
+        `journal-${generation}.jsonl is damaged at byte ${parsed.end}: restore the data directory from a backup`,
       );
     }
   }
@@ -164,7 +164,7 @@ function disagreement(
       if (bad === undefined) continue;
       return new SvcError(
         "corrupt",
-        `the journal and ledger.jsonl disagree at record ${bad}: restore the data folder from a backup`,
+        `the journal and ledger.jsonl disagree at record ${bad}: restore the data directory from a backup`,
       );
     }
   }

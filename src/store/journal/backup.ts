@@ -16,7 +16,7 @@ import type { StoreView } from "./store-view.ts";
 
 interface BackupParts {
   log: StoreLog;
-  mirror: StoreView;
+  storeView: StoreView;
   committer: LogCommitter;
   disk: DiskOps;
   checkpoint_path: string;
@@ -55,13 +55,17 @@ export async function takeBackup(parts: BackupParts, scratch: string): Promise<S
 }
 
 /** Pins everything at one moment, and durably. */
-async function pin({ log, mirror, committer }: BackupParts, checkpoint: SqliteDatabase, open: OpenForCopy) {
+async function pin(
+  { log, storeView, committer }: BackupParts,
+  checkpoint: SqliteDatabase,
+  open: OpenForCopy,
+) {
   let found: { head: StoreView["head"]; base: CheckpointPosition; pinned: PinnedLog } | undefined;
   await committer.exclusively(async () => {
     // The log before the checkpoint: a journal disappears only once the checkpoint contains it.
     const pinned = await log.pin(open);
     checkpoint.exec("BEGIN");
-    found = { head: { ...mirror.head }, base: readBase(checkpoint)!, pinned };
+    found = { head: { ...storeView.head }, base: readBase(checkpoint)!, pinned };
   });
   return found!;
 }

@@ -33,7 +33,7 @@ type State = keyof typeof STATES;
 
 interface CommitterParts {
   log: StoreLog;
-  mirror: StoreView;
+  storeView: StoreView;
   reserve: HaltReserve;
   checkpoint_path: string;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -45,7 +45,7 @@ export class LogCommitter {
   private readonly turns = new SerialQueue();
   /** Serializes syncs. A sync never waits for a writer; a writer can wait for a sync. */
   private readonly syncs = new SerialQueue();
-  /** Everything up to this version of the mirror is durable. */
+  /** Everything up to this version of the store view is durable. */
   private durable = -1;
   /** A sync in progress. Callers with data that it covers share it. */
   private asked: { version: number; done: Promise<void> } | undefined;
@@ -147,7 +147,7 @@ export class LogCommitter {
 
   /** Resolves when everything is durable that this process has written or seen. Returns undefined if it already is. */
   whenDurable(): Promise<void> | undefined {
-    const { version } = this.parts.mirror;
+    const { version } = this.parts.storeView;
     if (this.durable >= version) return undefined;
     if (this.asked?.version === version) return this.asked.done;
     const done = this.makeDurable(version);
@@ -205,10 +205,10 @@ export class LogCommitter {
   }
 
   private async catchUp(): Promise<void> {
-    const { log, mirror } = this.parts;
+    const { log, storeView } = this.parts;
     const news = log.news(true);
     if (news === "reload") return this.read();
-    for (const { generation, units } of news) mirror.apply(generation, units);
+    for (const { generation, units } of news) storeView.apply(generation, units);
   }
 
   /** Checks again after catching up: the log may only now prove to be damaged or older than expected. */
@@ -237,9 +237,9 @@ export class LogCommitter {
   }
 
   private adopt(loaded: LoadedLog): void {
-    const { mirror, warn } = this.parts;
-    mirror.reset(this.checkpoint, loaded.base);
-    for (const { generation, units } of loaded.journals) mirror.apply(generation, units);
+    const { storeView, warn } = this.parts;
+    storeView.reset(this.checkpoint, loaded.base);
+    for (const { generation, units } of loaded.journals) storeView.apply(generation, units);
     this.problem = loaded.problem;
     this.known = loaded.known;
     if (this.problem === undefined) return;
@@ -269,15 +269,15 @@ export class LogCommitter {
   }
 
   private async runAndWrite(batch: readonly PendingUnit[], leave: () => void): Promise<void> {
-    const { log, mirror } = this.parts;
+    const { log, storeView } = this.parts;
     const run = this.newBatch();
     this.checkpoint.together(() => {
       for (const pending of batch) run.run(pending);
     });
     if (run.units.length === 0) return;
-    const { active } = mirror.overlays;
+    const { active } = storeView.overlays;
     const written: JournalUnits = await log.write(run.units, (table, key) => active.get(table, key), leave);
-    mirror.apply(written.generation, written.units);
+    storeView.apply(written.generation, written.units);
   }
 
   private isHalting(pending: PendingUnit): boolean {
@@ -287,12 +287,12 @@ export class LogCommitter {
   }
 
   private newBatch(): UnitBatch {
-    const { mirror } = this.parts;
-    return new UnitBatch(mirror.head, (table, key) => mirror.get(table, key));
+    const { storeView } = this.parts;
+    return new UnitBatch(storeView.head, (table, key) => storeView.get(table, key));
   }
 
   /**
-   * Makes this version of the mirror durable. A failed sync may have lost bytes that the kernel counts as written.
+   * Makes this version of the store view durable. A failed sync may have lost bytes that the kernel counts as written.
    * Reading everything back and writing it again repairs that, if it returns to the previous position.
    */
   private async makeDurable(version: number): Promise<void> {
@@ -308,7 +308,7 @@ export class LogCommitter {
   private async sync(wanted: number): Promise<void> {
     if (this.durable >= wanted) return;
     this.assertSound();
-    const { version } = this.parts.mirror;
+    const { version } = this.parts.storeView;
     try {
       await this.parts.log.sync();
     } catch (error) {
@@ -340,7 +340,7 @@ export class LogCommitter {
 
   /** Reopens everything, reads it back, verifies it and makes it durable. */
   private async recover(until: number): Promise<void> {
-    const { log, mirror } = this.parts;
+    const { log, storeView } = this.parts;
     this.on("doubted");
     // The kernel reports a failed write once, so a sync in progress must not consume the report of a write from here.
     await this.syncs.idle();
@@ -352,7 +352,7 @@ export class LogCommitter {
       if (reached !== log.position) this.losses++;
       if (this.problem !== undefined) return;
       await log.resync();
-      this.durable = mirror.version;
+      this.durable = storeView.version;
     });
     this.failure = undefined;
     this.on("recovered");
@@ -384,7 +384,7 @@ export class LogCommitter {
       const next = await whenFree(() => CheckpointReader.open(path), until, path);
       this.current?.close();
       this.current = next;
-      this.parts.mirror.reconnect(next);
+      this.parts.storeView.reconnect(next);
     } catch (error) {
       throw sqliteFailure(error, path);
     }

@@ -96,7 +96,7 @@ export async function writeAll(
   let done = 0;
   while (done < bytes.length) {
     const written = await disk.write(fd, bytes.subarray(done), position === null ? null : position + done);
-    if (written <= 0) throw Object.assign(new Error("the disk took no bytes"), { code: "EIO" });
+    if (written <= 0) throw Object.assign(new Error("the disk wrote no bytes"), { code: "EIO" });
     done += written;
   }
 }

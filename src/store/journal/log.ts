@@ -79,7 +79,7 @@ export interface StoreLog extends LineReader {
    * Appends the units and publishes them. Published data is never rolled back. Calls `leave` right before publishing,
    * which can throw. If it rejects, nothing remains, unless the error reports an unknown outcome. Runs under the lock.
    */
-  write(units: readonly CommittedUnit[], told: JournaledDocs, leave: () => void): Promise<JournalUnits>;
+  write(units: readonly CommittedUnit[], journaled: JournaledDocs, leave: () => void): Promise<JournalUnits>;
 
   /** Makes everything durable that was read or written so far. */
   sync(): Promise<void>;

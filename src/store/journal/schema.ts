@@ -34,6 +34,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   touches: ["owner"],
   traces: ["owner"],
   trace_marks: ["owner"],
+  earlier_calls: ["owner"],
   idempotency: ["owner"],
   replies: ["owner", "sort"],
   leases: [],
@@ -45,6 +46,8 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   drills: ["sort"],
   captures: ["owner", "tag", "sort"],
   pins: [],
+  passkeys: [],
+  challenges: ["owner", "sort"],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {

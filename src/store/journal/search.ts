@@ -30,20 +30,20 @@ interface Condition {
 const READ_LINES = 512;
 
 export class LedgerSearch {
-  private readonly mirror: StoreView;
+  private readonly storeView: StoreView;
   private readonly checkpoint: () => CheckpointReader;
   private readonly reader: LineReader;
   private readonly decoded = new Map<number, { segment: LedgerSegment; starts: number[] }>();
 
-  constructor(mirror: StoreView, checkpoint: () => CheckpointReader, reader: LineReader) {
-    this.mirror = mirror;
+  constructor(storeView: StoreView, checkpoint: () => CheckpointReader, reader: LineReader) {
+    this.storeView = storeView;
     this.checkpoint = checkpoint;
     this.reader = reader;
   }
 
   async records(query: RecordQuery): Promise<string[]> {
     const low = Math.max(0, query.from ?? 0);
-    const high = Math.min(query.to ?? Number.MAX_SAFE_INTEGER, this.mirror.head.records - 1);
+    const high = Math.min(query.to ?? Number.MAX_SAFE_INTEGER, this.storeView.head.records - 1);
     const order = query.order ?? "asc";
     const conditions = conditionsOf(query);
     const isNarrow = conditions.length > 0 || query.since_ms !== undefined || query.until_ms !== undefined;
@@ -72,10 +72,10 @@ export class LedgerSearch {
     let offset: number | undefined;
     const lengths: number[] = [];
     for (let seq = from; seq <= to; ) {
-      if (seq >= this.mirror.tail.first) {
-        const line = this.mirror.tail.at(seq);
+      if (seq >= this.storeView.tail.first) {
+        const line = this.storeView.tail.at(seq);
         if (line === undefined) break;
-        offset ??= this.mirror.tail.offsetOf(seq)!;
+        offset ??= this.storeView.tail.offsetOf(seq)!;
         lengths.push(line.length);
         seq++;
         continue;
@@ -115,7 +115,7 @@ export class LedgerSearch {
     conditions: readonly Condition[],
   ): { seqs: number[]; next: number } {
     const isUp = query.order !== "desc";
-    const { tail } = this.mirror;
+    const { tail } = this.storeView;
     const step = isUp ? 1 : -1;
     if (at >= tail.first) {
       const seqs: number[] = [];

@@ -69,33 +69,33 @@ export class LoggedStore implements StateStore {
   readonly kind: StoreLog["kind"];
   private readonly parts: LoggedStoreParts;
   private readonly log: StoreLog;
-  private readonly mirror = new StoreView();
+  private readonly storeView = new StoreView();
   private readonly reserve: HaltReserve;
   private readonly committer: LogCommitter;
   private readonly checkpointer: JournalCheckpointer;
   private readonly search: LedgerSearch;
   private readonly commits: GroupCommit;
   private readonly signal: ChangeSignal = changeSignal();
-  /** The version of the mirror at the last notification of waiters. */
+  /** The version of the store view at the last notification of waiters. */
   private announced = 0;
   private poll: NodeJS.Timeout | undefined;
   private probing: Promise<void> | undefined;
-  private readonly doubt = new WriteHealth();
+  private readonly health = new WriteHealth();
   private closed = false;
   private closing: Promise<void> | undefined;
 
   private constructor(parts: LoggedStoreParts) {
     const { disk, folder, warn, helper, checkpoint_path, bounds } = parts;
-    const { mirror } = this;
+    const { storeView } = this;
     this.parts = parts;
     this.log = parts.makeLog((from, to) => this.search.locate(from, to));
     this.kind = this.log.kind;
     this.reserve = new HaltReserve(disk, folder);
     const checkpoint = () => this.committer.checkpoint;
-    this.search = new LedgerSearch(mirror, checkpoint, this.log);
+    this.search = new LedgerSearch(storeView, checkpoint, this.log);
     this.committer = new LogCommitter({
       log: this.log,
-      mirror,
+      storeView,
       reserve: this.reserve,
       checkpoint_path,
       warn,
@@ -104,7 +104,7 @@ export class LoggedStore implements StateStore {
     const whenSynced = () => this.committer.whenSynced();
     this.checkpointer = new JournalCheckpointer({
       log: this.log,
-      mirror,
+      storeView,
       helper,
       checkpoint,
       makeDurable,
@@ -135,17 +135,17 @@ export class LoggedStore implements StateStore {
   }
 
   get<N extends TableName>(table: N, key: string): Promise<TableDocs[N] | undefined> {
-    return this.look("documents", () => this.mirror.get(table, key));
+    return this.look("documents", () => this.storeView.get(table, key));
   }
 
   list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
-    const { overlays } = this.mirror;
+    const { overlays } = this.storeView;
     const read = () => listDocuments(table, query, overlays, this.committer.checkpoint);
     return this.look("documents", read).then(givesWay);
   }
 
   count(table: TableName, query: CountQuery = {}): Promise<number> {
-    const { overlays } = this.mirror;
+    const { overlays } = this.storeView;
     return this.look("documents", () => countDocuments(table, query, overlays, this.committer.checkpoint));
   }
 
@@ -154,7 +154,7 @@ export class LoggedStore implements StateStore {
   }
 
   head(): Promise<LedgerState> {
-    return this.look("ledger", () => ({ ...this.mirror.head, events: { ...this.mirror.events } }));
+    return this.look("ledger", () => ({ ...this.storeView.head, events: { ...this.storeView.events } }));
   }
 
   changed(signal: AbortSignal): Promise<void> {
@@ -188,9 +188,9 @@ export class LoggedStore implements StateStore {
 
   async backup(scratch: string): Promise<StoreBackup> {
     this.assertOpen();
-    const { log, mirror, committer } = this;
+    const { log, storeView, committer } = this;
     const { disk, checkpoint_path } = this.parts;
-    return takeBackup({ log, mirror, committer, disk, checkpoint_path }, scratch);
+    return takeBackup({ log, storeView, committer, disk, checkpoint_path }, scratch);
   }
 
   close(): Promise<void> {
@@ -211,7 +211,7 @@ export class LoggedStore implements StateStore {
   private async lastCheckpoint(): Promise<void> {
     await this.checkpointer.settle();
     if (this.committer.isStill) return;
-    const { active } = this.mirror.overlays;
+    const { active } = this.storeView.overlays;
     if (active.changes >= CLOSE_CHANGES) await this.committer.exclusively(() => this.checkpointer.rotate());
     await this.checkpointer.finish();
   }
@@ -236,7 +236,7 @@ export class LoggedStore implements StateStore {
     try {
       return await attempt;
     } catch (error) {
-      this.doubt.raise();
+      this.health.raise();
       throw error;
     }
   }
@@ -258,7 +258,7 @@ export class LoggedStore implements StateStore {
 
   /** Wakes the waiters if anything has changed since the last time, regardless of the source. */
   private announce(): void {
-    const { version } = this.mirror;
+    const { version } = this.storeView;
     if (version === this.announced) return;
     this.announced = version;
     this.signal.notify();
@@ -270,7 +270,7 @@ export class LoggedStore implements StateStore {
     if (this.committer.isStill) return undefined;
     const news = this.log.news(false);
     if (news === "reload") return this.committer.reload();
-    for (const { generation, units } of news) this.mirror.apply(generation, units);
+    for (const { generation, units } of news) this.storeView.apply(generation, units);
     if (news.length > 0) this.checkpointer.notice();
     return undefined;
   }
@@ -292,7 +292,7 @@ export class LoggedStore implements StateStore {
   /** Checks that the disk accepts a record now. Rejects if it is read-only, full, failing or hung. */
   private async tryDisk(): Promise<void> {
     await this.probe(0);
-    await this.doubt.settle(async () => {
+    await this.health.settle(async () => {
       await this.probe(this.log.grown_to);
       await this.transact({ run: (tx) => tx.delete("meta", WRITE_TEST_KEY) });
     });
@@ -331,7 +331,7 @@ function unavailable(cause: unknown): SvcError {
   const code = errorCode(cause);
   return new SvcError(
     "unavailable",
-    `ledger unavailable: the data folder cannot be written${code ? ` (${code})` : ""}`,
+    `ledger unavailable: the data directory cannot be written${code ? ` (${code})` : ""}`,
     {
       cause,
     },

@@ -22,20 +22,23 @@ export class AcknowledgedHead {
    * Accepts a head seen from another process only if it extends the last acknowledged record. Otherwise a restored
    * database that has grown since would be accepted.
    */
-  noteSeen(head: LedgerHead, { told, there }: { told: LedgerHead; there: string | null }): void {
-    if (told === this.head && isThere(told, head.records, there)) this.note(head);
+  noteSeen(
+    head: LedgerHead,
+    { acknowledged, there }: { acknowledged: LedgerHead; there: string | null },
+  ): void {
+    if (acknowledged === this.head && isThere(acknowledged, head.records, there)) this.note(head);
   }
 }
 
 /** Whether the database still has the record. `there` is the hash at the position of the acknowledged record. */
-function isThere(told: LedgerHead, records: number, there: string | null): boolean {
-  return told.records === 0 || (records >= told.records && there === told.hash);
+function isThere(acknowledged: LedgerHead, records: number, there: string | null): boolean {
+  return acknowledged.records === 0 || (records >= acknowledged.records && there === acknowledged.hash);
 }
 
-export function assertHasAcknowledged(told: LedgerHead, records: number, there: string | null): void {
-  if (isThere(told, records, there)) return;
+export function assertHasAcknowledged(acknowledged: LedgerHead, records: number, there: string | null): void {
+  if (isThere(acknowledged, records, there)) return;
   throw new SvcError(
     "corrupt",
-    `ledger corrupt: record ${told.records - 1} was acknowledged but is missing from the database, which was set back to an older state; appends are refused until the newer state is back, or until every server has been restarted to continue without it`,
+    `ledger corrupt: record ${acknowledged.records - 1} was acknowledged but is missing from the database, which was set back to an older state; appends are refused until the newer state is back, or until every server has been restarted to continue without it`,
   );
 }

@@ -40,7 +40,7 @@ interface HeadRow {
   hash: string;
   events: Record<string, number>;
   xid: string;
-  told: string | null;
+  acknowledged: string | null;
 }
 
 /**
@@ -48,24 +48,27 @@ interface HeadRow {
  */
 export async function lockHeadAndRead(
   session: PgSession,
-  told: LedgerHead,
+  acknowledged: LedgerHead,
   read: () => Promise<void>,
 ): Promise<LockedHead> {
   const [, locked] = await session.together(() =>
-    Promise.all([session.begin(sql.BEGIN_SQL), lockHead(session, told), read()]),
+    Promise.all([session.begin(sql.BEGIN_SQL), lockHead(session, acknowledged), read()]),
   );
   const row = locked.rows[0];
   if (row === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
   const head = { records: Number(row.records), hash: row.hash };
-  assertHasAcknowledged(told, head.records, row.told);
+  assertHasAcknowledged(acknowledged, head.records, row.acknowledged);
   return { head, events: row.events, xid: row.xid };
 }
 
 /** Locks the head, and reads the hash at the position of the newest acknowledged record. */
-export function lockHead(session: PgSession, told: LedgerHead = EMPTY_HEAD): Promise<QueryResult<HeadRow>> {
+export function lockHead(
+  session: PgSession,
+  acknowledged: LedgerHead = EMPTY_HEAD,
+): Promise<QueryResult<HeadRow>> {
   return session.client.query<HeadRow>({
     ...session.prepared(sql.LOCK_HEAD_SQL),
-    values: [told.records - 1],
+    values: [acknowledged.records - 1],
   });
 }
 

@@ -14,7 +14,7 @@ export const LOCK_HEAD_SQL = {
   name: "svc_lock",
   text: `
     SELECT records, hash, events, pg_current_xact_id()::text AS xid,
-      (SELECT l.hash FROM svc_ledger l WHERE l.seq = $1) AS told
+      (SELECT l.hash FROM svc_ledger l WHERE l.seq = $1) AS acknowledged
     FROM svc_head WHERE one FOR UPDATE`,
 };
 

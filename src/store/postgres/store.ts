@@ -91,25 +91,25 @@ class PostgresStore implements StateStore {
   private readonly url: string;
   private readonly warn: Warn;
   private readonly signal = changeSignal();
-  private readonly told = new AcknowledgedHead();
+  private readonly acknowledged = new AcknowledgedHead();
   private readonly writer: PgWriter;
   private readonly reader: PgReader;
   readonly replica: PostgresReplica | undefined;
   private readonly listener: CommitListener;
   private readonly commits = new GroupCommit((batch, until, leave) => this.commit(batch, { until, leave }));
-  private readonly doubt = new WriteHealth();
+  private readonly health = new WriteHealth();
   private isSound = true;
   private closing: Promise<void> | undefined;
 
   constructor(url: string, warn: Warn, replica: ReplicaConfig | undefined) {
     this.url = url;
     this.warn = warn;
-    this.writer = new PgWriter(url, this.told);
+    this.writer = new PgWriter(url, this.acknowledged);
     this.reader = new PgReader(url);
     if (replica !== undefined)
       this.replica = new PostgresReplica(replica.url, replica.max_lag_ms, this.reader);
     this.listener = new CommitListener(url, {
-      told: this.told,
+      acknowledged: this.acknowledged,
       isOwn: (process_id) => this.writer.isServedBy(process_id),
       wake: () => this.signal.notify(),
     });
@@ -163,7 +163,7 @@ class PostgresStore implements StateStore {
   /** Commits an empty batch durably, which succeeds only if the database can record now. */
   async ready(): Promise<void> {
     await this.transact({ run: () => undefined });
-    await this.doubt.settle(() => this.reader.lend(tryRecord));
+    await this.health.settle(() => this.reader.lend(tryRecord));
   }
 
   async scrub(): Promise<void> {
@@ -192,7 +192,7 @@ class PostgresStore implements StateStore {
     try {
       await this.writer.commit(batch, callers);
     } catch (error) {
-      this.doubt.raise();
+      this.health.raise();
       this.warnedOf(error);
       throw error;
     }

@@ -12,7 +12,7 @@ interface TailRow {
   hash: string;
   seq: string | null;
   line: string | null;
-  told: string | null;
+  acknowledged: string | null;
 }
 
 /**
@@ -20,22 +20,22 @@ interface TailRow {
  * acknowledged record.
  */
 const TAIL = `
-  SELECT h.records, h.hash, l.seq, l.line, (SELECT t.hash FROM svc_ledger t WHERE t.seq = $1) AS told
+  SELECT h.records, h.hash, l.seq, l.line, (SELECT t.hash FROM svc_ledger t WHERE t.seq = $1) AS acknowledged
   FROM svc_head h
   LEFT JOIN LATERAL (SELECT seq, line FROM svc_ledger ORDER BY seq DESC LIMIT 1) l ON true`;
 
 /** Records a valid tail that extends the newest acknowledged record. Otherwise throws `corrupt`. */
 export async function assertTail(client: pg.Client, known: AcknowledgedHead): Promise<void> {
-  const told = known.newest;
-  const { rows } = await client.query<TailRow>(TAIL, [told.records - 1]);
+  const acknowledged = known.newest;
+  const { rows } = await client.query<TailRow>(TAIL, [acknowledged.records - 1]);
   const row = rows[0];
   const problem = row === undefined ? "the head row is missing" : problemOf(row);
   if (row === undefined || problem !== undefined) {
     throw new SvcError("corrupt", `ledger corrupt: ${problem}; appends are refused, see svc verify`);
   }
   const head = { records: Number(row.records), hash: row.hash };
-  assertHasAcknowledged(told, head.records, row.told);
-  known.noteSeen(head, { told, there: row.told });
+  assertHasAcknowledged(acknowledged, head.records, row.acknowledged);
+  known.noteSeen(head, { acknowledged, there: row.acknowledged });
 }
 
 function problemOf({ records, hash, seq, line }: TailRow): string | undefined {

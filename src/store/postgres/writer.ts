@@ -122,15 +122,15 @@ export class PgWriter {
   private left: string | undefined;
   private readonly known = new DocVersionCache();
   private readonly url: string;
-  private readonly told: AcknowledgedHead;
+  private readonly acknowledged: AcknowledgedHead;
   private session: PgSession | undefined;
   private stalled = false;
   private probing: TimeLimit | undefined;
   private closed = false;
 
-  constructor(url: string, told: AcknowledgedHead) {
+  constructor(url: string, acknowledged: AcknowledgedHead) {
     this.url = url;
-    this.told = told;
+    this.acknowledged = acknowledged;
   }
 
   /** Connects and verifies the tail of the ledger. Throws `corrupt` if the tail is invalid. */
@@ -208,7 +208,7 @@ export class PgWriter {
     this.work.held_ms += performance.now() - locked_at;
     this.work[ahead === undefined ? "under_lock" : holds ? "ahead" : "again"]++;
     if (refused !== undefined) throw refused;
-    if (sent !== undefined) this.told.note(head);
+    if (sent !== undefined) this.acknowledged.note(head);
     // Reads under the lock have no versions, so the versions of the written documents are unknown.
     if (ahead === undefined) this.known.forget();
     else if (written !== undefined && sent !== undefined && session === this.session)
@@ -258,7 +258,7 @@ export class PgWriter {
     ahead: BatchAhead | undefined,
     signal: AbortSignal,
   ): Promise<Begun> {
-    const told = this.told.newest;
+    const acknowledged = this.acknowledged.newest;
     for (let kept = this.session !== undefined; ; kept = false) {
       const session = await this.connected(signal);
       const facts = session === ahead?.session ? ahead.facts : new FetchedDocs();
@@ -270,7 +270,7 @@ export class PgWriter {
         this.known.unlearn(changed);
       };
       try {
-        const locked = await session.until(signal, () => lockHeadAndRead(session, told, read));
+        const locked = await session.until(signal, () => lockHeadAndRead(session, acknowledged, read));
         return { session, locked, facts, holds };
       } catch (error) {
         this.drop();
@@ -283,7 +283,7 @@ export class PgWriter {
     if (this.session !== undefined && !this.session.dead) return this.session;
     const session = await PgSession.openPatiently(this.url, { signal, settings: WRITER_SETTINGS });
     try {
-      await session.until(signal, () => assertTail(session.client, this.told));
+      await session.until(signal, () => assertTail(session.client, this.acknowledged));
     } catch (error) {
       session.abandon();
       throw error;

@@ -145,12 +145,12 @@ export class SqliteLog implements StoreLog {
 
   async write(
     units: readonly CommittedUnit[],
-    told: JournaledDocs,
+    journaled: JournaledDocs,
     leave: () => void,
   ): Promise<JournalUnits> {
     const open = this.holding();
     const { n, generation, size, crc } = this.at;
-    const batch = encodeBatch(units, { size, crc }, undefined, told);
+    const batch = encodeBatch(units, { size, crc }, undefined, journaled);
     const { head } = units[units.length - 1]!;
     const next: HeadRow = { n: n + 1, generation, head, size: batch.tip.size, crc: batch.tip.crc };
     let has_left = false;
@@ -348,7 +348,7 @@ export class SqliteLog implements StoreLog {
     }
     const problem = new SvcError(
       "corrupt",
-      "svc.checkpoint, which holds the older working data beside svc.db, is missing: restore both from a backup",
+      "svc.checkpoint, which holds the older working data alongside svc.db, is missing: restore both from a backup",
     );
     const units = [ledgerUnit(this.connected().reader, EMPTY_CHECKPOINT)];
     return { base: EMPTY_CHECKPOINT, journals: [{ generation: 1, units }], problem, known: "ledger" };

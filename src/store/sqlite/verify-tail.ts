@@ -27,8 +27,7 @@ interface VerifiedTail {
 /** Verifies the tail. `stood` is the last position that this process knew. */
 export function verifyTail(reader: LedgerStatements, base: CheckpointPosition, stood: HeadRow): VerifiedTail {
   const head = reader.head();
-  if (head === undefined)
-    throw new SvcError("corrupt", "svc.db has lost the row that says where its ledger ends");
+  if (head === undefined) throw new SvcError("corrupt", "svc.db has no row for the end of its ledger");
   const { journals, end, isWhole, crcs } = readJournals(reader, base, head);
   const nothing = [{ generation: head.generation, units: [], bytes: 0 }];
   if (!isContinued(reader, stood, crcs.get(stood.n) ?? (head.n === stood.n ? head.crc : undefined), head))

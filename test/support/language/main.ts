@@ -16,7 +16,13 @@ import {
   repositoryPhrases,
   shippedSources,
 } from "./baseline.ts";
-import { measureText, proseOf } from "./measure.ts";
+import { measureText, type PageKind, pageKind, proseOf } from "./measure.ts";
+
+const PAGE_KINDS: Record<PageKind, string> = {
+  user: "for users, by hand",
+  generated: "for users, generated reference",
+  contributor: "for contributors",
+};
 
 const { values: options } = parseArgs({
   options: { pages: { type: "boolean" }, changed: { type: "boolean" }, lower: { type: "boolean" } },
@@ -34,11 +40,12 @@ else {
 
 function printFigures(): void {
   const pages = documentationPages();
-  const guides = pages.filter(({ path }) => path.includes("guides/"));
   const prose = (list: typeof pages): string => list.map(({ text }) => proseOf(text)).join("\n\n");
   const sources = shippedSources();
   printRow("documentation", prose(pages));
-  printRow("guides", prose(guides));
+  printRow("  guides", prose(pages.filter(({ path }) => path.includes("guides/"))));
+  for (const [kind, label] of Object.entries(PAGE_KINDS))
+    printRow(`  ${label}`, prose(pages.filter((page) => pageKind(page) === kind)));
   printRow("code comments", sources.map((source) => commentsOf(source)).join("\n\n"));
   printRow("messages", sources.map((source) => messagesOf(source)).join("\n\n"));
   if (options.pages) for (const page of pages) printRow(page.path, proseOf(page.text));

@@ -99,6 +99,17 @@ export function proseOf(markdown: string): string {
     .replace(/\]\([^)\n]*\)/g, (link) => "]".padEnd(link.length));
 }
 
+export type PageKind = "user" | "generated" | "contributor";
+
+const CONTRIBUTOR_PAGES =
+  /^(?:docs\/(?:adding|adr|design|internals)\/|docs\/architecture\.md|src\/|CONTRIBUTING)/;
+
+/** Who a page is for, and whether a program writes it. */
+export function pageKind({ path, text }: { path: string; text: string }): PageKind {
+  if (CONTRIBUTOR_PAGES.test(path)) return "contributor";
+  return /<!-- (?:Generated|Made) from /.test(text) ? "generated" : "user";
+}
+
 const MAX_WORDS = { paragraph: 60, bullet: 30, cell: 20 } as const;
 
 export interface LongPart {

@@ -27,7 +27,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     page: "approvals",
     title: "Approvals over HTTP",
     about: "Decide requests and plans, approve similar calls in advance, and delegate your authority.",
-    paths: /^(approvals|plans|grants|delegations|runs\/\{id\}\/(approvals|plans)$)/,
+    paths: /^(approvals|plans|grants|delegations|challenges|runs\/\{id\}\/(approvals|plans)$)/,
   },
   {
     page: "policy",
@@ -45,7 +45,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     page: "operations",
     title: "Operations over HTTP",
     about: "Read the status and the alerts, halt calls, and manage keys, holds and retention.",
-    paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys)/,
+    paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys|passkeys)/,
   },
   {
     page: "open",
@@ -112,4 +112,14 @@ export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
   retention_apply: { dry_run: true },
   create_key: { name: "billing-bot", roles: ["agent"], max_permissions: ["payments.*"] },
   change_key: { disabled: true },
+  add_passkey: {
+    response: {
+      id: "kOm2",
+      rawId: "kOm2",
+      type: "public-key",
+      response: { clientDataJSON: "eyJ0eXBl", attestationObject: "o2NmbXQ" },
+    },
+  },
+  confirm_passkey: { code: "1f0c9a3b" },
+  open_challenge: { kind: "passkey", id: "psk_4f1c", decision: "confirm" },
 };

@@ -45,7 +45,9 @@ export const SOURCE_BANS: readonly Ban[] = [
     where: pure,
   },
   {
-    what: new RegExp(`["'](?:node:)?(?:${OUTER_MODULES})["']`),
+    what: new RegExp(
+      `["']node:(?:${OUTER_MODULES})["']|\\b(?:from|import|require|getBuiltinModule)\\s*\\(?\\s*["'](?:${OUTER_MODULES})["']`,
+    ),
     look: "withStrings",
     instead: "core knows no disk, network or process: take a port as a parameter",
     where: pure,

@@ -26,7 +26,7 @@ export const LAYERS: readonly Layer[] = [
   { name: "operations", folders: ["operations"], within: "free" },
   { name: "service", folders: ["service"], within: "free" },
   { name: "api", folders: ["http/api"], within: "free" },
-  { name: "surfaces", folders: ["http", "console", "gateway", "library", "hook"], within: "apart" },
+  { name: "surfaces", folders: ["http", "console", "gateway", "library", "hook", "proxy"], within: "apart" },
   { name: "processes", folders: ["service/start", "cli"], within: "ordered" },
   { name: "adapters", folders: ["adapters"], within: "free" },
 ];

@@ -99,8 +99,8 @@ export async function listGroups(
     const { requests } = groups[i]!;
     if (requests.length < 2) continue;
     const cards = await cardsOf(door, requests);
-    if (cards.some(({ irreversible }) => irreversible)) io.out("  irreversible: each is decided by itself");
-    else if (cards.some(({ confirm }) => confirm)) io.out("  each is decided by itself");
+    if (cards.some(({ irreversible }) => irreversible)) io.out("  irreversible: each is decided separately");
+    else if (cards.some(({ confirm }) => confirm)) io.out("  each is decided separately");
     if (cards.length > 1) for (const line of tableLines(requestTable(cards), requests.length)) io.out(line);
   }
 }

@@ -186,14 +186,14 @@ function describeClass(direction: string, one: DiffClass): string[] {
     `${direction}: ${from}${by(a.rules)} becomes ${to}${by(b.rules)} (${describeTools(one).map(escapeControls).join(", ")})`,
     `  for example ${escapeControls(JSON.stringify(example))}`,
     ...(counted ?? []).map((one) => `  after ${escapeControls(one)}`),
-    ...toldSide("was", a),
-    ...toldSide("is", b),
+    ...describeSide("was", a),
+    ...describeSide("is", b),
   ];
 }
 
-function toldSide(when: string, { approval, reasons }: DiffSide): string[] {
-  const told = approval ?? reasons.join("; ");
-  return told === "" ? [] : [`  ${when}: ${escapeControls(told)}`];
+function describeSide(when: string, { approval, reasons }: DiffSide): string[] {
+  const described = approval ?? reasons.join("; ");
+  return described === "" ? [] : [`  ${when}: ${escapeControls(described)}`];
 }
 
 /** Labels of the configured manifests, on which rules can match. Empty without manifests. */

@@ -120,7 +120,7 @@ function describeReplay(run_id: string, report: ReplayReport, io: CommandIo): st
 function planLine(name: string, { actions, fully_reversible }: RollbackPlan): string {
   const counts = new Map<string, number>();
   for (const { kind } of actions) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const told = [...counts].map(([kind, n]) => `${n} ${kind}`).join(", ");
+  const summary = [...counts].map(([kind, n]) => `${n} ${kind}`).join(", ");
   const verdict = fully_reversible ? "fully reversible" : "not fully reversible";
-  return `${name} rollback: ${verdict}${told === "" ? "" : ` (${told})`}`;
+  return `${name} rollback: ${verdict}${summary === "" ? "" : ` (${summary})`}`;
 }

@@ -49,8 +49,8 @@ export async function withPolicyFileName<T>(policy: PolicyText | null, work: Pro
     return await work;
   } catch (error) {
     if (policy === null || !(error instanceof SvcError)) throw error;
-    const told = error.message.split("\n").map((line) => line.replace(/^policy(?=:)/, policy.file));
-    throw told.length === 1 ? new SvcError(error.code, told[0]!) : new ProblemsError(told);
+    const problems = error.message.split("\n").map((line) => line.replace(/^policy(?=:)/, policy.file));
+    throw problems.length === 1 ? new SvcError(error.code, problems[0]!) : new ProblemsError(problems);
   }
 }
 

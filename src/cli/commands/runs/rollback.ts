@@ -15,6 +15,7 @@ import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
 import type { RollbackReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
+import { hasHttpTools, withHttpUndos } from "../../../service/start/http-undo.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -102,17 +103,25 @@ async function onData(context: CommandContext, run: string, flags: CommandFlags)
   const { compensator_cmd, reader_cmd, timeout_ms } = rollback;
   const input = { run_id: run, ...rollbackInput(flags) };
   const undo = (app: ServiceApp, means: UndoToolOptions) =>
-    localClient(app, flags["actor"] as string | undefined, means).perform(rollbackHere, input);
+    withHttpUndos(app, means, (tools) =>
+      localClient(app, flags["actor"] as string | undefined, tools).perform(rollbackHere, input),
+    );
   const watching = watched(context, flags);
   const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
   if (compensator_cmd !== null) {
     const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
     return context.withApp(flags, (app) => undo(app, { ...watching, compensator, reader }));
   }
-  if (upstreams.length === 0)
-    throw invalidError(
-      "no way to undo steps: pass --compensator-cmd <cmd>, set SVC_COMPENSATOR_CMD, or configure upstreams",
-    );
+  if (upstreams.length === 0) {
+    const nobody = new Error("no way to call this tool is configured: set a compensator or upstreams");
+    return context.withApp(flags, (app) => {
+      if (!hasHttpTools(app))
+        throw invalidError(
+          "no way to undo steps: pass --compensator-cmd <cmd>, set SVC_COMPENSATOR_CMD, or configure upstreams",
+        );
+      return undo(app, { ...watching, compensator: () => Promise.reject(nobody), reader });
+    });
+  }
   return withUpstreams(context, flags, (service, { services: { undo: through } }) =>
     undo(service, { ...watching, ...through, ...(reader && { reader }) }),
   );

@@ -11,7 +11,7 @@ import { formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { runLink } from "../../parts/ids.ts";
 import { formatCountOf } from "../../parts/marks.ts";
 
-const MOST_LISTED = 100;
+const MAX_LISTED = 100;
 
 export function retentionCard(ctx: PageContext, result: HtmlFragment | null): HtmlFragment {
   const { retention } = ctx.app.core.rules().policy;
@@ -91,7 +91,7 @@ function dryResult(runs: ResponseOf<typeof getRetentionPlan>["runs"]): HtmlFragm
   const due = runs.filter(({ decision }) => decision.startsWith("due"));
   const held = runs.filter(({ decision }) => decision.startsWith("HELD"));
   const lines = [...due, ...held]
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
     .map(
       (one) =>
         html`${runLink(one.run_id)} <span class="soft">${one.age_days} days old, kept for ${one.keep_days}:</span> ${one.decision}`,
@@ -100,8 +100,8 @@ function dryResult(runs: ResponseOf<typeof getRetentionPlan>["runs"]): HtmlFragm
     "info",
     html`<p class="said">Dry run: ${formatCountOf(due.length, "run is", "runs are")} due, ${held.length} held, ${runs.length - due.length - held.length} kept. Nothing was deleted.</p>`,
     bulletList(lines),
-    due.length + held.length > MOST_LISTED
-      ? html`<p class="soft">The first ${MOST_LISTED} are shown.</p>`
+    due.length + held.length > MAX_LISTED
+      ? html`<p class="soft">The first ${MAX_LISTED} are shown.</p>`
       : emptyHtml,
   );
 }
@@ -110,9 +110,9 @@ function appliedResult({ deleted, kept, archived }: ApplyReport): HtmlFragment {
   return noticeBox(
     deleted.length > 0 ? "warn" : "info",
     html`<p class="said">Deleted ${formatCountOf(deleted.length, "run")}${archived.length === 0 ? "" : `, each archived first in ${formatCountOf(archived.length, "file")}`}.</p>`,
-    bulletList(deleted.slice(0, MOST_LISTED).map((run_id) => runLink(run_id))),
+    bulletList(deleted.slice(0, MAX_LISTED).map((run_id) => runLink(run_id))),
     kept.length === 0
       ? emptyHtml
-      : html`<p class="soft">Kept:</p>${bulletList(kept.slice(0, MOST_LISTED).map(({ run_id, reason }) => html`${runLink(run_id)} ${reason}`))}`,
+      : html`<p class="soft">Kept:</p>${bulletList(kept.slice(0, MAX_LISTED).map(({ run_id, reason }) => html`${runLink(run_id)} ${reason}`))}`,
   );
 }

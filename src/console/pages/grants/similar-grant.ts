@@ -159,7 +159,7 @@ async function approveAlike(ctx: PageContext): Promise<PageAnswer> {
   if (ctx.form.text("card_hash") !== shown.card?.card_hash)
     throw conflictError(
       "card_changed",
-      "the card has changed since it was shown; look at it again and decide on what it says now",
+      "the card has changed since it was shown; read it again, then decide",
     );
   if (!isShown) return shownFirst(ctx, shown, like, draft);
   if (like.irreversible && !ctx.form.checked("irreversible"))

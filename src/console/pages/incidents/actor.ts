@@ -64,7 +64,7 @@ function openCard({ incidents, halts, alerts, requests }: ActorView, now: number
         html`${markLabel("info", "request")} <a href="/console/approvals/${id}"><code>${tool}</code></a> ${formatAgo(requested_ms, now)}`,
     ),
   ];
-  if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("Nothing is open about this agent"));
+  if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("No open incident"));
   return cardBlock({ title: "Open" }, bulletList(lines));
 }
 
@@ -84,7 +84,7 @@ function permissionsCard({ permissions: { used, unused }, keys }: ActorView): Ht
 const RUN_TONES = { "needs attention": "warn", open: "info", settled: "good" } as const;
 
 function runsCard({ runs }: ActorView, now: number): HtmlFragment {
-  if (runs.length === 0) return cardBlock({ title: "Runs" }, emptyState("It opened no run yet"));
+  if (runs.length === 0) return cardBlock({ title: "Runs" }, emptyState("No runs yet"));
   const rows = runs.map(({ run_id, state, steps, created_ms, reason }) => [
     runLink(run_id),
     markLabel(RUN_TONES[state], state),

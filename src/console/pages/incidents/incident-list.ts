@@ -25,8 +25,8 @@ async function incidents(ctx: PageContext): Promise<PageAnswer> {
   const query = { status: all ? undefined : ("open" as const), cursor: ctx.query["cursor"] };
   const { incidents: found, next_cursor } = await ctx.call(listIncidents, query);
   const other = all
-    ? html`<a class="button" href="/console/incidents">Open ones alone</a>`
-    : html`<a class="button" href="/console/incidents?status=all">Closed ones too</a>`;
+    ? html`<a class="button" href="/console/incidents">Open only</a>`
+    : html`<a class="button" href="/console/incidents?status=all">Include closed</a>`;
   const lead = "An incident collects everything about one agent that a person has to finish.";
   const body = html`${pageHead("Incidents", lead, other)}
 <div id="incidents" data-live>${found.length === 0 ? noIncidents(all) : incidentTable(ctx, found)}</div>
@@ -37,7 +37,7 @@ ${pagerLinks("/console/incidents", ctx.query, next_cursor)}`;
 
 function noIncidents(all: boolean): HtmlFragment {
   return emptyState(
-    all ? "There was no incident yet" : "No incident is open",
+    all ? "No incidents yet" : "No incident is open",
     html`<p>A containment, a halt of one agent, a failed undo, an unknown outcome or a broken probe opens one. <a href="/console/alerts">See the alerts</a></p>`,
   );
 }

@@ -71,7 +71,7 @@ function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFra
   if (tasks.length === 0)
     return cardBlock(
       { title: "Remaining tasks", id: "tasks" },
-      emptyState(status === "open" ? "Nothing that you can see" : "Nothing"),
+      emptyState(status === "open" ? "Nothing visible to you" : "Nothing"),
     );
   const rows = tasks.map((task) => [
     html`<b>${INCIDENT_TASKS[task.kind]}</b><br>${task.text}`,
@@ -153,13 +153,12 @@ function peopleForms(ctx: PageContext, { id, left, assigned_to }: IncidentReport
 }
 
 function timelineCard({ timeline, more }: IncidentReport): HtmlFragment {
-  if (timeline.length === 0)
-    return cardBlock({ title: "Timeline" }, emptyState("No records that you can see"));
+  if (timeline.length === 0) return cardBlock({ title: "Timeline" }, emptyState("No records visible to you"));
   const rows = timeline
     .toReversed()
     .map((entry) => [formatTime(entry.at_ms), entry.event, entry.by, whatHappened(entry)]);
   return cardBlock(
-    { title: "Timeline", aside: more ? "older lines are left out" : "newest first" },
+    { title: "Timeline", aside: more ? "older entries are not shown" : "newest first" },
     tableBlock("Timeline", ["When", "What", "Who", "About"], rows),
   );
 }

@@ -61,10 +61,10 @@ function classRow(one: Shown): TemplateValue[] {
     ...(rule === undefined ? {} : { rule }),
   };
   return [
-    describeTools(one).map((told, i) =>
+    describeTools(one).map((text, i) =>
       i < one.tools.length
-        ? html`<span class="part"><code>${told}</code></span>`
-        : html`<span class="part soft">${told}</span>`,
+        ? html`<span class="part"><code>${text}</code></span>`
+        : html`<span class="part soft">${text}</span>`,
     ),
     html`${rulingMark(from)}${by(a.rules)}${terms(a)}`,
     html`${rulingMark(to)}${by(b.rules)}${terms(b)}`,

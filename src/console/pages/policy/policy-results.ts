@@ -94,7 +94,7 @@ const GROUPS = [
   ["newly_needs_approval", "Newly needing approval", "warn"],
   ["newly_allowed", "Newly allowed", "good"],
 ] as const;
-const MOST_LISTED = 100;
+const MAX_LISTED = 100;
 
 export function simulationCards(report: SimulationReport): HtmlFragment {
   const { summary } = report;
@@ -139,7 +139,7 @@ function changeRow({
 function group(label: string, calls: readonly SimulatedCall[]): HtmlFragment {
   if (calls.length === 0) return emptyHtml;
   const rows = calls
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
     .map((call) => [
       runLink(call.run_id),
       call.step === null ? "" : String(call.step),
@@ -151,8 +151,8 @@ function group(label: string, calls: readonly SimulatedCall[]): HtmlFragment {
   return foldedForm(
     `${label}, call by call`,
     tableBlock(label, ["Run", "Step", "Tool", "Was", "Would be", "Reasons"], rows),
-    calls.length > MOST_LISTED
-      ? html`<p class="soft">The first ${MOST_LISTED}; <code>svc simulate --json</code> lists all.</p>`
+    calls.length > MAX_LISTED
+      ? html`<p class="soft">The first ${MAX_LISTED}; <code>svc simulate --json</code> lists all.</p>`
       : emptyHtml,
   );
 }

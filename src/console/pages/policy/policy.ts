@@ -194,12 +194,12 @@ async function checked(ctx: PageContext, text: string): Promise<{ ok: boolean; c
 }
 
 /** Maximum number of warnings in a notice. Checking the policy shows all of them. */
-const MOST_WARNED = 3;
+const MAX_WARNED = 3;
 
 async function publish(ctx: PageContext, yaml: string): Promise<PageAnswer> {
   const note = ctx.form.optional("note");
   const { version, tests, warnings } = await ctx.call(publishPolicy, { yaml, note });
-  const warned = warnings.length === 0 ? "" : ` Warning: ${warnings.slice(0, MOST_WARNED).join("; ")}.`;
+  const warned = warnings.length === 0 ? "" : ` Warning: ${warnings.slice(0, MAX_WARNED).join("; ")}.`;
   const text = `Version ${version} is published as a draft; ${formatCountOf(tests.passed, "test")} passed. An admin can activate it.${warned}`;
   return { to: "/console/policy#versions", notice: { kind: warned === "" ? "ok" : "warn", text } };
 }

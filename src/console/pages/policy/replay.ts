@@ -117,11 +117,11 @@ function planSide(title: string, plan: RollbackPlan): HtmlFragment {
   );
 }
 
-const MOST_CALLS = 200;
+const MAX_CALLS = 200;
 
 function callsCard({ baseline, variant }: ReplayReport): HtmlFragment {
   const rows = variant
-    .slice(0, MOST_CALLS)
+    .slice(0, MAX_CALLS)
     .map((call, i) => [
       call.step === null ? "blocked" : String(call.step),
       html`<code>${call.tool}</code>${call.changed ? html` ${markLabel("info", "changed")}` : null}`,

@@ -36,11 +36,11 @@ export function planCard(ctx: PageContext, { run_id, plan, job }: RunPageData): 
 }
 
 /** Maximum number of undos on the page. The run's report lists all of them. */
-const MOST_UNDOS = 300;
+const MAX_UNDOS = 300;
 
 function actionList(ctx: PageContext, run_id: string, { actions }: RollbackPlan): HtmlFragment {
-  const groups = groupEqualNeighbours(actions.slice(0, MOST_UNDOS), sameUndo);
-  const left = actions.length - MOST_UNDOS;
+  const groups = groupEqualNeighbours(actions.slice(0, MAX_UNDOS), sameUndo);
+  const left = actions.length - MAX_UNDOS;
   return html`<ol class="plan">${groups.map((group) => actionGroup(ctx, run_id, group))}</ol>${
     left > 0
       ? html`<p class="soft">${formatCountOf(left, "more undo", "more undos")}: see the <a href="/console/runs/${encodeURIComponent(run_id)}/report">report</a>.</p>`
@@ -84,7 +84,7 @@ function honest({ actions }: RollbackPlan): HtmlFragment {
     );
   if (held.length > 0)
     lines.push(html`<b>Has to wait:</b> ${steps(held)}, because dependent steps are not undone yet.`);
-  const told = lines.length === 0 ? emptyHtml : noticeBox("warn", bulletList(lines));
+  const notes = lines.length === 0 ? emptyHtml : noticeBox("warn", bulletList(lines));
   const stays =
     residue.length === 0
       ? emptyHtml
@@ -92,7 +92,7 @@ function honest({ actions }: RollbackPlan): HtmlFragment {
           residue.map(({ what, step }) => html`${what} <span class="soft">(step ${step})</span>`),
           "residue",
         )}`;
-  return html`${told}${stays}`;
+  return html`${notes}${stays}`;
 }
 
 const steps = (actions: readonly PlanAction[]): string =>

@@ -22,7 +22,7 @@ import { formatElapsed, formatTime } from "../../parts/time.ts";
 import type { RunView, StepView } from "./run-data.ts";
 
 const STEPS_PAGE = 100;
-const MOST_ARCS = 60;
+const MAX_ARCS = 60;
 
 export function stepsCard(ctx: PageContext, run: RunView, plan: RollbackPlan | null): HtmlFragment {
   const from = Math.max(0, Number.parseInt(ctx.query["steps"] ?? "0", 10) || 0);
@@ -41,11 +41,7 @@ export function stepsCard(ctx: PageContext, run: RunView, plan: RollbackPlan | n
 }
 
 function arcs(steps: readonly StepView[]): HtmlFragment {
-  if (
-    steps.length < 2 ||
-    steps.length > MOST_ARCS ||
-    steps.every(({ depends_on }) => depends_on.length === 0)
-  )
+  if (steps.length < 2 || steps.length > MAX_ARCS || steps.every(({ depends_on }) => depends_on.length === 0))
     return emptyHtml;
   const nodes: ArcNode[] = steps.map(({ step, tool, status, depends_on }) => ({
     step,

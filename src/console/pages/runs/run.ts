@@ -34,8 +34,8 @@ async function runPage(ctx: PageContext): Promise<PageAnswer> {
   const { run_id, run } = found;
   const id = html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
   const why = run?.reason ?? null;
-  const told = run === null ? "Deleted by retention; the ledger keeps its trail." : undefined;
-  const body = html`${pageHead(why ?? id, why === null ? told : id, documents(ctx, run_id, run?.actor))}
+  const remark = run === null ? "Deleted by retention; the ledger keeps its trail." : undefined;
+  const body = html`${pageHead(why ?? id, why === null ? remark : id, documents(ctx, run_id, run?.actor))}
 ${
   run === null
     ? html`${purged()}${trailCard(found)}`

@@ -51,7 +51,7 @@ const WITHIN_A_REASON = [
   "retry after it is approved",
   "follows (?:step \\d|an earlier step)",
   "could not compare ",
-  "it can be made again once ",
+  "it can be repeated once ",
   "wait until some are decided",
   "repeat the call through the gateway",
 ];
@@ -210,6 +210,8 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   key_created: countEventAlone,
   key_changed: countEventAlone,
   key_deleted: countEventAlone,
+  passkey_added: countEventAlone,
+  passkey_revoked: countEventAlone,
   manifest_published: countEventAlone,
   manifest_approved: countEventAlone,
   manifest_deprecated: countEventAlone,

@@ -163,7 +163,7 @@ function rollbacks({ rollbacks }: PeriodReport): ReportSection {
     title: "Rollback results",
     columns: null,
     rows: [
-      [t("steps whose undo was begun"), n(rollbacks.begun)],
+      [t("steps with a started undo"), n(rollbacks.begun)],
       [t("compensated"), n(rollbacks.compensated)],
       [t("failed, and not undone since"), n(rollbacks.failed)],
       [t("verified"), n(rollbacks.verified)],

@@ -6,10 +6,12 @@
 import type { CarriedFacts, CarriedOrigin, PolicyCall } from "../call.ts";
 import type { CompiledPolicy, PolicyFlow } from "../compile.ts";
 import { type PolicyFinding, restrictionFinding } from "../finding.ts";
+import { constantsHold, type FlowConditions, findRestricting } from "./compared-calls.ts";
 import { type CounterDoc, usedIn } from "./counters.ts";
 import type { CounterCharge, CounterNeed } from "./limits.ts";
 
-function keyOf({ id, within_ms }: PolicyFlow, { run_id, actor, tenant }: PolicyCall): string {
+/** Key of what a flow remembers for the run, or for the actor. */
+export function flowKey({ id, within_ms }: PolicyFlow, { run_id, actor, tenant }: PolicyCall): string {
   if (within_ms === null) return `flow:${id}:run:${run_id}`;
   return `flow:${id}:actor:${JSON.stringify([tenant, actor])}`;
 }
@@ -19,8 +21,8 @@ export function flowKeys({ flows }: CompiledPolicy, call: PolicyCall): CounterNe
   if (flows.restricting.size === 0) return [];
   const concerned = new Set([...flows.restricting.matching(call), ...flows.setting_off.matching(call)]);
   return [...concerned]
-    .filter((flow) => !flow.carries)
-    .map((flow): CounterNeed => ({ key: keyOf(flow, call), kind: "flow", id: flow.id }));
+    .filter(isCounted)
+    .map((flow): CounterNeed => ({ key: flowKey(flow, call), kind: "flow", id: flow.id }));
 }
 
 export function checkFlows(
@@ -31,26 +33,35 @@ export function checkFlows(
 ): { findings: PolicyFinding[]; charges: CounterCharge[] } {
   const findings: PolicyFinding[] = [];
   for (const flow of flows.restricting.matching(call)) {
-    if (flow.carries) {
-      findings.push(...carriedFindings(flow, flows.setting_off, call));
-      continue;
-    }
-    const doc = counters.get(keyOf(flow, call));
-    if (!isSetOff(flow, doc, now_ms)) continue;
-    const earlier = stepOf(doc!, call);
+    const why = isCounted(flow)
+      ? followsReason(flow, call, counters.get(flowKey(flow, call)), now_ms)
+      : valuesReason(flow, flows.setting_off, call);
+    if (why === null) continue;
     const finding = restrictionFinding("flow", flow, `flow ${flow.id}: restricted`);
-    findings.push({ ...finding, reason: `${finding.reason}; follows ${earlier}` });
+    findings.push({ ...finding, reason: `${finding.reason}; ${why}` });
   }
   const charges: CounterCharge[] = [];
   for (const flow of flows.setting_off.matching(call)) {
-    if (flow.carries) continue;
-    const key = keyOf(flow, call);
+    if (!isCounted(flow)) continue;
+    const key = flowKey(flow, call);
     const doc = counters.get(key);
     // Within a run, the first trigger counts forever. Across runs, the latest counts longest.
     if (flow.within_ms === null && doc !== undefined) continue;
     charges.push({ key, doc: setOff(doc, call, now_ms) });
   }
   return { findings, charges };
+}
+
+/** True if a counter tells whether the flow applies: it compares no values. */
+const isCounted = ({ carries, when }: PolicyFlow): boolean => !carries && when === null;
+
+function followsReason(
+  flow: PolicyFlow,
+  call: PolicyCall,
+  doc: CounterDoc | undefined,
+  now_ms: number,
+): string | null {
+  return isSetOff(flow, doc, now_ms) ? `follows ${stepOf(doc!, call)}` : null;
 }
 
 function isSetOff({ within_ms }: PolicyFlow, doc: CounterDoc | undefined, now_ms: number): boolean {
@@ -63,31 +74,48 @@ function setOff(doc: CounterDoc | undefined, { run_id, step, tool }: PolicyCall,
   return { buckets: [[at_ms, 1]], step: { run_id, step, tool } };
 }
 
-function stepOf({ step }: CounterDoc, { run_id }: PolicyCall): string {
+function stepOf({ step }: Pick<CounterDoc, "step">, { run_id }: PolicyCall): string {
   if (step === undefined) return "an earlier step";
   const where = step.run_id === run_id ? "this run" : `run ${step.run_id}`;
   return `step ${step.step} (${step.tool}) of ${where}`;
 }
 
-/** A flow with `carries` applies to values, so it needs no counter: a value names the call that it came from. */
-function carriedFindings(
+/** Why a flow that looks at values applies; null if it does not. With `carries` and `when`, both must hold. */
+function valuesReason(
   flow: PolicyFlow,
   setting_off: CompiledPolicy["flows"]["setting_off"],
   call: PolicyCall,
-): PolicyFinding[] {
+): string | null {
+  const carried = flow.carries ? carriedReason(flow, setting_off, call) : null;
+  if (flow.carries && carried === null) return null;
+  if (flow.when === null) return carried;
+  const compared = comparedReason(flow.id, flow.when, call);
+  return compared === null ? null : (carried ?? compared);
+}
+
+function comparedReason(id: string, when: FlowConditions, call: PolicyCall): string | null {
+  if (!constantsHold(when, call.args)) return null;
+  if (call.compared === undefined) return "the earlier calls of this call were not compared";
+  const facts = call.compared.get(id);
+  if (facts === undefined) return null;
+  const earlier = findRestricting(when, facts);
+  if (earlier !== undefined) return `follows ${stepOf({ step: earlier }, call)}`;
+  return facts.over ? "follows more calls than it can compare" : null;
+}
+
+/** Needs no counter: a value names the call that it came from. */
+function carriedReason(
+  flow: PolicyFlow,
+  setting_off: CompiledPolicy["flows"]["setting_off"],
+  call: PolicyCall,
+): string | null {
   const { values, open, lost } = call.carried ?? NOT_FOLLOWED;
   const applies = ({ call: earlier }: CarriedOrigin) => setting_off.matching(earlier).includes(flow);
   const carried = values.find(({ from }) => applies(from));
+  if (carried !== undefined) return `${carried.path} comes from ${stepName(carried.from, call)}`;
   const unknown = open.find(applies);
-  const why =
-    carried !== undefined
-      ? `${carried.path} comes from ${stepName(carried.from, call)}`
-      : unknown !== undefined
-        ? `the result of ${stepName(unknown, call)} is not known, so every value counts as carried`
-        : lost;
-  if (why === null) return [];
-  const finding = restrictionFinding("flow", flow, `flow ${flow.id}: restricted`);
-  return [{ ...finding, reason: `${finding.reason}; ${why}` }];
+  if (unknown === undefined) return lost;
+  return `the result of ${stepName(unknown, call)} is not known, so every value counts as carried`;
 }
 
 /** For callers that evaluate a call without its facts: nothing is known, so the flow applies. */

@@ -5,7 +5,7 @@ function affix(holds: (actual: string, operand: string) => boolean): ComparisonO
   return {
     whenMissing: false,
     operandProblem: (value) => {
-      if (value === undefined) return "is missing; write the text to look for";
+      if (value === undefined) return "is missing; write the text to search for";
       return typeof value === "string" && value !== "" ? null : "must be a text that is not empty";
     },
     compile: (operand) => (actual) =>

@@ -62,7 +62,7 @@ function checkClaim(
   const globs = [...entries.map(({ match }) => match.tool), claim.match?.tool, claim.unless?.tool];
   let done = 0;
   let all = 0;
-  let doubt: string | null = null;
+  let undecided: string | null = null;
   try {
     const classes = toolClasses(
       globs.filter((glob) => glob !== undefined),
@@ -76,16 +76,16 @@ function checkClaim(
         const input = toExampleInput(found, isTimed(policy));
         return { name, at_least, result: "counterexample", counterexample: { input, got: action, rules } };
       }
-      doubt ??= found?.doubt ?? null;
+      undecided ??= found?.undecided ?? null;
       done++;
     }
   } catch (error) {
     if (!(error instanceof UndecidableError)) throw error;
-    doubt = error.message;
+    undecided = error.message;
   }
-  if (doubt === null) return { name, at_least, result: "proved" };
+  if (undecided === null) return { name, at_least, result: "proved" };
   const covered = all === 0 ? "" : `; ${done} of ${all} classes of tools were checked`;
-  return { name, at_least, result: "incomplete", reason: `${doubt}${covered}` };
+  return { name, at_least, result: "incomplete", reason: `${undecided}${covered}` };
 }
 
 function judge(policy: CompiledPolicy, { call, at_ms }: ConcreteCall): PolicyEvaluation {
@@ -108,7 +108,7 @@ function violation(
   { policy, entries, claim, now_ms }: Question,
   tools: ToolClass,
   budget: SearchBudget,
-): ConcreteCall | { doubt: string } | null {
+): ConcreteCall | { undecided: string } | null {
   const concerned = matchesTool(tools.tool);
   if (!concerned(claim.match ?? {}) || (claim.unless && isOnlyTool(claim.unless) && concerned(claim.unless)))
     return null;
@@ -130,7 +130,7 @@ function violation(
     evaluateConjunction(claimed, chosen) === false ||
     (unless !== null && evaluateConjunction(unless, chosen) === true) ||
     enough.some(({ literals }) => evaluateConjunction(literals, chosen) === true);
-  let answer: ConcreteCall | { doubt: string } | null = null;
+  let answer: ConcreteCall | { undecided: string } | null = null;
   exploreProduct(
     orderVariables(domain.variables, [...claimed, ...enough.flatMap(({ literals }) => literals)]),
     cut,
@@ -153,8 +153,8 @@ function tryCall(
   tools: ToolClass,
   chosen: ChosenAtoms,
   at_least: "require_approval" | "deny",
-): ConcreteCall | { doubt: string } | null {
-  let doubt: string | null = null;
+): ConcreteCall | { undecided: string } | null {
+  let undecided: string | null = null;
   for (const pick of [0, 1, 2]) {
     const one = toConcreteCall(tools, chosen, pick);
     const { action, findings } = judge(policy, one);
@@ -162,9 +162,9 @@ function tryCall(
     const others = findings.filter(({ stage }) => stage !== "content");
     if (others.length === findings.length || RANK[combineFindings(policy, others).action] >= RANK[at_least])
       return null;
-    if (!one.alone) doubt = "a content check matches every value that was tried";
+    if (!one.alone) undecided = "a content check matches every value that was tried";
   }
-  return doubt === null ? null : { doubt };
+  return undecided === null ? null : { undecided };
 }
 
 export function matchesTool(tool: string): (match: ProverEntry["match"]) => boolean {

@@ -41,7 +41,7 @@ export function describeTerms({ approvals }: CompiledPolicy, terms: MergedApprov
   );
   return [
     who.join(" and "),
-    ...(approvals.four_eyes ? ["not whoever asks"] : []),
+    ...(approvals.four_eyes ? ["not the requester"] : []),
     `within ${formatDuration(ttl_ms)}`,
     ...(escalate_after_ms === null
       ? []

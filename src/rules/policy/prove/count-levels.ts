@@ -25,7 +25,7 @@ interface Counted {
 export interface CountLevel {
   counted: Counted[];
   /** Description for the example. */
-  told: string[];
+  texts: string[];
 }
 
 interface Part {
@@ -43,7 +43,7 @@ export function levelsOf(
   call: PolicyCall,
 ): CountLevel[] {
   const counting = speaking.filter(({ entry }) => entry.section in KIND);
-  let levels: CountLevel[] = [{ counted: [], told: [] }];
+  let levels: CountLevel[] = [{ counted: [], texts: [] }];
   if (counting.length === 0) return levels;
   const keys = { a: keysOf(a, call), b: keysOf(b, call) };
   const groups = new Map<string, Part[]>();
@@ -57,9 +57,9 @@ export function levelsOf(
       return { side, key: keys[side].get(`${KIND[part.entry.section as "limits"]} ${part.entry.id}`)! };
     });
     levels = levels.flatMap((level) =>
-      own.map(({ counted, told }) => ({
+      own.map(({ counted, texts }) => ({
         counted: [...level.counted, ...counted],
-        told: [...level.told, ...told],
+        texts: [...level.texts, ...texts],
       })),
     );
     if (levels.length > MAX_LEVELS) throw new UndecidableError("too many counts changed at once");
@@ -110,18 +110,18 @@ function groupLevels(
   const spans = [...new Set(group.flatMap((part) => spanOf(part) ?? []))];
   // A charge exactly as old as a window is outside it, but inside longer ones.
   const ages = [0, ...spans];
-  const levels: CountLevel[] = [{ counted: [], told: [] }];
+  const levels: CountLevel[] = [{ counted: [], texts: [] }];
   for (const used of amounts) {
     for (const age_ms of ages) {
       const counted = group.map((part) => ({ ...place(part), used, age_ms }));
       const ago = age_ms === 0 ? "" : ` ${age_ms / 1000}s before`;
-      const told = [...new Set(group.map((part) => toldOf(part, used) + ago))];
-      levels.push({ counted, told });
+      const texts = [...new Set(group.map((part) => toldOf(part, used) + ago))];
+      levels.push({ counted, texts });
       // If only one policy refunds, it can have a lower count of the same calls.
       const kept = group.filter((part) => docOf(part).refund !== true);
       if (kept.length === 0 || kept.length === group.length) continue;
       const without = kept.map((part) => ({ ...place(part), used, age_ms }));
-      levels.push({ counted: without, told: told.map((text) => `${text}, and undone`) });
+      levels.push({ counted: without, texts: texts.map((text) => `${text}, and undone`) });
     }
   }
   return levels;

@@ -220,7 +220,7 @@ class Comparison {
       from: was.action,
       to: is.action,
       example: toExampleInput(one, isTimed(this.a) || isTimed(this.b)),
-      ...(level.told.length === 0 ? {} : { counted: level.told }),
+      ...(level.texts.length === 0 ? {} : { counted: level.texts }),
       a: sideOf(this.a, was, is),
       b: sideOf(this.b, is, was),
       kinds: 1,
@@ -257,9 +257,9 @@ function sideOf(
   { action, rules, reasons, approval }: PolicyEvaluation,
   other: PolicyEvaluation,
 ): DiffSide {
-  const told =
+  const required =
     approval === null || other.approval === null ? {} : { approval: describeTerms(policy, approval) };
-  return { decision: action, rules, reasons: reasons.slice(0, MAX_DIFF_REASONS), ...told };
+  return { decision: action, rules, reasons: reasons.slice(0, MAX_DIFF_REASONS), ...required };
 }
 
 function directionOf(

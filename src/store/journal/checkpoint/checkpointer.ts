@@ -26,7 +26,7 @@ const NOTICE_MS = 500;
 
 interface CheckpointerParts {
   log: StoreLog;
-  mirror: StoreView;
+  storeView: StoreView;
   helper: WorkerHandle;
   checkpoint: () => CheckpointReader;
   /** Makes everything durable that this process has written or seen. */
@@ -56,8 +56,8 @@ export class JournalCheckpointer {
 
   /** Whether the journal is long enough to close, and can be closed. */
   get isDue(): boolean {
-    const { log, mirror, bounds } = this.parts;
-    const { active, frozen } = mirror.overlays;
+    const { log, storeView, bounds } = this.parts;
+    const { active, frozen } = storeView.overlays;
     const isLong =
       active.changes >= bounds.changes ||
       active.records >= bounds.records ||
@@ -88,11 +88,11 @@ export class JournalCheckpointer {
 
   /** Closes the journal now. Runs under the lock. */
   async rotate(): Promise<void> {
-    const { log, mirror, whenSynced } = this.parts;
+    const { log, storeView, whenSynced } = this.parts;
     await whenSynced();
     await log.rotate();
-    this.own = mirror.overlays.active.generation;
-    mirror.rotate();
+    this.own = storeView.overlays.active.generation;
+    storeView.rotate();
     this.notBefore = 0;
   }
 
@@ -120,17 +120,17 @@ export class JournalCheckpointer {
 
   /** Drops overlays of journals that another process has applied. */
   notice(): void {
-    const { mirror, checkpoint } = this.parts;
+    const { storeView, checkpoint } = this.parts;
     const now = performance.now();
-    if (mirror.overlays.frozen.length === 0 || this.isWorking || now - this.noticedAt < NOTICE_MS) return;
+    if (storeView.overlays.frozen.length === 0 || this.isWorking || now - this.noticedAt < NOTICE_MS) return;
     this.noticedAt = now;
     const base = checkpoint().base();
-    if (base !== undefined) mirror.release(base);
+    if (base !== undefined) storeView.release(base);
   }
 
   /** Whether there is a closed journal, and probably no other process is working on it. */
   private isOurs(): boolean {
-    const [first] = this.parts.mirror.overlays.frozen;
+    const [first] = this.parts.storeView.overlays.frozen;
     if (first === undefined) return false;
     if (first.generation <= this.own) return true;
     this.notice();
@@ -141,16 +141,16 @@ export class JournalCheckpointer {
   }
 
   private async applyClosed(): Promise<void> {
-    const { log, mirror, helper, checkpoint, makeDurable } = this.parts;
-    if (mirror.overlays.frozen.length === 0) return;
+    const { log, storeView, helper, checkpoint, makeDurable } = this.parts;
+    if (storeView.overlays.frozen.length === 0) return;
     // The checkpoint must never contain anything that a power cut could still remove from the log.
     await makeDurable();
-    for (const { generation } of mirror.overlays.frozen) {
+    for (const { generation } of storeView.overlays.frozen) {
       const base = await helper.ask<CheckpointPosition>("apply", generation);
       // The first read after a commit writes to shared memory, which would fail on a frozen disk. Read now, so that
       // later reads need not.
       checkpoint().base();
-      mirror.release(base);
+      storeView.release(base);
       await log.retire(base.generation);
     }
     this.notBefore = 0;

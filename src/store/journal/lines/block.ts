@@ -139,7 +139,7 @@ export function encodeBatch(
   committed: readonly CommittedUnit[],
   tip: JournalTip,
   synced?: SyncedSizes,
-  told?: JournaledDocs,
+  journaled?: JournaledDocs,
 ): EncodedBatch {
   const units: UnitBlock[] = [];
   let { size, crc } = tip;
@@ -168,7 +168,7 @@ export function encodeBatch(
           members: undefined,
         },
       });
-      const members = told && changeOf(change, told);
+      const members = journaled && changeOf(change, journaled);
       body +=
         members === undefined
           ? `["${table}",${quoteJsonString(key)},${quoteJsonString(entry.owner)},${entry.sort},${quoteJsonString(entry.tag)},${docText(table, doc)}]\n`
@@ -203,8 +203,8 @@ export function encodeBatch(
  * Returns the changed members of a document that the journal already contains, or undefined if it must be stored in
  * full.
  */
-function changeOf({ table, key, doc, before }: DocChange, told: JournaledDocs): string | undefined {
-  const slot = before === undefined ? told(table, key) : null;
+function changeOf({ table, key, doc, before }: DocChange, journaled: JournaledDocs): string | undefined {
+  const slot = before === undefined ? journaled(table, key) : null;
   const known = before === undefined ? slot && parseSlot(slot) : before.doc;
   return known && doc ? changedText(table, known, doc) : undefined;
 }

@@ -12,10 +12,10 @@ const KNOWN: Record<string, readonly [ErrorCode, string]> = {
     "ledger corrupt: the head row and the records in svc_ledger disagree; appends are refused",
   ],
   "55P03": ["unavailable", "ledger unavailable: another session holds the head of the ledger"],
-  "57014": ["unavailable", "the database took too long to answer; narrow the search, or look at its load"],
+  "57014": ["unavailable", "the database took too long to answer; narrow the search, or check its load"],
   "25006": ["unavailable", "ledger unavailable: the database is read-only; is it a standby?"],
   "42501": ["unavailable", "the database role lacks a right it needs on the svc_ tables"],
-  "42P01": ["unavailable", "the svc_ tables are not in this database any more"],
+  "42P01": ["unavailable", "the svc_ tables are missing from this database"],
   "53300": [
     "unavailable",
     "ledger unavailable: the database allows no more connections; a process of svc needs three of them, and uses up to six",

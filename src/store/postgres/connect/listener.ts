@@ -32,7 +32,7 @@ interface Look {
 }
 
 interface Hearing {
-  told: AcknowledgedHead;
+  acknowledged: AcknowledgedHead;
   /** Whether that server process serves this process's writer, whose commits need no notification. */
   isOwn(process_id: number): boolean;
   wake(): void;
@@ -95,17 +95,17 @@ export class CommitListener {
   }
 
   private async look(session: PgSession): Promise<void> {
-    const told = this.hearing.told.newest;
+    const acknowledged = this.hearing.acknowledged.newest;
     const { rows } = await this.limited((signal) =>
       session.until(signal, () =>
-        session.client.query<Look>({ ...session.prepared(LOOK), values: [told.records - 1] }),
+        session.client.query<Look>({ ...session.prepared(LOOK), values: [acknowledged.records - 1] }),
       ),
     );
     const seen = rows[0];
     if (seen === undefined) return;
     const { records, hash, there } = seen;
     if (records !== null && hash !== null)
-      this.hearing.told.noteSeen({ records: Number(records), hash }, { told, there });
+      this.hearing.acknowledged.noteSeen({ records: Number(records), hash }, { acknowledged, there });
     const is_new = seen.version !== this.version;
     this.version = seen.version;
     if (is_new && session.pooled) this.hearing.wake();

@@ -1,16 +1,18 @@
-/** Reads a resource through the upstreams before a call is forwarded, and again after the call succeeded. */
+/** Reads a resource through a surface's own tools before a call is forwarded, and again after the call succeeded. */
 import { type BeforeRead, beforeAnswerProblem, type CardRead } from "../../govern/decide/before-state.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import type { ReadRequest } from "../../rollback/ports.ts";
+import type { ReaderFn, ReadRequest, UndoObjection } from "../../rollback/ports.ts";
 import { readEach } from "../../rollback/undo/read-each.ts";
-import type { UpstreamUndo } from "./rollback.ts";
 
 /** The value that a read returned, or the problem that stops the call. */
 export type BeforeReading = { value: JsonValue | undefined } | { problem: string };
 
 /** Reads over the connection of the call, which shows the state that the call changes. */
-export type BeforeReader = Pick<UpstreamUndo, "reader" | "objection">;
+export interface BeforeReader {
+  reader: ReaderFn;
+  objection: UndoObjection;
+}
 
 /**
  * Reads the state before the call. A failed read, or an answer over the size limit, stops the call unless the manifest

@@ -1,0 +1,168 @@
+/** Passkeys page: add one, compare codes, sign further ones, and revoke. */
+import type { RegistrationResponseJSON } from "@simplewebauthn/server";
+import { invalidError, messageOf } from "../../kernel/errors.ts";
+import { type JsonValue, parseJson } from "../../kernel/json/json.ts";
+import { DocumentContent } from "../../operations/pipeline/operation.ts";
+import { openChallenge } from "../../operations/signing/challenges.ts";
+import {
+  addPasskey,
+  confirmPasskey,
+  listPasskeys,
+  type PasskeyView,
+  passkeyOptions,
+  revokePasskey,
+} from "../../operations/signing/passkeys.ts";
+import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
+import { cardBlock, emptyState, pageHead, tableBlock } from "../parts/blocks.ts";
+import { foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
+import { markLabel } from "../parts/marks.ts";
+import { formatAgo } from "../parts/time.ts";
+
+const PATH = "/console/passkeys";
+
+export const passkeyRoutes = [
+  getRoute("/passkeys", passkeysPage),
+  postRoute("/passkeys/options", passkeyOptions, createOptions),
+  postRoute("/passkeys", addPasskey, add),
+  postRoute("/passkeys/:id/challenge", confirmPasskey, confirmationChallenge),
+  postRoute("/passkeys/:id/confirm", confirmPasskey, confirm),
+  postRoute("/passkeys/:id/revoke", revokePasskey, revoke),
+];
+
+const jsonContent = (value: object): PageAnswer => ({
+  content: new DocumentContent("application/json", JSON.stringify(value)),
+});
+
+/** A JSON object that the page's script put into a form. */
+function scriptField(ctx: PageContext, name: string): JsonValue {
+  try {
+    return parseJson(ctx.form.document(name));
+  } catch (error) {
+    throw invalidError(`${name}: ${messageOf(error)}; passkeys need JavaScript`);
+  }
+}
+
+async function passkeysPage(ctx: PageContext): Promise<PageAnswer> {
+  ctx.demand(listPasskeys);
+  const { passkeys } = await ctx.call(listPasskeys, {});
+  const off = ctx.whyOff(addPasskey);
+  const body = html`${pageHead("Passkeys", "Sign approvals with a passkey of your own, so that nobody else can give them in your name.")}
+${off === null ? addCard(ctx) : cardBlock({ title: "Add a passkey" }, html`<p>${off}</p>`)}
+${waitingCards(ctx, passkeys)}
+${listCard(ctx, passkeys)}`;
+  return { page: { title: "Passkeys", nav: "settings", body } };
+}
+
+function addCard(ctx: PageContext): HtmlFragment {
+  const alone = ctx.app.settings.passkeys.enrol === "self";
+  return cardBlock(
+    { title: "Add a passkey", id: "add" },
+    html`<p class="soft">${alone ? "It counts at once." : "It counts once another admin has compared its code, or one of your active passkeys has signed it."}</p>`,
+    formElement(ctx, { action: PATH, passkey: "create" }, submitButton("Add a passkey", "primary")),
+    html`<noscript><p>Passkeys need JavaScript.</p></noscript>`,
+  );
+}
+
+/** Pending passkeys: the person reads the code out, another admin types it. */
+function waitingCards(ctx: PageContext, passkeys: readonly PasskeyView[]): HtmlFragment {
+  const waiting = passkeys.filter(({ status }) => status === "pending");
+  const signs = passkeys.some(({ mine, status }) => mine && status === "active");
+  return html`${waiting.map((one) => (one.mine ? ownWaiting(ctx, one, signs) : otherWaiting(ctx, one)))}`;
+}
+
+function ownWaiting(ctx: PageContext, one: PasskeyView, signs: boolean): HtmlFragment {
+  return cardBlock(
+    { title: "Your new passkey waits", id: one.id },
+    html`<p>Tell another admin this code: <code class="passkey-code">${one.code}</code></p>`,
+    signs
+      ? formElement(
+          ctx,
+          { action: `${PATH}/${one.id}/confirm`, passkey: "sign", challenge: `${PATH}/${one.id}/challenge` },
+          submitButton("Confirm with an active passkey", "primary"),
+        )
+      : emptyHtml,
+  );
+}
+
+function otherWaiting(ctx: PageContext, one: PasskeyView): HtmlFragment {
+  if (!ctx.is("admin")) return emptyHtml;
+  return cardBlock(
+    { title: `A passkey of ${one.name} waits`, id: one.id },
+    html`<p class="soft">Ask ${one.name} in person, or on a call, for the code on their screen.</p>`,
+    formElement(
+      ctx,
+      { action: `${PATH}/${one.id}/confirm` },
+      inputField({ label: `Code on the screen of ${one.name}`, name: "code", required: true, maxlength: 8 }),
+      submitButton("Confirm", "primary"),
+    ),
+  );
+}
+
+const MARKS = {
+  pending: () => markLabel("warn", "waits"),
+  active: () => markLabel("good", "active"),
+  revoked: () => markLabel("quiet", "revoked"),
+} as const;
+
+function listCard(ctx: PageContext, passkeys: readonly PasskeyView[]): HtmlFragment {
+  const now = ctx.app.core.env.now();
+  if (passkeys.length === 0)
+    return cardBlock({ title: "Passkeys", id: "passkeys" }, emptyState("No passkeys yet."));
+  const rows = passkeys.map((one) => [
+    one.name,
+    html`<code>${one.code}</code>`,
+    one.alg,
+    MARKS[one.status](),
+    formatAgo(one.added_ms, now),
+    one.confirmed_by ?? "",
+    one.status === "revoked" ? "" : revokeForm(ctx, one),
+  ]);
+  return cardBlock(
+    { title: "Passkeys", id: "passkeys" },
+    tableBlock("Passkeys", ["Person", "Code", "Algorithm", "State", "Added", "Confirmed by", "Action"], rows),
+  );
+}
+
+function revokeForm(ctx: PageContext, one: PasskeyView): HtmlFragment {
+  return foldedForm(
+    "Revoke",
+    formElement(
+      ctx,
+      { action: `${PATH}/${one.id}/revoke`, confirm: "It signs nothing any more.", verb: "Revoke" },
+      submitButton("Revoke", "danger"),
+    ),
+  );
+}
+
+async function createOptions(ctx: PageContext): Promise<PageAnswer> {
+  return jsonContent(await ctx.call(passkeyOptions, {}));
+}
+
+async function add(ctx: PageContext): Promise<PageAnswer> {
+  const response = scriptField(ctx, "response") as unknown as RegistrationResponseJSON & {
+    type: "public-key";
+  };
+  const { id, status } = await ctx.call(addPasskey, { response });
+  const text = status === "active" ? "The passkey is active." : "The passkey waits for its confirmation.";
+  return { to: `${PATH}#${id}`, notice: { kind: "ok", text } };
+}
+
+async function confirmationChallenge(ctx: PageContext): Promise<PageAnswer> {
+  const id = ctx.params["id"]!;
+  return jsonContent(await ctx.call(openChallenge, { kind: "passkey", id, decision: "confirm" }));
+}
+
+async function confirm(ctx: PageContext): Promise<PageAnswer> {
+  const passkey_id = ctx.params["id"]!;
+  const code = ctx.form.optional("code")?.toLowerCase();
+  const how = code === undefined ? { signature: scriptField(ctx, "signature") as never } : { code };
+  const { name } = await ctx.call(confirmPasskey, { passkey_id, ...how });
+  return { to: PATH, notice: { kind: "ok", text: `The passkey of ${name} is active.` } };
+}
+
+async function revoke(ctx: PageContext): Promise<PageAnswer> {
+  ctx.demandConfirmed(revokePasskey);
+  const { name } = await ctx.call(revokePasskey, { passkey_id: ctx.params["id"]! });
+  return { to: PATH, notice: { kind: "ok", text: `The passkey of ${name} is revoked.` } };
+}

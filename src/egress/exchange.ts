@@ -1,0 +1,176 @@
+/**
+ * One HTTP/1.1 exchange with a checked host, streamed both ways. For callers that carry another program's request:
+ * nothing is followed, added or retried, and TLS is always verified.
+ */
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from "node:https";
+import { isIP, type Socket, connect as tcpConnect } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { SvcError } from "../kernel/errors.ts";
+import { EgressGuard, type HostLookup, systemErrorCode } from "./guard.ts";
+import { EgressRefusedError } from "./refusal.ts";
+import type { EgressSettings } from "./settings.ts";
+
+export interface ExchangeRequest {
+  readonly scheme: "http" | "https";
+  readonly host: string;
+  readonly port: number;
+  readonly method: string;
+  /** Path and query, encoded. */
+  readonly target: string;
+  /** Names and values in turn, in the order of the wire. */
+  readonly headers: readonly string[];
+  readonly body: Readable | Uint8Array | string | undefined;
+  readonly timeout_ms: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An answer whose body is still to be read, or a protocol upgrade with the open socket. */
+export interface ExchangeAnswer {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly body: IncomingMessage;
+  readonly upgraded: { socket: Socket; head: Buffer } | undefined;
+}
+
+/** Nothing was sent: the host is refused or cannot be reached. */
+export class NotSentError extends SvcError {
+  constructor(message: string, cause: unknown) {
+    super("delivery_failed", message, { cause });
+    this.name = "NotSent";
+  }
+}
+
+export const wasNotSent = (error: unknown): boolean =>
+  error instanceof NotSentError || error instanceof EgressRefusedError;
+
+export class GuardedExchange {
+  private readonly guard: EgressGuard;
+  private readonly agents: { http: HttpAgent; https: HttpsAgent };
+
+  constructor(settings: EgressSettings, lookup?: HostLookup) {
+    this.guard = lookup === undefined ? new EgressGuard(settings) : new EgressGuard(settings, lookup);
+    const options = {
+      keepAlive: true,
+      keepAliveMsecs: 1_000,
+      timeout: 60_000,
+      lookup: this.guard.connectLookup,
+    };
+    this.agents = {
+      http: new HttpAgent(options),
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn verification off.
+      https: new HttpsAgent({ ...options, rejectUnauthorized: true }),
+    };
+  }
+
+  /** The reason not to connect to this host, or null. Resolves the name. */
+  async refusal(host: string): Promise<string | null> {
+    const refused = this.guard.judgeHost(host);
+    if (refused !== null) return refused.message;
+    try {
+      await this.guard.resolve(host);
+      return null;
+    } catch (error) {
+      if (error instanceof EgressRefusedError) return error.refusal.message;
+      return `cannot resolve ${host}`;
+    }
+  }
+
+  /** Connects without TLS, for bytes that are passed on unread. */
+  async connect(host: string, port: number, timeout_ms: number): Promise<Socket> {
+    const refused = this.guard.judgeHost(host);
+    if (refused !== null) throw new EgressRefusedError(refused);
+    const socket = tcpConnect({ host, port, lookup: this.guard.connectLookup, allowHalfOpen: true });
+    return new Promise((resolve, reject) => {
+      const fail = (error: unknown) => {
+        socket.destroy();
+        reject(error instanceof SvcError ? error : new NotSentError(unreachable(host, error), error));
+      };
+      socket.setTimeout(timeout_ms, () => fail(new Error("timeout")));
+      socket.once("error", fail);
+      socket.once("connect", () => {
+        socket.removeListener("error", fail);
+        socket.setTimeout(0);
+        socket.setNoDelay(true);
+        resolve(socket);
+      });
+    });
+  }
+
+  async send(request: ExchangeRequest): Promise<ExchangeAnswer> {
+    const { scheme, host, port, method, target, headers, timeout_ms, signal } = request;
+    const refused = this.guard.judgeHost(host);
+    if (refused !== null) throw new EgressRefusedError(refused);
+    const make = scheme === "https" ? httpsRequest : httpRequest;
+    const out = make({
+      host,
+      port,
+      method,
+      path: target,
+      headers: headers as string[],
+      agent: this.agents[scheme],
+      ...(scheme === "https" && isIP(host) === 0 ? { servername: host } : {}),
+      ...(signal === undefined ? {} : { signal }),
+    } as RequestOptions);
+    const answer = waitForAnswer(out, host, timeout_ms);
+    void writeBody(out, request.body);
+    return answer;
+  }
+
+  close(): void {
+    this.agents.http.destroy();
+    this.agents.https.destroy();
+  }
+}
+
+function waitForAnswer(out: ClientRequest, host: string, timeout_ms: number): Promise<ExchangeAnswer> {
+  return new Promise((resolve, reject) => {
+    let connected = false;
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      out.destroy(new Error("timeout"));
+    }, timeout_ms);
+    out.once("socket", (socket: Socket) => {
+      // A reused connection may have carried the request before it broke.
+      if (!socket.connecting) connected = true;
+      else socket.once("encrypted" in socket ? "secureConnect" : "connect", () => (connected = true));
+    });
+    const done = (message: IncomingMessage, upgraded?: ExchangeAnswer["upgraded"]) => {
+      clearTimeout(timer);
+      resolve({ status: message.statusCode!, headers: message.rawHeaders, body: message, upgraded });
+    };
+    out.once("response", (message) => done(message));
+    out.once("upgrade", (message, socket, head) => done(message, { socket: socket as Socket, head }));
+    out.on("error", (error) => {
+      clearTimeout(timer);
+      if (error instanceof SvcError) return reject(error);
+      if (late)
+        return reject(new SvcError("delivery_failed", `no answer from ${host} within ${timeout_ms} ms`));
+      const text = connected
+        ? `the connection to ${host} broke: ${systemErrorCode(error)}`
+        : unreachable(host, error);
+      reject(
+        connected ? new SvcError("delivery_failed", text, { cause: error }) : new NotSentError(text, error),
+      );
+    });
+  });
+}
+
+async function writeBody(out: ClientRequest, body: ExchangeRequest["body"]): Promise<void> {
+  if (!(body instanceof Readable)) {
+    out.end(body);
+    return;
+  }
+  // A failure is the request's own error, which its answer reports. A server may answer before it has read all.
+  await pipeline(body, out).catch(() => undefined);
+}
+
+const unreachable = (host: string, error: unknown): string =>
+  `cannot reach ${host}: ${systemErrorCode(error)}`;

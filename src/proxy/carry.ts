@@ -1,0 +1,118 @@
+/** Carries one request to its host, and reads the answer: its value for the record, its bytes for the client. */
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type { ExchangeAnswer, ExchangeRequest, GuardedExchange } from "../egress/exchange.ts";
+import { SvcError } from "../kernel/errors.ts";
+import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
+import { answerValue, VALUE_BYTES } from "../rules/http/answer-value.ts";
+import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
+import { endToEnd, type HeaderLine, headerValue, withoutHeaders } from "./wire.ts";
+
+export interface CarriedRequest {
+  readonly origin: HttpOrigin;
+  readonly method: string;
+  readonly target: string;
+  /** Without headers of the connection. */
+  readonly headers: readonly HeaderLine[];
+  readonly body: { readonly bytes: number; open(): Readable | Buffer } | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CarriedAnswer {
+  readonly status: number;
+  readonly headers: readonly HeaderLine[];
+  /** Decompressed. Reading it to its end may throw. */
+  readonly body: Readable;
+  readonly upgraded: ExchangeAnswer["upgraded"];
+}
+
+export const CARRY_TIMEOUT_MS = 60_000;
+
+const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/** Methods that have a body by their meaning, and so a length even if it is zero. */
+const WITH_BODY = new Set(["POST", "PUT", "PATCH"]);
+
+export async function carryRequest(
+  exchange: GuardedExchange,
+  request: CarriedRequest,
+): Promise<CarriedAnswer> {
+  const answer = await exchange.send(toExchange(request));
+  const lines = endToEnd(answer.headers);
+  if (answer.upgraded !== undefined)
+    return { status: answer.status, headers: lines, body: answer.body, upgraded: answer.upgraded };
+  return { status: answer.status, ...decoded(request, answer, lines), upgraded: undefined };
+}
+
+function toExchange({ origin, method, target, headers, body, signal }: CarriedRequest): ExchangeRequest {
+  const own = withoutHeaders(headers, "host", "content-length", "accept-encoding");
+  const bytes = body?.bytes ?? 0;
+  const lines: HeaderLine[] = [
+    ["Host", hostText(origin)],
+    ...own,
+    // The proxy reads the answer, so it would only undo a compression.
+    ["Accept-Encoding", "identity"],
+    ...(bytes > 0 || WITH_BODY.has(method) ? [["Content-Length", String(bytes)] as const] : []),
+  ];
+  return {
+    ...origin,
+    method,
+    target,
+    headers: lines.flat(),
+    body: bytes > 0 ? body!.open() : undefined,
+    timeout_ms: CARRY_TIMEOUT_MS,
+    signal,
+  };
+}
+
+function decoded(
+  { method }: Pick<CarriedRequest, "method">,
+  { status, body }: ExchangeAnswer,
+  lines: readonly HeaderLine[],
+): { headers: HeaderLine[]; body: Readable } {
+  const coding = (headerValue(lines, "content-encoding") ?? "identity").trim().toLowerCase();
+  if (coding === "identity" || method === "HEAD" || status === 204 || status === 304)
+    return { headers: [...lines], body };
+  const makeDecoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
+  if (makeDecoder === undefined) {
+    body.destroy();
+    throw new SvcError("delivery_failed", "the answer has a content coding that the proxy cannot read");
+  }
+  const stream = makeDecoder() as unknown as Readable & NodeJS.WritableStream;
+  body.once("error", (error) => stream.destroy(error));
+  body.pipe(stream);
+  return { headers: withoutHeaders(lines, "content-encoding", "content-length"), body: stream };
+}
+
+/** The start of a body, kept as long as it may become a value. */
+export class AnswerRecord {
+  private readonly hash = createHash("sha256");
+  private kept: Buffer[] | undefined = [];
+  private bytes = 0;
+
+  add(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.hash.update(chunk);
+    if (this.bytes > VALUE_BYTES) this.kept = undefined;
+    else this.kept?.push(chunk);
+  }
+
+  get content(): Buffer | undefined {
+    return this.kept === undefined ? undefined : Buffer.concat(this.kept);
+  }
+
+  /** `{status, body}` as it is recorded. */
+  result(status: number, type: string | undefined): JsonObject {
+    const { content } = this;
+    const value = content === undefined ? undefined : answerValue(type, content);
+    const body: JsonValue =
+      value ?? (value === null ? null : { bytes: this.bytes, sha256: this.hash.digest("hex") });
+    return { status, body };
+  }
+}

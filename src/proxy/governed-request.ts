@@ -1,0 +1,294 @@
+/** Governs one request to a named host: its manifest, its intent, the exchange, the outcome, and the answer. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { wasNotSent } from "../egress/exchange.ts";
+import { messageOf, SvcError } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { VALUE_BYTES } from "../rules/http/answer-value.ts";
+import { type HttpOrigin, hostText, httpRoutes, type RouteMatch, requestArgs } from "../rules/http/routes.ts";
+import {
+  type HttpProblem,
+  type HttpTarget,
+  headerProblem,
+  isHttpProblem,
+  readHttpTarget,
+} from "../rules/http/target.ts";
+import { AnswerRecord, type CarriedAnswer, carryRequest } from "./carry.ts";
+import type { ProxyDeps } from "./deps.ts";
+import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
+import { spoolBody } from "./spool.ts";
+import { endToEnd, headerValue, ProxyRefusal } from "./wire.ts";
+
+/** A request as the proxy received it. `target` is its path and query. */
+export interface ReceivedRequest {
+  readonly origin: HttpOrigin;
+  readonly target: string;
+  readonly caller: ProxyCaller;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+const CODES = { 400: "invalid", 413: "too_large", 415: "unsupported_media" } as const;
+
+export function problemRefusal({ status, problem }: HttpProblem): ProxyRefusal {
+  return new ProxyRefusal(CODES[status], problem);
+}
+
+/** Checks the lines of a request that is decided by what they say. Throws a refusal. */
+export function checkRequest({ request, origin, target }: ReceivedRequest): HttpTarget {
+  const problem = headerProblem(request.rawHeaders);
+  if (problem !== null) throw problemRefusal(problem);
+  const { host } = request.headers;
+  if (host === undefined || host.toLowerCase() !== hostText(origin)) {
+    const withPort = `${origin.host.includes(":") ? `[${origin.host}]` : origin.host}:${origin.port}`;
+    if (host?.toLowerCase() !== withPort)
+      throw new ProxyRefusal("invalid", "the Host header is not the host that the request goes to");
+  }
+  const read = readHttpTarget(target);
+  if (isHttpProblem(read)) throw problemRefusal(read);
+  return read;
+}
+
+/** The one manifest that the request fits. Throws a refusal. */
+function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTarget): RouteMatch {
+  const { origin, request } = received;
+  const found = httpRoutes(deps.rules.manifests()).fitting(origin, request.method!, target);
+  const [match] = found;
+  const refuse = (text: string) =>
+    new ProxyRefusal("forbidden", text, { headers: { "svc-decision": "block" } });
+  if (match === undefined)
+    throw refuse(`no http manifest fits this request to ${origin.host}; add one for its method and path`);
+  if (found.length > 1)
+    throw refuse(
+      `the http manifests of ${found.map(({ route }) => route.tool).join(" and ")} both fit this request`,
+    );
+  return match;
+}
+
+/** A tool's call, read from a request. */
+export interface ReadCall {
+  readonly tool: string;
+  readonly args: JsonObject;
+}
+
+export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedRequest): Promise<void> {
+  const target = checkRequest(received);
+  const match = matchRequest(deps, received, target);
+  if (match.route.http.websocket === true)
+    throw new ProxyRefusal(
+      "forbidden",
+      `${match.route.tool} opens a WebSocket; the request does not ask for one`,
+    );
+  const opaque = match.route.http.body === "opaque";
+  await governRequest(deps, received, opaque, (body) => {
+    const read = requestArgs(match, target, { type: received.request.headers["content-type"], ...body });
+    if (isHttpProblem(read)) throw problemRefusal(read);
+    return { tool: match.route.tool, args: read.args };
+  });
+}
+
+type ReadBody = { bytes: number; sha256: string; content: Buffer | undefined };
+
+/** Reads the body, decides the call that `read` makes of it, and carries it out. */
+async function governRequest(
+  deps: ProxyDeps,
+  received: ReceivedRequest,
+  opaque: boolean,
+  read: (body: ReadBody) => ReadCall,
+): Promise<void> {
+  const { request, response, caller, origin } = received;
+  const length = Number(request.headers["content-length"] ?? 0);
+  if (!opaque && length > SERVICE_LIMITS.body_bytes)
+    throw new ProxyRefusal(
+      "too_large",
+      "the body is longer than 1 MB; a tool that takes longer ones has http.body: opaque",
+    );
+  const coding = request.headers["content-encoding"];
+  if (!opaque && coding !== undefined && coding !== "identity")
+    throw new ProxyRefusal(
+      "unsupported_media",
+      "a compressed body cannot be read; send it without content-encoding",
+    );
+  const gone = new AbortController();
+  const onClose = () => {
+    if (!response.writableFinished) gone.abort();
+  };
+  response.once("close", onClose);
+  const body = await spoolBody(request, opaque);
+  try {
+    const { tool, args } = read(body);
+    const reason = `${request.method} ${origin.host}`;
+    const call = await acceptCall(deps.rules, caller, { tool, args, reason, gone: gone.signal });
+    await carryOut(deps, received, call, body);
+  } finally {
+    response.removeListener("close", onClose);
+    await body.close();
+  }
+}
+
+type Spooled = Awaited<ReturnType<typeof spoolBody>>;
+
+async function carryOut(
+  deps: ProxyDeps,
+  { request, response, origin, target }: ReceivedRequest,
+  call: AcceptedCall,
+  body: Spooled,
+): Promise<void> {
+  let answer: CarriedAnswer;
+  try {
+    answer = await carryRequest(deps.exchange, {
+      origin,
+      method: request.method!,
+      target,
+      headers: endToEnd(request.rawHeaders),
+      body,
+    });
+  } catch (error) {
+    await call.end({ status: wasNotSent(error) ? "failed" : "uncertain", error: messageOf(error) });
+    throw asBadGateway(error);
+  }
+  await passAnswer(call, answer, response, request.method === "HEAD");
+}
+
+function asBadGateway(error: unknown): SvcError {
+  return error instanceof SvcError
+    ? error
+    : new SvcError("delivery_failed", messageOf(error), { cause: error });
+}
+
+const statusOutcome = (status: number) =>
+  status < 400 ? "succeeded" : status < 500 ? "failed" : "uncertain";
+
+/**
+ * Passes an answer to the client. A short one goes out after its outcome is recorded; of a long or endless one the end
+ * does. A client that leaves early ends the reading, and the outcome is that of the status.
+ */
+async function passAnswer(
+  call: AcceptedCall,
+  { status, headers, body }: CarriedAnswer,
+  response: ServerResponse,
+  isHead: boolean,
+): Promise<void> {
+  const type = headerValue(headers, "content-type");
+  const record = new AnswerRecord();
+  const begin = () => {
+    if (!response.headersSent) response.writeHead(status, headers.flat());
+  };
+  const isStream = /^text\/event-stream\s*(?:;|$)/i.test(type ?? "");
+  let held: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      record.add(chunk);
+      bytes += chunk.length;
+      held.push(chunk);
+      if (!isStream && bytes <= VALUE_BYTES) continue;
+      begin();
+      // The last chunk is held until the outcome is recorded, except in a stream of events, which has no last one.
+      const out = isStream ? held.splice(0) : held.splice(0, held.length - 1);
+      for (const part of out) await writePart(response, part);
+      if (response.destroyed) break;
+    }
+  } catch (error) {
+    await call.end({ status: "uncertain", error: `the answer broke off: ${messageOf(error)}` });
+    held = [];
+    if (response.headersSent) response.destroy();
+    throw asBadGateway(error);
+  }
+  const outcome = statusOutcome(status);
+  const result = record.result(status, type);
+  await call.end(
+    outcome === "succeeded"
+      ? { status: outcome, result }
+      : { status: outcome, result, error: `status ${status}` },
+  );
+  const isWhole = !response.headersSent;
+  if (isWhole && !isHead && status !== 204 && status !== 304) {
+    response.writeHead(status, [
+      ...headers.filter(([name]) => name.toLowerCase() !== "content-length").flat(),
+      "Content-Length",
+      String(bytes),
+    ]);
+  } else begin();
+  for (const part of held) response.write(part);
+  response.end();
+}
+
+async function writePart(response: ServerResponse, part: Buffer): Promise<void> {
+  if (response.destroyed || response.write(part)) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      response.removeListener("drain", done);
+      response.removeListener("close", done);
+      resolve();
+    };
+    response.once("drain", done);
+    response.once("close", done);
+  });
+}
+
+/** Governs the opening of a WebSocket. Its messages are passed on unread. */
+export async function handleUpgrade(
+  deps: ProxyDeps,
+  received: ReceivedRequest,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
+  const { request, caller, origin } = received;
+  const target = checkRequest(received);
+  if (request.headers.upgrade?.toLowerCase() !== "websocket")
+    throw new ProxyRefusal("forbidden", "only WebSocket upgrades are understood here");
+  const match = matchRequest(deps, received, target);
+  const { tool, http } = match.route;
+  if (http.websocket !== true)
+    throw new ProxyRefusal(
+      "forbidden",
+      `WebSocket upgrades need http.websocket: true in the manifest of ${tool}`,
+    );
+  const read = requestArgs(match, target, {
+    type: undefined,
+    bytes: 0,
+    sha256: "",
+    content: Buffer.alloc(0),
+  });
+  if (isHttpProblem(read)) throw problemRefusal(read);
+  const gone = new AbortController();
+  socket.once("close", () => gone.abort());
+  const reason = `${request.method} ${origin.host}`;
+  const call = await acceptCall(deps.rules, caller, { tool, args: read.args, reason, gone: gone.signal });
+  let answer: CarriedAnswer;
+  try {
+    answer = await carryRequest(deps.exchange, {
+      origin,
+      method: "GET",
+      target: received.target,
+      headers: [...endToEnd(request.rawHeaders), ["Connection", "Upgrade"], ["Upgrade", "websocket"]],
+      body: undefined,
+    });
+  } catch (error) {
+    await call.end({ status: wasNotSent(error) ? "failed" : "uncertain", error: messageOf(error) });
+    throw asBadGateway(error);
+  }
+  const { upgraded, status, headers } = answer;
+  if (upgraded === undefined) return passAnswer(call, answer, received.response, false);
+  await call.end({ status: "succeeded", result: { status, body: null } });
+  const lines = [...headers, ["Connection", "Upgrade"], ["Upgrade", "websocket"]];
+  received.response.detachSocket(socket);
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n`);
+  if (upgraded.head.length > 0) socket.write(upgraded.head);
+  if (head.length > 0) upgraded.socket.write(head);
+  joinSockets(socket, upgraded.socket);
+}
+
+/** Passes bytes both ways until either side ends. */
+export function joinSockets(a: Socket, b: Socket): void {
+  for (const [from, to] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    from.on("error", () => to.destroy());
+    from.once("close", () => to.destroySoon());
+    from.pipe(to);
+  }
+}

@@ -1,0 +1,70 @@
+/** Calls `http` tools with arguments: undos, read-backs and reads before a call, through the same egress guard. */
+import type { GuardedExchange } from "../egress/exchange.ts";
+import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
+import type { BeforeReader } from "../operations/runs/before-reads.ts";
+import type { CompensatorFn, ReaderFn } from "../rollback/ports.ts";
+import { buildRequest, httpRoutes } from "../rules/http/routes.ts";
+import type { ManifestSet } from "../rules/manifest/types.ts";
+import { AnswerRecord, carryRequest } from "./carry.ts";
+import type { HeaderLine } from "./wire.ts";
+import { headerValue } from "./wire.ts";
+
+export interface HttpTools extends BeforeReader {
+  compensator: CompensatorFn;
+  /** The reason why an undo with this tool would not run, or null. */
+  unavailable(tool: string): Promise<string | null>;
+}
+
+export function httpTools(exchange: GuardedExchange, manifests: () => ManifestSet): HttpTools {
+  const missing = (tool: string): string | null =>
+    httpRoutes(manifests()).ofTool(tool) === undefined ? `${tool} has no http manifest` : null;
+  const call = async (tool: string, args: JsonValue, signal: AbortSignal, headers: HeaderLine[]) => {
+    const route = httpRoutes(manifests()).ofTool(tool);
+    if (route === undefined) throw new Error(missing(tool)!);
+    const built = buildRequest(route, args);
+    if ("problem" in built) throw new Error(`${tool}: ${built.problem}`);
+    const bytes = Buffer.from(built.body ?? "");
+    return readWhole(exchange, {
+      origin: built.origin,
+      method: built.method,
+      target: built.target,
+      headers: [["User-Agent", "svc"], ["Accept", "*/*"], ...Object.entries(built.headers), ...headers],
+      body: built.body === undefined ? undefined : { bytes: bytes.length, open: () => bytes },
+      signal,
+    });
+  };
+  const reader: ReaderFn = async ({ tool, arguments: args }, signal) => {
+    const answer = await call(tool, args, signal, []);
+    const status = answer["status"] as number;
+    // That nothing is there is a state like any other, which `absent` and `expect` can name.
+    if (status === 404) return { status };
+    if (status >= 400) throw new Error(`${tool} answered with status ${status}`);
+    return answer;
+  };
+  return {
+    reader,
+    objection: async (tools) => {
+      for (const tool of tools) {
+        const problem = missing(tool);
+        if (problem !== null) return `not tried: ${problem}`;
+      }
+      return null;
+    },
+    unavailable: async (tool) => missing(tool),
+    async compensator({ tool, args, idempotency_key }, signal) {
+      const answer = await call(tool, args, signal, [["Idempotency-Key", idempotency_key]]);
+      const status = answer["status"] as number;
+      if (status >= 400) throw new Error(`${tool} answered with status ${status}`);
+    },
+  };
+}
+
+async function readWhole(
+  exchange: GuardedExchange,
+  request: Parameters<typeof carryRequest>[1],
+): Promise<JsonObject> {
+  const { status, headers, body } = await carryRequest(exchange, request);
+  const record = new AnswerRecord();
+  for await (const chunk of body as AsyncIterable<Buffer>) record.add(chunk);
+  return record.result(status, headerValue(headers, "content-type"));
+}

@@ -1,0 +1,100 @@
+/** Connections to hosts that no manifest names: one call of `net.connect` each, passed on unread. */
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { wasNotSent } from "../egress/exchange.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { previewIntent } from "../operations/runs/intents-and-outcomes.ts";
+import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
+import { headerProblem } from "../rules/http/target.ts";
+import { CARRY_TIMEOUT_MS } from "./carry.ts";
+import type { ProxyDeps } from "./deps.ts";
+import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
+import { checkRequest, problemRefusal, type ReceivedRequest } from "./governed-request.ts";
+import { endToEnd, ProxyRefusal, withoutHeaders } from "./wire.ts";
+
+const CONNECT_TOOL = "net.connect";
+
+/** A call without a decision: the operator named its host when starting the proxy. */
+const UNRECORDED: AcceptedCall = { step: -1, end: async () => {} };
+
+/** Connects after the decision. Throws a refusal. */
+export async function connectThrough(
+  deps: ProxyDeps,
+  caller: ProxyCaller,
+  { host, port }: HttpOrigin,
+  client: Socket,
+): Promise<Socket> {
+  const gone = new AbortController();
+  const onClose = () => gone.abort();
+  client.once("close", onClose);
+  const call = await acceptConnection(deps, caller, { host, port }, gone.signal);
+  client.removeListener("close", onClose);
+  try {
+    const socket = await deps.exchange.connect(host, port, CARRY_TIMEOUT_MS);
+    await call.end({ status: "succeeded", result: { connected: true } });
+    return socket;
+  } catch (error) {
+    await call.end({ status: "failed", error: messageOf(error) });
+    throw error;
+  }
+}
+
+async function acceptConnection(
+  deps: ProxyDeps,
+  caller: ProxyCaller,
+  args: { host: string; port: number },
+  gone: AbortSignal,
+): Promise<AcceptedCall> {
+  // A host that cannot be reached needs no question.
+  const refusal = await deps.exchange.refusal(args.host);
+  if (refusal !== null)
+    throw new ProxyRefusal("forbidden", `${refusal}; --allow-host and allow_hosts can name it`, {
+      headers: { "svc-decision": "block" },
+    });
+  const reason = `connect to ${args.host}`;
+  if (deps.allow_hosts.includes(args.host)) {
+    await caller.open();
+    const input = { run_id: caller.run_id, tool: CONNECT_TOOL, args, reason };
+    const { decision } = await caller.perform(previewIntent, input);
+    // The operator named the host at the start, so no approver is asked. Denials and halts hold.
+    if (decision === "needs_approval") return UNRECORDED;
+  }
+  return acceptCall(deps.rules, caller, { tool: CONNECT_TOOL, args, reason, gone });
+}
+
+/** Passes one plain request and its answer through. */
+export async function passRequest(deps: ProxyDeps, received: ReceivedRequest): Promise<void> {
+  const { request, response, origin, caller, target } = received;
+  const problem = headerProblem(request.rawHeaders);
+  if (problem !== null) throw problemRefusal(problem);
+  checkRequest(received);
+  const gone = new AbortController();
+  const onClose = () => gone.abort();
+  response.once("close", onClose);
+  const { host, port } = origin;
+  const call = await acceptConnection(deps, caller, { host, port }, gone.signal);
+  response.removeListener("close", onClose);
+  try {
+    const length = request.headers["content-length"];
+    const isChunked = request.headers["transfer-encoding"] !== undefined;
+    const answer = await deps.exchange.send({
+      ...origin,
+      method: request.method!,
+      target,
+      headers: [
+        ["Host", hostText(origin)],
+        ...withoutHeaders(endToEnd(request.rawHeaders), "host"),
+        ...(isChunked ? [["Transfer-Encoding", "chunked"]] : []),
+      ].flat(),
+      body: length !== undefined || isChunked ? request : undefined,
+      timeout_ms: CARRY_TIMEOUT_MS,
+    });
+    await call.end({ status: "succeeded", result: { connected: true } });
+    response.writeHead(answer.status, endToEnd(answer.headers).flat());
+    await pipeline(answer.body, response);
+  } catch (error) {
+    if (response.headersSent) response.destroy();
+    else await call.end({ status: wasNotSent(error) ? "failed" : "uncertain", error: messageOf(error) });
+    throw error;
+  }
+}

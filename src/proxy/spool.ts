@@ -1,0 +1,69 @@
+/** The body of a request, read to its end before the decision: short bodies in memory, long ones in a deleted file. */
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { SvcError } from "../kernel/errors.ts";
+import { SERVICE_LIMITS } from "../kernel/limits.ts";
+
+/** The longest body that a tool with an opaque body takes. */
+const MAX_OPAQUE_BYTES = 4_294_967_296;
+
+export interface SpooledBody {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Undefined for a body that lies in a file. */
+  readonly content: Buffer | undefined;
+  /** The body from its begin, for one request. */
+  open(): Readable | Buffer;
+  close(): Promise<void>;
+}
+
+/** Throws `too_large` past 1 MB, unless the body is opaque. */
+export async function spoolBody(source: Readable, opaque: boolean): Promise<SpooledBody> {
+  const limit = opaque ? MAX_OPAQUE_BYTES : SERVICE_LIMITS.body_bytes;
+  const hash = createHash("sha256");
+  let chunks: Buffer[] = [];
+  let bytes = 0;
+  let file: FileHandle | undefined;
+  try {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > limit) throw new SvcError("too_large", tooLong(opaque));
+      hash.update(chunk);
+      if (file === undefined && bytes > SERVICE_LIMITS.body_bytes) {
+        file = await openDeletedFile();
+        for (const earlier of chunks) await file.write(earlier);
+        chunks = [];
+      }
+      if (file === undefined) chunks.push(chunk);
+      else await file.write(chunk);
+    }
+  } catch (error) {
+    await file?.close();
+    throw error;
+  }
+  const content = file === undefined ? Buffer.concat(chunks) : undefined;
+  return {
+    bytes,
+    sha256: hash.digest("hex"),
+    content,
+    open: () => content ?? createReadStream("", { fd: file!.fd, start: 0, autoClose: false }),
+    close: async () => file?.close(),
+  };
+}
+
+const tooLong = (opaque: boolean): string =>
+  opaque
+    ? `the body is longer than ${MAX_OPAQUE_BYTES} bytes`
+    : "the body is longer than 1 MB; a tool that takes longer ones has http.body: opaque in its manifest";
+
+/** A file without a name, so that nothing of it remains after this process. */
+async function openDeletedFile(): Promise<FileHandle> {
+  const path = join(tmpdir(), `svc-body-${randomUUID()}`);
+  const file = await open(path, "wx+", 0o600);
+  await unlink(path);
+  return file;
+}

@@ -1,0 +1,145 @@
+/** Paths of `http` manifests: literal text with `{name}` places, compared segment by segment. */
+
+type Piece = { readonly text: string } | { readonly name: string };
+type Segment = readonly Piece[];
+
+export interface PathPattern {
+  readonly segments: readonly Segment[];
+  readonly names: readonly string[];
+}
+
+const PLACE = /\{([^{}]*)\}/g;
+const PLACE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const MAX_PATH_CHARS = 2_000;
+
+/** Reads a pattern, or returns its problem. Literal text is in its decoded form. */
+export function parsePathPattern(text: string): PathPattern | { problem: string } {
+  if (text.length > MAX_PATH_CHARS) return { problem: `is longer than ${MAX_PATH_CHARS} characters` };
+  if (!text.startsWith("/")) return { problem: "must begin with /" };
+  if (/[?#]/.test(text)) return { problem: "must not hold a query or a fragment; query fields become $args" };
+  if (/[\\%\p{Cc}\s]/u.test(text))
+    return { problem: "must hold plain characters: no spaces, backslashes, control characters or % escapes" };
+  const parts = text.slice(1).split("/");
+  if (parts.some((part, i) => part === "" && i < parts.length - 1))
+    return { problem: "must not repeat slashes" };
+  if (parts.includes(".") || parts.includes("..")) return { problem: "must not hold dot segments" };
+  const segments: Segment[] = [];
+  const names: string[] = [];
+  for (const part of parts) {
+    const segment = parseSegment(part);
+    if ("problem" in segment) return segment;
+    segments.push(segment.pieces);
+    for (const piece of segment.pieces) if ("name" in piece) names.push(piece.name);
+  }
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) return { problem: `names {${twice}} twice` };
+  return { segments, names };
+}
+
+function parseSegment(text: string): { pieces: Piece[] } | { problem: string } {
+  const pieces: Piece[] = [];
+  let done = 0;
+  for (const match of text.matchAll(PLACE)) {
+    const name = match[1]!;
+    if (!PLACE_NAME.test(name)) return { problem: "a place is a name in braces, such as {id}" };
+    if (match.index > done) pieces.push({ text: text.slice(done, match.index) });
+    else if (pieces.length > 0) return { problem: "two places in a segment need text between them" };
+    pieces.push({ name });
+    done = match.index + match[0].length;
+  }
+  if (done < text.length) pieces.push({ text: text.slice(done) });
+  if (pieces.some((piece) => "text" in piece && /[{}]/.test(piece.text)))
+    return { problem: "holds a brace that is not part of a place such as {id}" };
+  return { pieces };
+}
+
+/** Values of the places for a path in decoded segments. Undefined if the path does not fit. A place is never empty. */
+export function matchPath(
+  { segments }: PathPattern,
+  path: readonly string[],
+): Record<string, string> | undefined {
+  if (segments.length !== path.length) return undefined;
+  const found: Record<string, string> = {};
+  for (const [i, segment] of segments.entries())
+    if (!matchSegment(segment, path[i]!, found)) return undefined;
+  return found;
+}
+
+/** Each place takes as little as possible, and the last one the rest. */
+function matchSegment(segment: Segment, text: string, found: Record<string, string>): boolean {
+  let at = 0;
+  for (const [i, piece] of segment.entries()) {
+    if ("text" in piece) {
+      if (!text.startsWith(piece.text, at)) return false;
+      at += piece.text.length;
+      continue;
+    }
+    const next = segment[i + 1];
+    const end = next === undefined ? text.length : endOfPlace(text, at, next, i + 2 === segment.length);
+    if (end <= at) return false;
+    found[piece.name] = text.slice(at, end);
+    at = end;
+  }
+  return at === text.length;
+}
+
+function endOfPlace(text: string, at: number, next: Piece, isLast: boolean): number {
+  if (!("text" in next)) return -1;
+  if (isLast) return text.endsWith(next.text) ? text.length - next.text.length : -1;
+  return text.indexOf(next.text, at + 1);
+}
+
+/** Whether some path fits both patterns. Errs towards yes. */
+export function canBothFit(a: PathPattern, b: PathPattern): boolean {
+  return (
+    a.segments.length === b.segments.length &&
+    a.segments.every((segment, i) => segmentsMeet(segment, b.segments[i]!))
+  );
+}
+
+/** A place is one or more of any character: walks both segments at once. */
+function segmentsMeet(a: Segment, b: Segment): boolean {
+  const left = symbolsOf(a);
+  const right = symbolsOf(b);
+  const seen = new Set<number>();
+  const open: [number, number][] = [[0, 0]];
+  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+    const [i, j] = pair;
+    if (i === left.length && j === right.length) return true;
+    const key = i * (right.length + 1) + j;
+    if (i > left.length || j > right.length || seen.has(key)) continue;
+    seen.add(key);
+    const [x, y] = [left[i], right[j]];
+    if (x === undefined || y === undefined) continue;
+    if (x !== null && y !== null && x !== y) continue;
+    open.push([i + 1, j + 1]);
+    if (x === null) open.push([i, j + 1]);
+    if (y === null) open.push([i + 1, j]);
+  }
+  return false;
+}
+
+/** Characters of a segment; null for a place. */
+const symbolsOf = (segment: Segment): (string | null)[] =>
+  segment.flatMap((piece) => ("text" in piece ? [...piece.text] : [null]));
+
+/** The path of a request with these values, percent-encoded. Undefined if a value is missing or cannot be one segment. */
+export function fillPath({ segments }: PathPattern, values: Readonly<Record<string, unknown>>) {
+  const parts: string[] = [];
+  for (const segment of segments) {
+    let part = "";
+    for (const piece of segment) {
+      const value = "text" in piece ? piece.text : textOf(values[piece.name]);
+      if (value === undefined) return undefined;
+      part += value;
+    }
+    if (part === "." || part === ".." || /[/\\\p{Cc}]/u.test(part)) return undefined;
+    parts.push(encodeURIComponent(part).replace(/%(3A|40|24|2C|2B|3D|26)/g, decodeURIComponent));
+  }
+  return `/${parts.join("/")}`;
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

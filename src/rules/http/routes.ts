@@ -1,0 +1,224 @@
+/** Finds the `http` manifest that a request fits, and reads the request's arguments. Pure functions. */
+import { SvcError } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonBytes } from "../../kernel/json/json.ts";
+import type { ManifestSet, ToolManifest } from "../manifest/types.ts";
+import { canBothFit, fillPath, matchPath, type PathPattern, parsePathPattern } from "./path-pattern.ts";
+import { type HttpProblem, type HttpTarget, isHttpProblem, readFields } from "./target.ts";
+
+export type HttpSpec = NonNullable<ToolManifest["http"]>;
+
+export interface HttpRoute {
+  readonly tool: string;
+  readonly http: HttpSpec;
+  readonly path: PathPattern;
+}
+
+/** Where a request goes: `host` in lower case, the port always given. */
+export interface HttpOrigin {
+  readonly scheme: "http" | "https";
+  readonly host: string;
+  readonly port: number;
+}
+
+const DEFAULT_PORTS = { http: 80, https: 443 } as const;
+
+/** The origin of a manifest, with the port of its scheme where it names none. */
+export function originOf({ scheme, host }: Pick<HttpSpec, "scheme" | "host">): HttpOrigin {
+  const { name, port } = splitHost(host);
+  return { scheme, host: name, port: port ?? DEFAULT_PORTS[scheme] };
+}
+
+/** Splits `host:port`; an IPv6 address loses its brackets. */
+export function splitHost(text: string): { name: string; port: number | undefined } {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
+  if (match === null) return { name: "", port: undefined };
+  const name = (match[1] ?? match[2] ?? "").toLowerCase().replace(/\.$/, "");
+  return { name, port: match[3] === undefined ? undefined : Number(match[3]) };
+}
+
+/** `host:port` as in a URL or a Host header, without the port of the scheme. */
+export function hostText({ scheme, host, port }: HttpOrigin): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  return port === DEFAULT_PORTS[scheme] ? name : `${name}:${port}`;
+}
+
+const originKey = ({ scheme, host, port }: HttpOrigin): string => `${scheme}://${host}:${port}`;
+
+/** Routes of a manifest set by origin and method. Only the active version of a tool has one. */
+export class HttpRoutes {
+  readonly origins: readonly HttpOrigin[];
+  private readonly byOrigin = new Map<string, HttpRoute[]>();
+  private readonly byTool = new Map<string, HttpRoute>();
+
+  constructor(manifests: ManifestSet) {
+    const origins = new Map<string, HttpOrigin>();
+    for (const manifest of manifests.all) {
+      const { tool, http } = manifest;
+      if (http === undefined || manifests.active(tool) !== manifest) continue;
+      const path = parsePathPattern(http.path);
+      if ("problem" in path) continue;
+      const origin = originOf(http);
+      origins.set(originKey(origin), origin);
+      const route = { tool, http, path };
+      this.byTool.set(tool, route);
+      const key = `${http.method} ${originKey(origin)}`;
+      const others = this.byOrigin.get(key);
+      if (others === undefined) this.byOrigin.set(key, [route]);
+      else others.push(route);
+    }
+    this.origins = [...origins.values()];
+  }
+
+  /** Routes that the request fits: one, none, or several from sets that were loaded separately. */
+  fitting(origin: HttpOrigin, method: string, { segments }: HttpTarget): RouteMatch[] {
+    const routes = this.byOrigin.get(`${method} ${originKey(origin)}`) ?? [];
+    return routes.flatMap((route) => {
+      const places = matchPath(route.path, segments);
+      return places === undefined ? [] : [{ route, places }];
+    });
+  }
+
+  ofTool(tool: string): HttpRoute | undefined {
+    return this.byTool.get(tool);
+  }
+}
+
+export interface RouteMatch {
+  readonly route: HttpRoute;
+  readonly places: Readonly<Record<string, string>>;
+}
+
+const known = new WeakMap<ManifestSet, HttpRoutes>();
+
+export function httpRoutes(manifests: ManifestSet): HttpRoutes {
+  let routes = known.get(manifests);
+  if (routes === undefined) {
+    routes = new HttpRoutes(manifests);
+    known.set(manifests, routes);
+  }
+  return routes;
+}
+
+/** Problems of entries whose requests another tool's entry fits too: `[index, other index]`. */
+export function routeClashes(all: readonly ToolManifest[]): [number, number][] {
+  const byKey = new Map<string, { at: number; tool: string; path: PathPattern }[]>();
+  const clashes: [number, number][] = [];
+  for (const [at, { tool, http }] of all.entries()) {
+    if (http === undefined) continue;
+    const path = parsePathPattern(http.path);
+    if ("problem" in path) continue;
+    const key = `${http.method} ${originKey(originOf(http))} ${path.segments.length}`;
+    const others = byKey.get(key) ?? [];
+    for (const other of others)
+      if (other.tool !== tool && canBothFit(other.path, path)) clashes.push([at, other.at]);
+    others.push({ at, tool, path });
+    byKey.set(key, others);
+  }
+  return clashes;
+}
+
+/** The body of a request as the arguments need it. */
+export interface RequestBody {
+  readonly type: string | undefined;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Undefined for a body that was too long to keep in memory. */
+  readonly content: Uint8Array | undefined;
+}
+
+const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+/** `$args` from path, query and body. A name in two of them is refused. */
+export function requestArgs(
+  { route: { http }, places }: RouteMatch,
+  { query }: HttpTarget,
+  body: RequestBody,
+): { args: JsonObject } | HttpProblem {
+  const read = bodyArgs(http, body);
+  if (isHttpProblem(read)) return read;
+  const args: JsonObject = {};
+  for (const part of [Object.entries(places), [...query], Object.entries(read)])
+    for (const [name, value] of part) {
+      if (Object.hasOwn(args, name))
+        return { status: 400, problem: "a name is in two of path, query and body" };
+      Object.defineProperty(args, name, { value, enumerable: true, configurable: true, writable: true });
+    }
+  return { args };
+}
+
+function bodyArgs({ body: kind }: HttpSpec, body: RequestBody): JsonObject | HttpProblem {
+  if (kind === "opaque") return { body: { bytes: body.bytes, sha256: body.sha256 } };
+  if (body.bytes === 0) return {};
+  if (body.content === undefined) return { status: 413, problem: "the body is longer than 1 MB" };
+  const type = body.type ?? "";
+  if (JSON_TYPE.test(type) && kind !== "form") return jsonArgs(body.content);
+  if (FORM_TYPE.test(type) && kind !== "json") {
+    if (!/^[\x20-\x7e]*$/.test(latin1(body.content)))
+      return { status: 400, problem: "the form holds a character that must be encoded" };
+    const fields = readFields(latin1(body.content), "the form");
+    return isHttpProblem(fields) ? fields : Object.fromEntries(fields);
+  }
+  const wanted = kind === undefined ? "JSON or a form" : kind === "json" ? "JSON" : "a form";
+  return {
+    status: 415,
+    problem: `this tool takes ${wanted}; for other content set http.body to opaque in its manifest`,
+  };
+}
+
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
+
+function jsonArgs(content: Uint8Array): JsonObject | HttpProblem {
+  try {
+    const value = parseJsonBytes(content);
+    return isJsonObject(value) ? value : { body: value };
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    return { status: 400, problem: `the body is not strict JSON: ${error.message}` };
+  }
+}
+
+/** A request that calls a tool with these arguments, for undos and reads. */
+export interface BuiltRequest {
+  readonly method: string;
+  readonly origin: HttpOrigin;
+  /** Path and query, encoded. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+const IN_QUERY = new Set(["GET", "HEAD", "DELETE", "OPTIONS"]);
+
+/** Places go into the path; other arguments into the query, or the body of a method that has one. */
+export function buildRequest({ http, path }: HttpRoute, args: JsonValue): BuiltRequest | { problem: string } {
+  if (!isJsonObject(args)) return { problem: "its arguments are not an object" };
+  const filled = fillPath(path, args);
+  if (filled === undefined) return { problem: "its arguments do not fill the places of http.path" };
+  const rest = Object.entries(args).filter(([name]) => !path.names.includes(name));
+  const base = { method: http.method, origin: originOf(http), headers: {}, body: undefined };
+  if (rest.length === 0) return { ...base, target: filled };
+  if (http.body === "opaque") return { problem: "http.body is opaque, so no body can be built for it" };
+  if (IN_QUERY.has(http.method) || http.body === "form") {
+    const pairs = rest.map(([name, value]) => [name, typeof value === "object" ? undefined : String(value)]);
+    if (pairs.some(([, value]) => value === undefined))
+      return { problem: "a query or a form takes texts, numbers and booleans only" };
+    const fields = new URLSearchParams(pairs as [string, string][]).toString();
+    if (IN_QUERY.has(http.method)) return { ...base, target: `${filled}?${fields}` };
+    return {
+      ...base,
+      target: filled,
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: fields,
+    };
+  }
+  const [only] = rest;
+  const isPlainBody = rest.length === 1 && only![0] === "body" && !isJsonObject(only![1]);
+  const value = isPlainBody ? only![1] : Object.fromEntries(rest);
+  return {
+    ...base,
+    target: filled,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(value),
+  };
+}

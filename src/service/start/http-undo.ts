@@ -1,0 +1,57 @@
+/** Undoes and reads `http` tools by their own requests, and every other tool as configured. */
+
+import type { LoadedSettings } from "../../config/settings.ts";
+import { GuardedExchange } from "../../egress/exchange.ts";
+import type { ServiceApp } from "../../operations/app.ts";
+import { type HttpTools, httpTools } from "../../proxy/http-tools.ts";
+import type { UndoToolOptions } from "../../rollback/undo/execute.ts";
+import { httpRoutes } from "../../rules/http/routes.ts";
+
+/** The exchange of a proxy or a rollback: private addresses only by name. */
+export function guardedExchange({ egress, allow_hosts }: LoadedSettings): GuardedExchange {
+  return new GuardedExchange({ ...egress, block_private: true, literal: allow_hosts });
+}
+
+/** Whether any manifest is an `http` tool. */
+export const hasHttpTools = (app: ServiceApp): boolean =>
+  httpRoutes(app.core.rules().manifests).origins.length > 0;
+
+/** Runs the work with tools that make the requests of `http` tools. `others` undo and read the rest. */
+export async function withHttpUndos<T>(
+  app: ServiceApp,
+  others: UndoToolOptions | null,
+  work: (tools: UndoToolOptions) => Promise<T>,
+): Promise<T> {
+  const manifests = () => app.core.rules().manifests;
+  const exchange = guardedExchange(app.settings);
+  const own = httpTools(exchange, manifests);
+  const isOwn = (tool: string) => httpRoutes(manifests()).ofTool(tool) !== undefined;
+  try {
+    return await work(eachByItsOwn(own, others, isOwn));
+  } finally {
+    exchange.close();
+  }
+}
+
+function eachByItsOwn(
+  own: HttpTools,
+  others: UndoToolOptions | null,
+  isOwn: (tool: string) => boolean,
+): UndoToolOptions {
+  const nobody = (tool: string) =>
+    new Error(`${tool} has no http manifest, and no other way to call it is configured`);
+  return {
+    ...others,
+    compensator: async (call, signal) => {
+      if (isOwn(call.tool)) return own.compensator(call, signal);
+      if (others === null) throw nobody(call.tool);
+      return others.compensator(call, signal);
+    },
+    reader: async (request, signal, run_id) => {
+      if (isOwn(request.tool)) return own.reader(request, signal, run_id);
+      if (others?.reader == null) throw nobody(request.tool);
+      return others.reader(request, signal, run_id);
+    },
+    objection: async (tools) => (await others?.objection?.(tools.filter((tool) => !isOwn(tool)))) ?? null,
+  };
+}

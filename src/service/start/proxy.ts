@@ -1,0 +1,107 @@
+/** The governed proxy of a running service: who may use it, their runs, and where it listens. */
+import type { AddressInfo } from "node:net";
+import { isLoopbackHost } from "../../config/loopback.ts";
+import { GatewayRuns } from "../../gateway/session/runs.ts";
+import { type CallerPrincipal, hasRole, ROLE_MESSAGES } from "../../govern/roles.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
+import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
+import { RunAuthority } from "../../proxy/authority.ts";
+import type { ProxyDeps } from "../../proxy/deps.ts";
+import type { ProxyCaller } from "../../proxy/governed.ts";
+import { httpTools } from "../../proxy/http-tools.ts";
+import { GoverningProxy } from "../../proxy/server.ts";
+import { credentialRefusal, ProxyRefusal } from "../../proxy/wire.ts";
+import { httpRoutes } from "../../rules/http/routes.ts";
+import type { RunningService } from "../service.ts";
+import { guardedExchange } from "./http-undo.ts";
+
+export interface RunningProxy {
+  readonly proxy: GoverningProxy;
+  /** Certificate of the authority that clients have to trust. */
+  readonly ca_pem: string;
+  stop(): Promise<void>;
+}
+
+type Identify = ProxyDeps["identify"];
+
+/** Starts a proxy that does not listen yet. */
+export function createProxy(service: RunningService, identify?: Identify): RunningProxy {
+  const { settings, core, log } = service;
+  const exchange = guardedExchange(settings);
+  const manifests = () => core.rules().manifests;
+  const now = () => core.env.now();
+  const { origins } = httpRoutes(manifests());
+  const authority = new RunAuthority([...new Set(origins.map(({ host }) => host))], now());
+  const proxy = new GoverningProxy({
+    rules: { manifests, wait_ms: settings.approvals.wait_ms, reads: httpTools(exchange, manifests) },
+    exchange,
+    authority,
+    allow_hosts: settings.allow_hosts,
+    log,
+    now,
+    identify: identify ?? byKey(service),
+  });
+  return { proxy, ca_pem: authority.pem, stop: () => proxy.close() };
+}
+
+/** The agent of an API key, in the run of its unnamed calls. */
+function byKey(service: RunningService): Identify {
+  const { auth } = service;
+  const runs = new GatewayRuns(service);
+  return async (header) => {
+    const token = readCredential(header);
+    if (token === undefined)
+      throw credentialRefusal(
+        "send an agent key with Proxy-Authorization: Bearer, or as the password of Basic",
+      );
+    const identified = await auth.authenticateToken(token).catch((error: unknown) => {
+      if (error instanceof SvcError && error.code === "unauthenticated")
+        throw credentialRefusal(error.message);
+      throw error;
+    });
+    const { principal } = identified;
+    if (!hasRole(principal, "agent")) throw new ProxyRefusal("forbidden", ROLE_MESSAGES.agent);
+    const runOf = runs.ofSessionless();
+    const run = runOf === null ? runs.fresh(principal) : await runOf(principal);
+    const isCurrent = () => auth.current(identified) !== null;
+    return callerOf(service, principal, { run_id: run.run_id, open: () => run.open(), isCurrent });
+  };
+}
+
+function callerOf(
+  app: RunningService,
+  principal: CallerPrincipal,
+  run: Pick<ProxyCaller, "run_id" | "open" | "isCurrent">,
+): ProxyCaller {
+  return {
+    ...run,
+    perform: (op, input, { seen, signal = new AbortController().signal } = {}) =>
+      dispatchOperation(
+        op,
+        { app, principal, signal, reads_by: "gateway", ...(seen === undefined ? {} : { seen }) },
+        input,
+      ),
+  };
+}
+
+function readCredential(header: string | undefined): string | undefined {
+  const bearer = /^bearer +(\S+) *$/i.exec(header ?? "")?.[1];
+  if (bearer !== undefined) return bearer;
+  const basic = /^basic +([A-Za-z0-9+/=]+) *$/i.exec(header ?? "")?.[1];
+  if (basic === undefined) return undefined;
+  const text = Buffer.from(basic, "base64").toString("utf8");
+  const at = text.indexOf(":");
+  return at < 0 ? undefined : text.slice(at + 1);
+}
+
+/** Listens on loopback. Credentials would cross a network in the clear elsewhere. */
+export async function listenOn({ proxy }: RunningProxy, host: string, port: number): Promise<string> {
+  if (!isLoopbackHost(host))
+    throw invalidError("--listen: the proxy listens without TLS, so the address must be a loopback address");
+  await new Promise<void>((resolve, reject) => {
+    proxy.server.once("error", reject);
+    proxy.server.listen({ host, port }, () => resolve());
+  });
+  const { address, family, port: bound } = proxy.server.address() as AddressInfo;
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`;
+}
