@@ -25,11 +25,11 @@ import {
 } from "./record/recorded-call.ts";
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
+import { type Decided, reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
-import { packCall } from "./tool-calls.ts";
+import { type PackCall, packCall } from "./tool-calls.ts";
 import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
 import { changedSince } from "./workspace/work-tree.ts";
 
@@ -100,7 +100,34 @@ async function before(
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
-  const { step } = decided;
+  return letPass(
+    { client, event, settings, context },
+    { run_id, call, arrived_ms, decided, step: decided.step },
+  );
+}
+
+interface BeforeWork {
+  client: HookClient;
+  event: HookEvent;
+  settings: HookSettings;
+  context: CallContext;
+}
+
+/** A call that the service allowed, and when its event arrived. */
+interface AllowedCall {
+  run_id: string;
+  step: number;
+  call: PackCall;
+  decided: Decided;
+  arrived_ms: number;
+}
+
+/** Records what the call may change. Refuses it if that must not fail and did. */
+async function letPass(
+  { client, event, settings, context }: BeforeWork,
+  { run_id, step, call, decided, arrived_ms }: AllowedCall,
+): Promise<HookAnswer> {
+  const notes = new CallStateStore(settings.notes, event.session);
   const refuse = async (error: string, answer: HookAnswer): Promise<HookAnswer> => {
     await reportOutcome(settings, run_id, step, { status: "failed", error });
     return answer;
@@ -143,14 +170,19 @@ async function before(
     });
     throw error;
   }
-  const would = decided.decision === "would_block";
+  const would = decided.decision === "would_block" ? (decided.reasons ?? []) : null;
+  return passAnswer(client, remarksOf(would, context.records === null ? null : problem));
+}
+
+/** `would`: the reasons that would have blocked the call. `problem`: why the command cannot be undone. */
+function remarksOf(would: readonly string[] | null, problem: string | null): string | null {
   const remarks = [
-    ...(would ? [`svc would have blocked this: ${decided.reasons?.join("; ")}`] : []),
-    ...(problem !== null && context.records !== null
-      ? [`svc: this command cannot be undone, because the workspace could not be recorded: ${problem}`]
-      : []),
+    ...(would === null ? [] : [`svc would have blocked this: ${would.join("; ")}`]),
+    ...(problem === null
+      ? []
+      : [`svc: this command cannot be undone, because the workspace could not be recorded: ${problem}`]),
   ];
-  return passAnswer(client, remarks.length === 0 ? null : remarks.join("\n"));
+  return remarks.length === 0 ? null : remarks.join("\n");
 }
 
 function refusal(

@@ -7,7 +7,7 @@ interface ServiceAddress {
   key: string;
 }
 
-interface Decided {
+export interface Decided {
   decision: "allow" | "would_block" | "block";
   step?: number;
   reasons?: string[];

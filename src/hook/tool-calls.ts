@@ -16,7 +16,7 @@ import { type CommandLocation, expandHome } from "./workspace/expand-home.ts";
 import { missingDirectories } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
 
-interface PackCall {
+export interface PackCall {
   tool: string;
   args: Record<string, unknown>;
   reason: string;

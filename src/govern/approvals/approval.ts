@@ -133,7 +133,7 @@ export function isIrreversible(
   return kind === "call" && manifests.active(tool)?.effect === "irreversible";
 }
 
-/** True if an approval takes a second gesture, so that each call is decided by itself. */
+/** True if an approval takes a second gesture, so that each call is decided separately. */
 export function needsConfirmation(
   approval: Pick<ApprovalDoc, "kind" | "tool">,
   manifests: Pick<ManifestSet, "active">,

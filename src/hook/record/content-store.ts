@@ -1,6 +1,6 @@
 /**
  * Contents of recorded files, in the service's directory: each one once, under its keyed hash, compressed, for the user
- * alone. The key never leaves the directory, so that a hash says nothing about a content that somebody guesses.
+ * alone. The key never leaves the directory, so that a hash does not confirm a guessed content.
  */
 import {
   chmodSync,
@@ -36,7 +36,7 @@ export class ContentStore {
   private readonly made = new Set<string>();
   private scratch = 0;
 
-  /** Throws if the directory belongs to somebody else. `make`: creates what is missing. */
+  /** Throws if the directory belongs to another user. `make`: creates missing directories. */
   constructor(folder: string, make: boolean) {
     this.folder = folder;
     if (make) for (const name of ["", "objects", "records", "roots"]) ownFolder(join(folder, name));

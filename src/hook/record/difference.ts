@@ -1,4 +1,4 @@
-/** Compares two states of a workspace: what was created, changed, deleted or renamed between them. */
+/** Compares two states of a workspace: the created, changed, deleted and renamed paths. */
 import { isSameState, type MaybePathState } from "./path-state.ts";
 
 /** One path whose state differs. */

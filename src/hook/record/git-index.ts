@@ -1,6 +1,6 @@
 /**
- * Reads git's index (versions 2 to 4) without git: which paths it tracks, and what it means apart from the cached times
- * and inodes that every `git status` rewrites.
+ * Reads git's index (versions 2 to 4) without git: which paths it tracks, and its meaning without the cached times and
+ * inodes, which every `git status` rewrites.
  */
 
 export interface GitIndexContent {

@@ -10,7 +10,7 @@ const RAW = "//";
 
 export interface RecordedFile {
   kind: "file";
-  /** Keyed hash of the content. Null if the content is not recorded; `stamp` then tells two states apart. */
+  /** Keyed hash of the content. Null if the content is not recorded; `stamp` then distinguishes two states. */
   hash: string | null;
   stamp?: string;
   size: number;
@@ -86,7 +86,7 @@ export function pathParts(path: string): (string | Buffer)[] {
     .map((name) => Buffer.from(name, "latin1"));
 }
 
-/** The path for people. Bytes that are no text are written as `\xNN`. */
+/** The path for people. Bytes that are not text are written as `\xNN`. */
 export function shownPath(path: string): string {
   if (!path.startsWith(RAW)) return path.replaceAll("\ufffd", "?");
   return path.slice(RAW.length).replace(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);

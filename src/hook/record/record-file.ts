@@ -1,6 +1,6 @@
 /**
- * The record of one command: the difference that it made, in a file of the service's directory. Contents are kept beside
- * it, by their hash. The server gets the list without contents.
+ * The record of one command: the difference that it made, in a file of the service's directory. Contents are kept
+ * separately, by their hash. The server gets the list without contents.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const RECORD_ID = /^rec_[0-9a-f]{32}$/;
 const SHOWN_BYTES = 200_000;
 
 export interface RecordedChange extends PathChange {
-  /** Somebody else may have written it, so it is not undone. */
+  /** Another process may have written it, so it is not undone. */
   contested?: boolean;
   /** Other names of the file before the command. */
   peers?: string[];

@@ -1,4 +1,4 @@
-/** Which paths of a workspace a record holds: the exclusions, and the few files of `.git` that say what is checked out. */
+/** Which paths of a workspace a record holds: the exclusions, and the few files of `.git` that name the checked-out commit. */
 
 /** Settings of a record, from `snapshot` in the hook's settings. */
 export interface SnapshotSettings {

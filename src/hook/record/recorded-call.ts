@@ -68,7 +68,7 @@ async function patiently<T>(context: CallContext, wait_ms: number, work: Promise
   }
 }
 
-/** Paths that the command changed, whatever it did to them. */
+/** All paths that the command changed. */
 export function changedPaths({ summary }: RecordedEnd): string[] {
   const { renamed, ...lists } = summary satisfies DifferenceSummary;
   const moved = renamed.flatMap(({ from, to }) => [from, to]);

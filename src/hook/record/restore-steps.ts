@@ -36,7 +36,7 @@ export function removeFolder({ full }: SafePlace): void {
   }
 }
 
-/** Makes the new thing beside the path and puts it there in one step. */
+/** Makes the new file next to the path and moves it there in one step. */
 export function replaceWith(
   { full, beside }: SafePlace,
   now: Stats | undefined,
@@ -122,7 +122,7 @@ export function setFolderMode(
   }
 }
 
-/** For a directory that nobody may read. Changes the directory itself, whatever takes its place meanwhile. */
+/** For an unreadable directory. Changes the open directory, even if a link takes its place. */
 function openToOwner(full: string | Buffer): void {
   if (process.platform !== "linux") {
     lchmodSync(full, OWNER_ALL);

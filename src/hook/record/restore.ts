@@ -237,7 +237,7 @@ class Restorer {
     );
   }
 
-  /** The last look before a step that cannot be taken back. */
+  /** The last check before a step that cannot be reverted. */
   private assertUnchanged(change: RecordedChange, place: SafePlace): void {
     const now = stateOfPlace(place, this.store, change);
     if (isSameState(this.met.get(change.path) ?? null, now)) return;
@@ -251,7 +251,7 @@ class Restorer {
     if (now !== "blocked" && isSameContent(change.before, now)) return;
     // A file that was renamed back has another time of change than before.
     if (!this.returns.has(change.path) || now === null)
-      this.left.set(change.path, "it is not as it was; somebody may be writing it");
+      this.left.set(change.path, "it differs from the recorded state; another process may be writing it");
   }
 
   private at(path: string, use: (place: SafePlace) => void): void {

@@ -1,6 +1,6 @@
 /**
- * Reaches a path of a workspace without following a link: every directory on the way is opened by itself, and the last
- * name is used relative to the open directory. Somebody who swaps a directory for a link in the meantime changes nothing.
+ * Reaches a path of a workspace without following a link: every directory on the way is opened separately, and the
+ * last name is used relative to the open directory. A directory that is swapped for a link in the meantime has no effect.
  * Where the system has no names for open directories, every directory is looked at before each step instead.
  */
 import { closeSync, constants, existsSync, lstatSync, openSync, realpathSync } from "node:fs";
@@ -15,7 +15,7 @@ export const OPEN_BY_NAME = O_PATH | (constants.O_DIRECTORY ?? 0) | (constants.O
 /** Something on the way is a link or no directory. */
 export class PathBlocked extends Error {}
 
-/** The last name of a path in its open directory. `beside`: another name in the same directory. */
+/** The last name of a path in its open directory. `beside` names another file in the same directory. */
 export interface SafePlace {
   full: string | Buffer;
   folder: string | Buffer;

@@ -1,11 +1,11 @@
-/** Removes the records of deleted runs, and the contents that no record and no workspace needs any more. */
+/** Removes the records of deleted runs, and the contents that neither a record nor a workspace needs. */
 import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ContentStore } from "./content-store.ts";
 import { contentsOf, readRecord, recordedRuns, removeRecords } from "./record-file.ts";
 import { readSavedIndex } from "./recorder.ts";
 
-/** The index of a workspace that nobody used for so long is dropped. Its next record starts anew. */
+/** The index of a workspace without use for so long is dropped. Its next record starts again. */
 const UNUSED_MS = 30 * 24 * 60 * 60 * 1_000;
 
 /** Returns the bytes of contents that were freed. */

@@ -13,7 +13,7 @@ export interface PartialRestore {
   left: LeftPath[];
 }
 
-/** `skip`: full paths to leave out, with what is below them. `overwrite`: also restores what changed since. */
+/** `skip`: full paths of files and directories to leave out. `overwrite`: also restores paths that changed since. */
 export interface RestoreDecision {
   skip: readonly string[];
   overwrite: boolean;

@@ -164,7 +164,7 @@ export class WorkspaceIndex {
     setMetadata(entry, found);
   }
 
-  /** Takes the names of a directory anew. */
+  /** Reads the names of a directory again. */
   private reconcile(node: DirectoryEntry): void {
     const names = namesIn(node.full);
     if (names === null) {

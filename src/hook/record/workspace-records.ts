@@ -1,6 +1,6 @@
 /**
- * The part of the resident process that records workspaces. One thread for each workspace works beside the process, and
- * this part knows which calls are under way: what changed while two of them ran is nobody's for certain.
+ * The part of the resident process that records workspaces. Each workspace has a thread. This part knows which calls are
+ * under way, because changes during two calls cannot be attributed to one of them.
  */
 import { randomUUID } from "node:crypto";
 import { realpathSync } from "node:fs";
@@ -30,7 +30,7 @@ interface OpenCall {
   root: string;
   began_ms: number;
   overlapped: boolean;
-  /** Null for an edit, whose files the hook saves by itself. */
+  /** Null for an edit, whose files the hook saves. */
   threads: ThreadPool | null;
 }
 
@@ -68,7 +68,7 @@ export class WorkspaceRecords {
         .catch(() => {});
   }
 
-  /** Marks a call that writes files by itself, such as an edit. Returns its window. */
+  /** Marks a call that writes files without a command, such as an edit. Returns its window. */
   enter(session: string): string {
     return this.opened(this.roots.get(session) ?? "", null);
   }

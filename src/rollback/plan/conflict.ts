@@ -85,7 +85,7 @@ export function compareCurrentState(
   if (seen === "as_after") return { is: "free", current_hash };
   if (seen === "as_before") return { is: "as_before", current_hash };
   if (overwrite?.current_hash === current_hash) return { is: "free", over: overwrite.reason, current_hash };
-  // The compensation looks at each part by itself.
+  // The compensation checks each part separately.
   if (state.declared.parts && overwrite === undefined) return { is: "free", current_hash };
   const error = overwrite !== undefined ? MOVED : whyNot(state, seen);
   return { is: "conflict", result: { state: "conflict", conflict: { error, current_hash } } };
