@@ -25,7 +25,7 @@ import {
 } from "./record/recorded-call.ts";
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { type Decided, reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
+import { type CallDecision, reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
@@ -118,7 +118,7 @@ interface AllowedCall {
   run_id: string;
   step: number;
   call: PackCall;
-  decided: Decided;
+  decided: CallDecision;
   arrived_ms: number;
 }
 

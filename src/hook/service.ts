@@ -7,7 +7,7 @@ interface ServiceAddress {
   key: string;
 }
 
-export interface Decided {
+export interface CallDecision {
   decision: "allow" | "would_block" | "block";
   step?: number;
   reasons?: string[];
@@ -41,7 +41,7 @@ export async function requestDecision(
   address: ServiceAddress,
   opening: RunOpening,
   intent: object,
-): Promise<Decided> {
+): Promise<CallDecision> {
   const path = `/v1/runs/${encodeURIComponent(opening.run_id)}/intents`;
   let reply = await post(address, path, intent);
   if (reply.status === 404) {
@@ -59,7 +59,7 @@ export async function requestDecision(
 const STRANGER =
   "does not answer like svc: it returned no decision; check the URL (server in the hook's settings)";
 
-function isDecided(body: unknown): body is Decided {
+function isDecided(body: unknown): body is CallDecision {
   if (!isRecord(body)) return false;
   const { decision, step, reasons } = body;
   if (decision === "block") return Array.isArray(reasons) && reasons.length > 0;
