@@ -38,11 +38,11 @@ export function removeFolder({ full }: SafePlace): void {
 
 /** Makes the new file next to the path and moves it there in one step. */
 export function replaceWith(
-  { full, beside }: SafePlace,
+  { full, sibling }: SafePlace,
   now: Stats | undefined,
   make: (fresh: string | Buffer) => void,
 ): void {
-  const fresh = beside(`.${nodeCrypto().randomBytes(8).toString("hex")}.svc-restore`);
+  const fresh = sibling(`.${nodeCrypto().randomBytes(8).toString("hex")}.svc-restore`);
   try {
     make(fresh);
     if (now?.isDirectory()) rmdirSync(full);

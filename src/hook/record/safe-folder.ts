@@ -15,11 +15,11 @@ export const OPEN_BY_NAME = O_PATH | (constants.O_DIRECTORY ?? 0) | (constants.O
 /** Something on the way is a link or no directory. */
 export class PathBlocked extends Error {}
 
-/** The last name of a path in its open directory. `beside` names another file in the same directory. */
+/** The last name of a path in its open directory. `sibling` names another file in the same directory. */
 export interface SafePlace {
   full: string | Buffer;
   folder: string | Buffer;
-  beside(name: string): string | Buffer;
+  sibling(name: string): string | Buffer;
 }
 
 export class SafeFolder {
@@ -53,7 +53,7 @@ export class SafeFolder {
         descriptor = inner;
       }
       const folder = `${OPEN_FOLDERS}/${descriptor}`;
-      return use({ full: joined(folder, name), folder, beside: (other) => `${folder}/${other}` });
+      return use({ full: joined(folder, name), folder, sibling: (other) => `${folder}/${other}` });
     } finally {
       closeSync(descriptor);
     }
@@ -68,7 +68,7 @@ export class SafeFolder {
       if (!found.isDirectory()) throw new PathBlocked("a link or a file is on the way");
     }
     const folder = at;
-    return use({ full: fullPath(this.root, path), folder, beside: (other) => joined(folder, other) });
+    return use({ full: fullPath(this.root, path), folder, sibling: (other) => joined(folder, other) });
   }
 }
 

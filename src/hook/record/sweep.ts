@@ -1,4 +1,4 @@
-/** Removes the records of deleted runs, and the contents that neither a record nor a workspace needs. */
+/** Removes the records of deleted runs, and the contents without a record or workspace that needs them. */
 import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ContentStore } from "./content-store.ts";

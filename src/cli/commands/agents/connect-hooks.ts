@@ -179,7 +179,7 @@ async function writeSettings(io: CommandContext["io"], path: string, given: NewS
   io.out(`wrote ${escapeControls(path)}: mode ${settings.mode}, service ${escapeControls(settings.server)}`);
 }
 
-/** The restore looks for the recorded contents in the default directory unless it is told otherwise. */
+/** The restore looks for the recorded contents in the default directory without this option. */
 const dirOption = (folder: string, env: CommandContext["io"]["env"]): string =>
   folder === hooksFolder(env) ? "" : ` --dir ${quoted(folder)}`;
 
