@@ -33,6 +33,11 @@ export interface SessionOptions extends GovernOptions {
    * requires.
    */
   canUseTool?: CanUseTool;
+  /**
+   * Gives the run each prompt of the user, so that the values in it do not count as foreign. On a server, your key needs
+   * `may_give`.
+   */
+  give_prompts?: boolean;
 }
 
 /** Same signature as the SDK option `canUseTool`. */
@@ -57,8 +62,12 @@ interface HookInput {
   /** Present for a subagent. */
   agent_id?: string;
   tool_calls?: { tool_use_id: string; tool_response?: unknown }[];
+  /** The user's text, before the model gets it. */
+  prompt?: string;
 }
 interface HookOutput {
+  /** Shown to the user. */
+  systemMessage?: string;
   hookSpecificOutput?: {
     hookEventName: "PreToolUse";
     permissionDecision: "deny" | "ask" | "defer";
@@ -70,14 +79,14 @@ type Hook = (
   tool_use_id: string | undefined,
   options: { signal: AbortSignal },
 ) => Promise<HookOutput>;
-type HookEvent = "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch";
+type HookEvent = "UserPromptSubmit" | "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch";
 /** The SDK's default timeout of a hook. */
 const HOOK_TIMEOUT_S = 60;
 
 /** Options for the SDK's `query`, and the state of the governed session. */
 export interface GovernedSession {
   /** Pass these hooks in the options of `query`. */
-  hooks: Record<HookEvent, { hooks: [Hook]; timeout?: number }[]>;
+  hooks: Partial<Record<HookEvent, { hooks: [Hook]; timeout?: number }[]>>;
   /** Present only if you pass your own function. The SDK then asks only this one. */
   canUseTool?: CanUseTool;
   /** Approval requests of deferred calls. Decide them, then resume the session. */
@@ -93,10 +102,11 @@ export interface GovernedSession {
 function governSession(run: AgentRun, options: SessionOptions = {}): GovernedSession {
   const session = new SessionHooks(new CallGovernor(run, options, "claude-agent-sdk"), options);
   const on = (hook: Hook): { hooks: [Hook] }[] => [{ hooks: [hook] }];
-  const { canUseTool, wait_for_approval = 0 } = options;
+  const { canUseTool, give_prompts, wait_for_approval = 0 } = options;
   const timeout = HOOK_TIMEOUT_S + waitMs(wait_for_approval, "wait_for_approval") / 1_000;
   return {
     hooks: {
+      ...(give_prompts === true ? { UserPromptSubmit: on((input) => session.prompted(input)) } : {}),
       PreToolUse: [{ hooks: [(input, _, { signal }) => session.before(input, signal)], timeout }],
       PostToolUse: on((input) => session.after(input)),
       PostToolUseFailure: on((input) => session.after(input)),
@@ -125,6 +135,17 @@ class SessionHooks {
   constructor(governor: CallGovernor, options: SessionOptions) {
     this.governor = governor;
     this.options = options;
+  }
+
+  /** Without its texts a run is only stricter, so a prompt that could not be given stops nothing. */
+  async prompted({ prompt }: HookInput): Promise<HookOutput> {
+    if (prompt === undefined || prompt === "") return {};
+    try {
+      await this.governor.run.give([prompt]);
+      return {};
+    } catch (error) {
+      return { systemMessage: `your prompt was not given to the run: ${messageOf(error)}` };
+    }
   }
 
   /** Denies calls that cannot be decided, because the SDK executes a call after its hook fails. */

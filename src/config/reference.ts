@@ -5,24 +5,39 @@ import { SETTING_ENTRIES } from "./settings.ts";
 
 const INTRO = `# Configuration
 
-<!-- Made from src/config/settings.ts; do not edit. \`npx vitest run src/config/generate.test.ts -u\` makes it anew. -->
+<!-- Generated from src/config/settings.ts; do not edit. \`npx vitest run src/config/generate.test.ts -u\` generates it again. -->
 
-Each setting is taken from the first of these that gives it: the command-line option, the environment
-variable, the config file, the default. The config file is \`svc.config.yaml\` in the working directory, or
-the one that \`--config\` or \`SVC_CONFIG\` names. \`svc config show\` prints the effective settings and where each
-value came from.
+A command-line option overrides an environment variable, which overrides the config file. The config file is
+\`svc.config.yaml\` in the working directory, or the one that \`--config\` or \`SVC_CONFIG\` names. \`svc config show\`
+prints the effective settings and their origin.
 
 - Unknown keys are errors that name the key and its line. All problems are reported at once.
 - \`\${NAME}\` inside a text is replaced by the environment variable. An unset variable is an error. \`$\${\`
   is a literal \`\${\`.
-- Relative paths are resolved against the config file's directory; those of options and environment variables
-  against the working directory.
+- Relative paths in the file start at its directory; those of options and environment variables at the working
+  directory.
 - An empty environment variable counts as not set. Switches in the environment are \`1\` or \`0\`.
+- \`SVC_COMMAND_ENV\` has no key: it lists more variables, separated by commas, to pass to rollback commands.
 - Durations are a whole number and \`ms\`, \`s\`, \`m\`, \`h\`, \`d\` or \`w\`, such as \`30m\`.
 - Retention is part of the policy file.
 
 Editors can check the file with \`schemas/config.schema.json\`: put
 \`# yaml-language-server: $schema=<path to that file>\` on its first line.
+`;
+
+const UPSTREAM_KEYS = `An entry of \`upstreams\` has either \`command\` or \`url\`.
+
+| Key | Default | Meaning |
+| - | - | - |
+| \`name\` | required | Name of the tool server. |
+| \`command\`, \`args\`, \`env\`, \`cwd\` | | How to start it, for a server on stdio. |
+| \`url\`, \`headers\` | | Where it listens, for a server over HTTP. |
+| \`namespace\` | \`false\` | Puts the name in front of each tool. |
+| \`timeout\` | \`60s\` | Longest time of a call. |
+| \`passthrough\` | none | \`resources\`, \`prompts\`, \`completions\`, \`sampling\`, \`elicitation\`, \`roots\`. |
+| \`isolation\` | \`principal\` | Who gets a separate connection: \`principal\`, \`session\` or \`shared\`. |
+| \`max_connections\` | \`64\` | Open connections. |
+| \`idle\` | \`30m\` | Unused time after which a connection is closed. |
 `;
 
 export function renderConfigReference(): string {
@@ -38,7 +53,7 @@ export function renderConfigReference(): string {
       `## ${name}\n\n${about}\n\n${table(Object.entries(rows).map(([key, row]) => [`${name}.${key}`, row] as const))}`,
     );
   }
-  parts.push(`## Environment variables\n\n${variables()}`);
+  parts.push(`## Keys of an upstream\n\n${UPSTREAM_KEYS}`);
   return parts.join("\n");
 }
 
@@ -54,23 +69,6 @@ function table(rows: readonly (readonly [key: string, row: SettingRow])[]): stri
     ]),
   );
   return `${line(["Key", "Value", "Default", "Environment", "Option", "Meaning"])}${line(Array(6).fill("-"))}${lines.join("")}`;
-}
-
-function variables(): string {
-  const rows = SETTING_ENTRIES.flatMap(([name, entry]) =>
-    isSection(entry)
-      ? Object.entries(entry.rows).map(([key, row]) => [`${name}.${key}`, row] as const)
-      : [[name, entry] as const],
-  );
-  const named = rows.flatMap(([key, row]) => (row.env === undefined ? [] : [[row.env, key] as const]));
-  named.push(["SVC_CONFIG", "the config file itself"]);
-  named.push([
-    "SVC_COMMAND_ENV",
-    "no key: comma-separated names of additional variables to pass to rollback commands",
-  ]);
-  named.sort(([a], [b]) => (a < b ? -1 : 1));
-  const lines = named.map(([name, key]) => line([code(name), key.includes(" ") ? key : code(key)]));
-  return `${line(["Variable", "Sets"])}${line(["-", "-"])}${lines.join("")}`;
 }
 
 function about(row: SettingRow): string {

@@ -3,6 +3,7 @@
  * A rollback restores files with its `restore` and `read` commands.
  */
 import { readSync } from "node:fs";
+import { userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients/clients.ts";
 import { handleEvent } from "./hook.ts";
@@ -27,8 +28,7 @@ async function hookMain({ argv, env, resident }: HookStart, input: string): Prom
   }
   if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))
     return refuseAnswer(`svc hook: unknown client; choose one of ${HOOK_CLIENTS.join(", ")}`);
-  const at = rest.indexOf("--settings");
-  const file = (at < 0 ? undefined : rest[at + 1]) ?? join(hooksFolder(env), `${what}.json`);
+  const file = settingsPath(what!, rest, env);
   const folder = dirname(resolve(file));
   // Windows has no socket that only its user can open.
   if (process.platform !== "win32" && basename(file) === `${what}.json`)
@@ -39,6 +39,13 @@ async function hookMain({ argv, env, resident }: HookStart, input: string): Prom
   } finally {
     await call.services.close();
   }
+}
+
+/** The hook of the machine finds the settings by the account alone, because a project can set `HOME`. */
+function settingsPath(client: string, words: readonly string[], env: NodeJS.ProcessEnv): string {
+  if (words.includes("--managed")) return join(userInfo().homedir, ".config/svc/hooks", `${client}.json`);
+  const at = words.indexOf("--settings");
+  return (at < 0 ? undefined : words[at + 1]) ?? join(hooksFolder(env), `${client}.json`);
 }
 
 /**

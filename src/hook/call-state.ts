@@ -48,7 +48,7 @@ export class CallStateStore {
   private readonly folder: string;
 
   constructor(root: string, session: string) {
-    this.folder = join(root, nameOf(session));
+    this.folder = join(root, stateFileName(session));
   }
 
   keep(call: string, note: CallState): void {
@@ -117,7 +117,7 @@ export class CallStateStore {
   }
 
   private path(call: string, twin: number): string {
-    return join(this.folder, `${nameOf(call)}.${twin}.json`);
+    return join(this.folder, `${stateFileName(call)}.${twin}.json`);
   }
 
   private read(path: string): KeptNote | null {
@@ -140,5 +140,5 @@ export class CallStateStore {
  * File name for an id: the id if it has the usual form, with marked capitals for case-insensitive disks, or else its
  * hash.
  */
-const nameOf = (id: string): string =>
+export const stateFileName = (id: string): string =>
   /^[\w-]{1,80}$/.test(id) ? `id-${id.replace(/[A-Z]/g, "=$&")}` : hexHash(id).slice(0, 40);

@@ -26,6 +26,7 @@ import {
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
 import { type CallDecision, reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
+import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
@@ -54,8 +55,10 @@ export async function handleEvent(
   if (event === null) return passAnswer(client);
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
-    if (event.moment === "before") return await before(client, event, settings(), context);
-    return passAnswer(client, await after(event, settings(), context));
+    const given = settings();
+    if (!isGovernedSession(client, event, given)) return passAnswer(client);
+    if (event.moment === "before") return await before(client, event, given, context);
+    return passAnswer(client, await after(event, given, context));
   } catch (error) {
     const why = explain(error, settings);
     return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };

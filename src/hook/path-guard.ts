@@ -66,7 +66,13 @@ const SECRET_SAMPLES: readonly string[] = [
   "id_rsa",
   "id_ed25519",
 ];
-const EVERYWHERE = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/gitconfig"];
+const EVERYWHERE = [
+  "/etc/shadow",
+  "/etc/gshadow",
+  "/etc/sudoers",
+  "/etc/gitconfig",
+  ...new Set(Object.values(CLIENT_FILES).flatMap(({ managed }) => Object.values(managed).map(dirname))),
+];
 /** Variables and memory of processes, and their links to the root and the working directory. */
 const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;
 

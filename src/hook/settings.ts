@@ -4,15 +4,20 @@
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { isRecord, nonEmptyString } from "./clients/clients.ts";
 import type { SnapshotSettings } from "./record/record-scope.ts";
 import { readSnapshotSettings } from "./record/snapshot-settings.ts";
+import type { RegisteredWorkspaces } from "./workspace/registered.ts";
 
 export interface HookSettings {
   server: string;
   key: string;
   mode: "enforce" | "observe";
+  /** Directory of the settings and of the hook's own state. */
+  folder: string;
+  /** Workspaces whose sessions are governed. Absent in older settings, which govern every session. */
+  workspaces?: RegisteredWorkspaces;
   /** Directory for the state of calls in progress. */
   notes: string;
   protect: string[];
@@ -40,7 +45,10 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
   if (mode !== "enforce" && mode !== "observe") throw new Error(`${file}: mode: enforce or observe`);
   if (!Array.isArray(protect) || !protect.every((path) => typeof path === "string"))
     throw new Error(`${file}: protect: must be a list of paths`);
+  const workspaces = readWorkspaces(file, given["workspaces"]);
   return {
+    folder,
+    ...(workspaces === undefined ? {} : { workspaces }),
     server: server.replace(/\/+$/, ""),
     key: readKey(resolve(folder, nonEmptyString(given["key_file"]) ?? "agent.key")),
     mode,
@@ -52,6 +60,13 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
       : "",
     snapshot: readSnapshotSettings(given["snapshot"], file),
   };
+}
+
+function readWorkspaces(file: string, given: unknown): RegisteredWorkspaces | undefined {
+  if (given === undefined || given === "all") return given;
+  if (Array.isArray(given) && given.every((path) => typeof path === "string" && isAbsolute(path)))
+    return given as string[];
+  throw new Error(`${file}: workspaces: must be "all" or a list of absolute paths`);
 }
 
 function readKey(path: string): string {

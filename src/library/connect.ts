@@ -18,6 +18,7 @@ import {
   previewIntent,
 } from "../operations/runs/intents-and-outcomes.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
+import { giveRunTexts } from "../operations/runs/values.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
 import type { RollbackReport } from "../rollback/plan/report.ts";
 import { executeOnBackend } from "../rollback/undo/execute.ts";
@@ -68,8 +69,12 @@ const ATTEMPTS = 3;
 export async function connectToServer(options: ConnectOptions): Promise<RemoteSvc> {
   const client = createOperationsClient(options);
   return {
-    async run({ actor: _actor, permissions, ...body }) {
-      const opened = await client.perform(openRunOp, { ...body, permissions: [...permissions] });
+    async run({ actor: _actor, permissions, given, ...body }) {
+      const opened = await client.perform(openRunOp, {
+        ...body,
+        permissions: [...permissions],
+        ...(given === undefined ? {} : { given: [...given] }),
+      });
       return remoteRun(client, opened.run_id, opened.scope_seal);
     },
     async attach(run_id) {
@@ -135,6 +140,7 @@ function remoteRun(client: OperationsClient, run_id: string, seal: string): Agen
       isPlanId(id)
         ? client.perform(withdrawPlan, { plan_id: id })
         : client.perform(withdrawRequest, { approval_id: id }),
+    give: async (texts) => (await client.perform(giveRunTexts, { run_id, texts: [...texts] })).given,
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
     rollback: (request) => remoteRollback(client, run_id, request),
   });

@@ -28,6 +28,7 @@ import {
   previewIntent,
 } from "../operations/runs/intents-and-outcomes.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
+import { giveRunTexts } from "../operations/runs/values.ts";
 import type { RollbackReport } from "../rollback/plan/report.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 import { openApp } from "../service/open-app.ts";
@@ -70,6 +71,11 @@ export interface RunOptions {
   reason?: string;
   /** Tenant of the run, on installations with tenants. */
   tenant?: string;
+  /**
+   * What people asked for, such as the user's prompt. Values in these texts do not count as foreign. Only their
+   * fingerprints are kept. On a server, your key needs `may_give`.
+   */
+  given?: readonly string[];
 }
 
 /** The service inside this process. */
@@ -134,11 +140,12 @@ const agentOf = (id: string, name: string, tenant: string | null): CallerPrincip
 
 /** Opens a run of an embedded agent on a running service. */
 export async function libraryRun(app: ServiceApp, options: RunOptions): Promise<AgentRun> {
-  const { actor, tenant, ...body } = options;
+  const { actor, tenant, given, ...body } = options;
   const principal = agentOf(libraryId(actor), actor, tenant ?? null);
   const { run_id, scope_seal } = await asking(app, principal)(openRunOp, {
     ...body,
     permissions: [...body.permissions],
+    ...(given === undefined ? {} : { given: [...given] }),
   });
   return embeddedRun(app, principal, run_id, scope_seal);
 }
@@ -185,6 +192,7 @@ function embeddedRun(app: ServiceApp, principal: CallerPrincipal, run_id: string
     withdraw: (id) =>
       isPlanId(id) ? call(withdrawPlan, { plan_id: id }) : call(withdrawRequest, { approval_id: id }),
     plan: () => call(getOwnRollbackPlan, { run_id }),
+    give: async (texts) => (await call(giveRunTexts, { run_id, texts: [...texts] })).given,
     rollback: (request) => rollback(app, principal, run_id, request),
   });
 }

@@ -9,6 +9,7 @@ import { type BeforeRead, beforeAnswerProblem } from "../govern/decide/before-st
 import type { IntentDecision } from "../govern/decide/verdict.ts";
 import type { PlanView } from "../govern/plans/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../govern/runs/run.ts";
+import type { GivenText } from "../govern/traces/trace.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { withTimeout } from "../kernel/timeout.ts";
@@ -133,6 +134,15 @@ export class AgentRun {
   /** Returns the status of a step. */
   status(step: number): Promise<StepStatus> {
     return this.transport.status(step);
+  }
+
+  /**
+   * Tells the run what a person asked for, such as the next prompt. Values in these texts no longer count as foreign.
+   * Only their fingerprints are kept. Returns when each text of the run was given, and its length. On a server, your
+   * key needs `may_give`.
+   */
+  give(texts: readonly string[]): Promise<GivenText[]> {
+    return this.transport.give(texts);
   }
 
   private async blocked({ decision, ended }: Refused): Promise<BlockedError> {

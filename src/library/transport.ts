@@ -3,6 +3,7 @@ import type { ApprovalView } from "../govern/approvals/approval.ts";
 import type { IntentDecision } from "../govern/decide/verdict.ts";
 import type { PlanView } from "../govern/plans/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../govern/runs/run.ts";
+import type { GivenText } from "../govern/traces/trace.ts";
 import { notFoundError } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
@@ -94,6 +95,7 @@ export interface RunTransport {
   /** Fits the values of a call into requests of limited size. Absent if the engine is in this process. */
   fit?: { untellable(before: JsonValue): string | null; fitting(outcome: CallOutcome): CallOutcome };
   withdraw(id: string): Promise<ApprovalView | PlanView>;
+  give(texts: readonly string[]): Promise<GivenText[]>;
   plan(): Promise<RollbackPlan>;
   rollback(request: RollbackRequest): Promise<RollbackReport>;
 }

@@ -27,8 +27,8 @@ function started(command: string, cwd: string, input: object, env: Record<string
 }
 
 /** Every command that the client's settings hold, by event. */
-function installed(client: HookClient, cwd: string): Record<string, string> {
-  const { hooks } = JSON.parse(readFileSync(join(cwd, hooksFile(client)), "utf8"));
+function installed(client: HookClient, home: string): Record<string, string> {
+  const { hooks } = JSON.parse(readFileSync(join(home, hooksFile(client)), "utf8"));
   return Object.fromEntries(
     Object.entries(hooks as Record<string, unknown[]>).map(([event, [entry]]) => {
       const { command, hooks: inner } = entry as { command?: string; hooks?: { command: string }[] };
@@ -113,7 +113,7 @@ describe("a workspace that names programs", () => {
     for (const client of HOOK_CLIENTS) {
       const session = client === "cursor" ? { conversation_id: "s" } : { session_id: "s" };
       const tool_input = { command: "mkdir build" };
-      for (const [hook_event_name, command] of Object.entries(installed(client, cwd)))
+      for (const [hook_event_name, command] of Object.entries(installed(client, home)))
         await started(
           command,
           cwd,
@@ -131,7 +131,7 @@ describe("a workspace that names programs", () => {
     verifies("beyond.hooks.no-workspace-programs", "beyond.record.together");
     const { cwd, env, home, server } = await connected(["claude-code"]);
     hostileRepository(cwd, join(home, "marker"));
-    const { PreToolUse, PostToolUse } = installed("claude-code", cwd);
+    const { PreToolUse, PostToolUse } = installed("claude-code", home);
     const call = {
       session_id: "s",
       cwd,
@@ -179,7 +179,7 @@ describe("variables that a project sets", () => {
       NODE_OPTIONS: `--require ${join(cwd, "preload.cjs")}`,
       XDG_CONFIG_HOME: cwd,
     };
-    const { PreToolUse } = installed("claude-code", cwd);
+    const { PreToolUse } = installed("claude-code", home);
     const call = {
       session_id: "s",
       cwd,

@@ -1,6 +1,6 @@
 /** The whole way as a user goes it: connect, serve, the hook as the client starts it, rollback, undo. */
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -70,7 +70,7 @@ describe("svc connect --hooks", () => {
     expect([made.code, made.err]).toEqual([0, ""]);
     const folder = join(home, ".config/svc/hooks");
     expect(statSync(join(folder, "claude-code.key")).mode & 0o077).toBe(0);
-    const { hooks } = JSON.parse(readFileSync(join(cwd, ".claude/settings.json"), "utf8"));
+    const { hooks } = JSON.parse(readFileSync(join(home, ".claude/settings.json"), "utf8"));
     const { command, onFailure } = hooks.PreToolUse[0].hooks[0];
     expect(onFailure).toBe("block");
 
@@ -101,7 +101,7 @@ describe("svc connect --hooks", () => {
     expect(undone.out).toBe("run claude-code-first: rollback complete\n  compensated: 0\n");
     expect(readFileSync(path, "utf8")).toBe("as it was\r\n");
     const back = await svc(["connect", "claude-code", "--hooks", "--undo"], { cwd, env });
-    expect([back.code, existsSync(join(cwd, ".claude/settings.json"))]).toEqual([0, false]);
+    expect([back.code, existsSync(join(home, ".claude/settings.json"))]).toEqual([0, false]);
   });
 
   it("keeps what is there, in the client's settings and in the service's folder", async () => {
@@ -128,6 +128,7 @@ describe("svc connect --hooks", () => {
         ...own,
         key_file: `${client}.key`,
         mode: "observe",
+        workspaces: [realpathSync(cwd)],
       });
     }
     const gemini = JSON.parse(readFileSync(join(cwd, ".gemini/settings.json"), "utf8"));

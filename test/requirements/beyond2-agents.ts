@@ -12,4 +12,13 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.stash": [36, "a stash needs approval if it changes files that run on their own, found by comparing trees"],
   "beyond.hooks.plain-select": [36, "`psql` passes only with one plain `select` on this machine that calls harmless functions"],
   "beyond.hooks.client-tools": [36, "the tables hold every built-in tool of the supported clients; bookkeeping tools pass"],
+  "beyond.hooks.user-level": [36, "`svc connect <client> --hooks` installs the hook in the client's user-level settings and registers the current workspace; `--user` registers all"],
+  "beyond.hooks.managed": [36, "`--managed` writes the client's settings of the machine: only as root, and only for a client that has some; an account without hook settings is denied"],
+  "beyond.hooks.project": [36, "`--project` writes the project's settings file and warns if git tracks it; connecting without it moves the hook out again"],
+  "beyond.hooks.undo-refused": [36, "`svc connect --undo` unregisters the workspace, takes the hook out with the last one, and is refused to agents"],
+  "beyond.hooks.stays-hooked": [36, "checking out another branch, stashing, merging, rebasing and cleaning never unhook a session"],
+  "beyond.hooks.unregistered": [36, "in a workspace that is not registered the hook records nothing and passes every call"],
+  "beyond.hooks.registered-places": [36, "the resolved directory in which a session began counts, with everything below it and every linked work tree of the repository"],
+  "beyond.hooks.stays-governed": [36, "a session that began governed stays governed in every directory"],
+  "beyond.hooks.agent-from-command": [36, "starting a coding agent from a command needs approval as an unknown command"],
 });

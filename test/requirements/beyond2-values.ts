@@ -26,4 +26,7 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.when-masked": [41, "masked paths are compared by `eq` and `ne` only"],
   "beyond.value.when-within": [41, "with a duration, calls of all runs of the agent are compared"],
   "beyond.value.when-checked": [41, "other operators and other paths are load errors that say what to write"],
+  "beyond.value.given-library": [41, "the library gives texts at opening and later, embedded and on a server"],
+  "beyond.value.given-adapter": [41, "the Claude Agent SDK's adapter gives the user's prompts, if asked to"],
+  "beyond.value.given-python": [41, "the Python client gives texts at opening and later"],
 });

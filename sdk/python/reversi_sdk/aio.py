@@ -71,8 +71,9 @@ class AsyncClient:
         run_id: Optional[str] = None,
         mode: Optional[str] = None,
         reason: Optional[str] = None,
+        given: Optional[Sequence[str]] = None,
     ) -> "AsyncRun":
-        return AsyncRun(await in_thread(lambda: self._client.run(permissions, run_id, mode, reason)))
+        return AsyncRun(await in_thread(lambda: self._client.run(permissions, run_id, mode, reason, given)))
 
     async def resume(self, run_id: str) -> "AsyncRun":
         return AsyncRun(await in_thread(lambda: self._client.resume(run_id)))
@@ -117,6 +118,9 @@ class AsyncRun:
         **seen: Any,
     ) -> Dict[str, Any]:
         return await in_thread(lambda: self.sync.outcome(step, status, result, error, idempotency_key, **seen))
+
+    async def give(self, texts: Sequence[str]) -> List[Dict[str, Any]]:
+        return await in_thread(lambda: self.sync.give(texts))
 
     async def plan(self) -> Dict[str, Any]:
         return await in_thread(self.sync.plan)

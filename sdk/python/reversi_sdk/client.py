@@ -149,14 +149,17 @@ class Client:
         run_id: Optional[str] = None,
         mode: Optional[str] = None,
         reason: Optional[str] = None,
+        given: Optional[Sequence[str]] = None,
     ) -> "Run":
-        """Open a run with a scope that is fixed from here on."""
+        """Open a run with a scope that is fixed from here on. `given` are texts of people; see `Run.give`."""
         # The id is chosen here so that a lost answer can be told from a second run: a repeat is a 409.
         body: Dict[str, Any] = {"permissions": list(permissions), "run_id": run_id or new_run_id()}
         if mode is not None:
             body["mode"] = mode
         if reason is not None:
             body["reason"] = reason
+        if given is not None:
+            body["given"] = list(given)
         try:
             opened = self._transport.request("POST", "/v1/runs", body)
         except ServiceError as error:
@@ -241,6 +244,11 @@ class Run:
         if error is not None:
             body["error"] = error
         return self._post(f"{self._path}/steps/{int(step)}/outcome", body, idempotency_key)
+
+    def give(self, texts: Sequence[str]) -> List[Dict[str, Any]]:
+        """Tell the run what a person asked for, so that values in it do not count as foreign. The key needs `may_give`."""
+        given = self._client._transport.request("POST", f"{self._path}/given", {"texts": list(texts)})
+        return list(given["given"])
 
     def plan(self) -> Dict[str, Any]:
         """The rollback plan. The service shows it to auditors and above, so a plain agent key gets a 403."""

@@ -164,12 +164,12 @@ export const GATEWAY_ROWS = {
   tenant: textRow({ about: "Tenant of a stdio session." }),
   blocked_results: choiceRow(["structured", "text"], "text", {
     about:
-      "How to answer a blocked call of a tool with an output schema. `text` sends only text and `_meta`, because strict clients drop results that do not match the schema. `structured` adds structured content.",
+      "Answer to a blocked call of a tool with an output schema. `structured` adds structured content, which strict clients drop.",
   }),
   tool_names: choiceRow(["dots", "underscores"], "dots", {
     flag: "tool-names",
     about:
-      "How tools are named in lists. `dots` uses the names of the manifests (`files.write_file`). `underscores` uses only letters, digits, `_` and `-` (`files__write_file`), as model providers require. Calls can use either.",
+      "Names in tool lists: `files.write_file`, or `files__write_file`, as model providers require. Calls can use either.",
   }),
   own_tools: settingRow<"all" | "none" | string[]>({
     type: "all, none or list of tools",
@@ -181,19 +181,18 @@ export const GATEWAY_ROWS = {
   ask_reason: switchRow({
     flag: "ask-reason",
     about:
-      "Adds an optional argument `svc_reason` to each tool, for the agent's reason. The gateway removes it before it evaluates and forwards the call.",
+      "Adds an optional argument `svc_reason` to each tool, for the agent's reason. The tool server does not get it.",
   }),
   approvals: settingSection("Waiting for approvals.", {
     wait: durationRow(0, 1_000, {
       shown_default: "not at all",
       about:
-        "How long the gateway holds a call that needs approval, for clients that can show the card's URL to a user. This needs console_url and `console: login`. Other clients are asked to wait and call again.",
+        "How long the gateway holds a call for approval, if the client can show URLs. Needs console_url and `console: login`.",
     }),
   }),
   runs: settingSection("The run of calls that do not name one.", {
     by: choiceRow(["session", "principal", "call"], "session", {
-      about:
-        "`session`: one run per session, or per principal for clients without sessions. `principal`: one run per principal. `call`: one run per call.",
+      about: "One run per session (per principal for clients without sessions), per principal, or per call.",
     }),
     idle: durationRow(30 * 60_000, 1_000, {
       about: "Idle time after which a principal's next call starts a new run.",
@@ -211,8 +210,7 @@ export const GATEWAY_ROWS = {
     type: "list of upstreams",
     schema: upstreamsSchema,
     default: [],
-    about:
-      "The tool servers: `{name, command, args, env, cwd}` or `{name, url, headers}`. Also `namespace`, `timeout` (60s), `passthrough` (a list of resources, prompts, completions, sampling, elicitation, roots), `isolation` (principal, session or shared: who gets a separate connection), `max_connections` (64) and `idle` (30m, after which an unused connection is closed).",
+    about: "The tool servers ([keys](#keys-of-an-upstream)).",
     locate: (list, base) =>
       list.map((upstream) =>
         "command" in upstream && upstream.cwd !== null

@@ -150,7 +150,7 @@ export const IDENTITY_ROWS = {
     signing_secret: textRow({
       secret: true,
       env: "SVC_CHAT_SIGNING_SECRET",
-      about: "Secret with which the chat service signs its requests.",
+      about: "Secret that signs the requests of the chat service.",
     }),
     users: settingRow<Record<string, string> | null>({
       type: "mapping of chat user id to key name",

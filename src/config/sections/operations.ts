@@ -137,7 +137,7 @@ export const OPERATIONS_ROWS = {
       schema: z.array(anchorSink).max(32),
       default: [],
       about:
-        "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: witness, url, key}`; a witness's `key` is its verifier key, or a file with that or its public key.",
+        "`{type: file, path}`, `{type: webhook, url, secret}` or `{type: witness, url, key}`, with a verifier key or its file.",
       locate: (sinks, base) => sinks.map((sink) => locateSink(sink, base)),
       mask: maskNamed,
     }),
@@ -197,12 +197,10 @@ export const OPERATIONS_ROWS = {
       about: "How often an active alert is sent again.",
     }),
     denial_spike: numberRow(z.number().int().min(1).max(1_000_000), SERVICE_LIMITS.denial_spike, {
-      about:
-        "Number of refused calls in 15 minutes that raises an alert. Calls that wait for approval do not count.",
+      about: "Refused calls in 15 minutes that raise an alert. Calls that wait for approval do not count.",
     }),
     undo_closing: durationRow(SERVICE_LIMITS.undo_closing_ms, 1_000, {
-      about:
-        "How long before an undo expires its alert is raised. The alert waits until at most a tenth of the undo's time is left.",
+      about: "How long before an undo expires its alert is raised, once a tenth of its time is left.",
     }),
   }),
   probe: settingSection("Tests the guarantees automatically (svc probe).", {

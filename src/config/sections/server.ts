@@ -69,8 +69,7 @@ export const SERVER_ROWS = {
     flag: "database-url",
     flag_inside: true,
     secret: true,
-    about:
-      "PostgreSQL database of the postgres store. With several hosts (`a:5432,b:5432`), the one that accepts writes is used.",
+    about: "PostgreSQL database. Of several hosts (`a:5432,b:5432`), the one that accepts writes is used.",
     mask: (url) => (url === null ? null : maskConnection(url)),
   }),
   database_read_url: settingRow<string | null>({

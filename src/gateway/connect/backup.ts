@@ -57,6 +57,13 @@ export async function undoWrite(path: string): Promise<"restored" | "removed"> {
   return note.before === null ? "removed" : "restored";
 }
 
+/** Writes the text, or removes the file for null, and drops a backup that no longer fits. */
+export async function replaceWithoutBackup(path: string, text: string | null): Promise<void> {
+  if (text === null) await rm(path);
+  else await replace(path, text);
+  await rm(backupOf(path), { force: true });
+}
+
 async function readNote(path: string): Promise<Note | null> {
   const text = await readIfThere(backupOf(path));
   if (text === null) return null;

@@ -41,6 +41,10 @@ export interface HookAnswer {
 interface ClientFiles {
   /** Hooks file of a project. The user's file has the same path under the home directory. */
   hooks: string;
+  /** Variable that moves the user's directory of settings, and the file's path below it. */
+  moved: { variable: string; below: string } | null;
+  /** Hooks file of the machine, which users cannot switch off. */
+  managed: Readonly<Partial<Record<NodeJS.Platform, string>>>;
   /** Files that can disable this client's hooks, relative to a project or the home directory. */
   settings: readonly string[];
 }
@@ -48,11 +52,34 @@ interface ClientFiles {
 export const CLIENT_FILES: Record<HookClient, ClientFiles> = {
   "claude-code": {
     hooks: ".claude/settings.json",
+    moved: { variable: "CLAUDE_CONFIG_DIR", below: "settings.json" },
+    managed: {
+      linux: "/etc/claude-code/managed-settings.json",
+      darwin: "/Library/Application Support/ClaudeCode/managed-settings.json",
+    },
     settings: [".claude/settings.json", ".claude/settings.local.json"],
   },
-  cursor: { hooks: ".cursor/hooks.json", settings: [".cursor/hooks.json"] },
-  codex: { hooks: ".codex/hooks.json", settings: [".codex/hooks.json", ".codex/config.toml"] },
-  gemini: { hooks: ".gemini/settings.json", settings: [".gemini/settings.json"] },
+  cursor: {
+    hooks: ".cursor/hooks.json",
+    moved: null,
+    managed: { linux: "/etc/cursor/hooks.json", darwin: "/Library/Application Support/Cursor/hooks.json" },
+    settings: [".cursor/hooks.json"],
+  },
+  codex: {
+    hooks: ".codex/hooks.json",
+    moved: { variable: "CODEX_HOME", below: "hooks.json" },
+    managed: { linux: "/etc/codex/hooks.json", darwin: "/etc/codex/hooks.json" },
+    settings: [".codex/hooks.json", ".codex/config.toml"],
+  },
+  gemini: {
+    hooks: ".gemini/settings.json",
+    moved: { variable: "GEMINI_CLI_HOME", below: ".gemini/settings.json" },
+    managed: {
+      linux: "/etc/gemini-cli/settings.json",
+      darwin: "/Library/Application Support/GeminiCli/settings.json",
+    },
+    settings: [".gemini/settings.json"],
+  },
 };
 
 const MOMENTS: Record<HookClient, Record<string, Moment>> = {

@@ -1,4 +1,5 @@
 /** Adds the hook to a client's settings, in that client's form, and keeps everything else in the file. */
+import { join } from "node:path";
 import { CLIENT_FILES, eventsOf, type HookClient, isRecord } from "./clients.ts";
 
 interface Installed {
@@ -20,7 +21,7 @@ export const HOOK_INSTALLS: Record<HookClient, Installed> = {
     entry: (command, before) =>
       grouped({ command, timeout: TIMEOUT_S, ...(before ? { onFailure: "block" } : {}) }),
     more: {},
-    next: "start claude in this folder; /hooks shows the hook",
+    next: "start claude in this workspace; /hooks shows the hook",
   },
   cursor: {
     title: "Cursor",
@@ -38,7 +39,7 @@ export const HOOK_INSTALLS: Record<HookClient, Installed> = {
     title: "Gemini CLI",
     entry: (command) => grouped({ name: "svc", command, timeout: TIMEOUT_S * 1_000 }),
     more: {},
-    next: "start gemini in this folder; /hooks panel shows the hook",
+    next: "start gemini in this workspace; /hooks panel shows the hook",
   },
 };
 
@@ -46,18 +47,61 @@ export function hooksFile(client: HookClient): string {
   return CLIENT_FILES[client].hooks;
 }
 
-/** Adds or replaces our hook in the settings. Throws if they cannot be parsed. */
-export function withHooks(client: HookClient, text: string, command: string): string {
+/** The user's hooks file, where the client itself looks for it. */
+export function userHooksFile(client: HookClient, env: NodeJS.ProcessEnv, home: string): string {
+  const { hooks, moved } = CLIENT_FILES[client];
+  const elsewhere = moved === null ? undefined : env[moved.variable];
+  return elsewhere ? join(elsewhere, moved!.below) : join(home, hooks);
+}
+
+/** The machine's hooks file. Undefined on a platform for which the client has none. */
+export const managedHooksFile = (client: HookClient): string | undefined =>
+  CLIENT_FILES[client].managed[process.platform];
+
+/** Whether one entry, or a whole file, starts our hook for this client. */
+export const holdsHook = (client: HookClient, text: string): boolean =>
+  text.includes(` hook ${client} --settings `) || text.includes(` hook ${client} --managed`);
+
+interface ParsedSettings {
+  config: Record<string, unknown>;
+  hooks: Record<string, unknown>;
+}
+
+function parsed(text: string): ParsedSettings {
   const config: unknown = text.trim() === "" ? {} : JSON.parse(text);
   if (!isRecord(config)) throw new Error("the file does not contain a JSON object");
   const given = config["hooks"] ?? {};
   if (!isRecord(given)) throw new Error("hooks in the file is not an object");
-  const hooks = { ...given };
+  return { config, hooks: { ...given } };
+}
+
+/** Takes our hook out of the settings. Null if nothing else is left in them. */
+export function withoutHooks(client: HookClient, text: string): string | null {
+  const { config, hooks } = parsed(text);
+  const others = Object.fromEntries(
+    Object.entries(hooks).flatMap(([event, entries]) => {
+      const kept = Array.isArray(entries)
+        ? entries.filter((one) => !holdsHook(client, JSON.stringify(one)))
+        : entries;
+      return Array.isArray(kept) && kept.length === 0 ? [] : [[event, kept]];
+    }),
+  );
+  const { hooks: _, ...rest } = config;
+  const left = Object.keys(others).length === 0 ? rest : { ...config, hooks: others };
+  const added = Object.entries(HOOK_INSTALLS[client].more);
+  if (Object.keys(left).length === added.length && added.every(([name, value]) => left[name] === value))
+    return null;
+  return `${JSON.stringify(left, null, 2)}\n`;
+}
+
+/** Adds or replaces our hook in the settings. Throws if they cannot be parsed. */
+export function withHooks(client: HookClient, text: string, command: string): string {
+  const { config, hooks } = parsed(text);
   const { entry, more } = HOOK_INSTALLS[client];
   for (const event of eventsOf(client)) {
     const there = hooks[event] ?? [];
     if (!Array.isArray(there)) throw new Error(`hooks.${event} in the file is not a list`);
-    const others = there.filter((one) => !JSON.stringify(one).includes(` hook ${client} --settings `));
+    const others = there.filter((one) => !holdsHook(client, JSON.stringify(one)));
     hooks[event] = [...others, entry(command, event === eventsOf(client)[0])];
   }
   return `${JSON.stringify({ ...more, ...config, hooks }, null, 2)}\n`;

@@ -11,6 +11,31 @@ const home = "/home/ann";
 const guard = createPathGuard({ home, protect: ["/home/ann/svc-hooks"], authority: "127.0.0.1:8787" });
 const judge = (command: string) => classifyCommand(command, { cwd: "/home/ann/shop", home }, guard);
 
+describe("a coding agent that a command starts", () => {
+  it.each([
+    "claude -p 'go on'",
+    "CLAUDE_CONFIG_DIR=/tmp/x claude -p 'go on'",
+    "cd /tmp && claude -p 'go on'",
+    "echo 'go on' | claude -p",
+    "bash -c 'claude -p x'",
+    "timeout 60 claude -p x",
+    "codex exec 'go on'",
+    "gemini -p 'go on'",
+    "cursor-agent -p x",
+    "opencode run x",
+    "aider --message x",
+    "npx @anthropic-ai/claude-code -p x",
+    "npx -y @openai/codex exec x",
+    "npx claude -p x",
+    "pnpm dlx @google/gemini-cli -p x",
+    "npm exec claude -- -p x",
+    "./node_modules/.bin/claude -p x",
+  ])("is unknown: %s", (command) => {
+    verifies("beyond.hooks.agent-from-command");
+    expect(judge(command).class).toBe("unknown");
+  });
+});
+
 describe("what a shell command does", () => {
   it.each([
     ["read", "ls -la src"],

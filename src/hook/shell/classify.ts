@@ -19,6 +19,7 @@ import {
   DEVICE_FILES,
   INTERPRETER_PROGRAMS,
   interpreterClasses,
+  isCodingAgent,
   isControlVariable,
   KEEPS_TEXT,
   OBEYS_KEYS,
@@ -373,8 +374,9 @@ class Judge {
     if (this.findings.isChanged(`node_modules/.bin/${words[0]?.text}`)) this.unknown();
     if (words.length > 0) this.call(words, NO_INPUT, depth);
     if (!installed) this.findings.classes.push("packages");
-    const found = worstClass(this.findings.classes.splice(before));
-    this.findings.classes.push(found === "build" || found === "destructive" ? found : "packages");
+    const agent = words.some(({ text }) => isCodingAgent(text));
+    const found = agent ? "unknown" : worstClass(this.findings.classes.splice(before));
+    this.findings.classes.push(agent || found === "build" || found === "destructive" ? found : "packages");
     return true;
   }
 

@@ -82,6 +82,12 @@ export function rowOf(program: string, texts: readonly string[]): ProgramRow | u
   return (knownSubcommand(program, words) ?? knownSubcommand(base, words))?.row;
 }
 
+const CODING_AGENT =
+  /^(?:@[\w.-]+\/)?(?:claude(?:-code)?|codex|gemini(?:-cli)?|cursor-agent|opencode(?:-ai)?|aider(?:-chat)?|qwen(?:-code)?|copilot|amp|goose|crush|cline|kilocode|droid|auggie)(?:@[^/]*)?$/i;
+
+/** Whether a word names the program or the package of a coding agent, which makes its own calls. */
+export const isCodingAgent = (word: string): boolean => CODING_AGENT.test(word);
+
 const NO_OPTIONS = programRow("unknown");
 
 /** Options that change the class of an otherwise harmless program. */

@@ -103,7 +103,7 @@ const before = z
       .union([templateSchema, z.array(templateSchema).min(2).max(BEFORE_LIMITS.max_reads)])
       .nullish()
       .describe(
-        "Its arguments; a string that is a path into $args becomes the value there. A list reads once for each item, such as both ends of a move. With `required: false`, a path into $before is taken from the state that the caller reported.",
+        "Its arguments; a string that is a path into $args becomes the value there. A list reads once per item. With `required: false`, a path into $before is taken from the state that the caller reported.",
       )
       .transform((args) => args ?? {}),
     absent: jsonValueSchema
@@ -226,12 +226,12 @@ const card = z
     fields: z
       .array(
         z.strictObject({
-          label: labelSchema.max(100),
-          path: cardPathSchema,
+          label: labelSchema.max(100).describe("Name of the field on the card."),
+          path: cardPathSchema.describe("Argument to show, such as $args.amount."),
           as: z
             .enum(CARD_FORMATS)
             .nullish()
-            .meta({ default: "text" })
+            .meta({ default: "text", description: "Format of the value." })
             .transform((format) => format ?? "text"),
         }),
       )
@@ -251,8 +251,7 @@ const card = z
       .nullish()
       .meta({
         default: false,
-        description:
-          "Approving takes a second gesture, as for an irreversible call, and happens one at a time.",
+        description: "Approving takes a second gesture, and each call is approved separately.",
       })
       .transform((confirm): true | undefined => (confirm === true ? confirm : undefined)),
   })
@@ -297,7 +296,10 @@ export const manifestEntrySchema = z
     lifecycle: z
       .enum(MANIFEST_LIFECYCLES)
       .nullish()
-      .meta({ default: "approved" })
+      .meta({
+        default: "approved",
+        description: "A draft is refused in enforce mode; a deprecated manifest still works.",
+      })
       .transform((lifecycle) => lifecycle ?? "approved"),
     effect: z
       .enum([...TOOL_EFFECTS, "read_only"])
@@ -322,14 +324,18 @@ export const manifestEntrySchema = z
       .nullish()
       .describe("Labels for risk scoring, policy and retention; you can add custom labels.")
       .transform((labels): z.output<typeof risk> => labels ?? { data_class: null, blast_radius: null }),
-    compensation: compensation.nullish().transform(toNull),
-    verification: verification.nullish().transform(toNull),
+    compensation: compensation.nullish().describe("How to undo the call.").transform(toNull),
+    verification: verification
+      .nullish()
+      .describe("How to check that the undo took effect.")
+      .transform(toNull),
     before: before
       .nullish()
       .describe("Reads the state before the call, so that the undo can restore it.")
       .transform(toUndeclared),
     audit: audit
       .nullish()
+      .describe("Capture of the call and retention of its run.")
       .transform((entry) => entry ?? { redaction: [], retention_days: null, evidence_export: null }),
     http: http
       .nullish()
@@ -337,7 +343,7 @@ export const manifestEntrySchema = z
       .transform(toUndeclared),
     drill: drill
       .nullish()
-      .describe("A harmless example of the call, with which svc drill tests its undo.")
+      .describe("A harmless example; svc drill makes it and tests its undo.")
       .transform(toUndeclared),
     card: card.nullish().describe("How the approval card shows the call.").transform(toUndeclared),
   })

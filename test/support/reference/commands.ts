@@ -66,7 +66,6 @@ const GROUPS: readonly CommandGroup[] = [
 
 const FROM = "src/cli/commands";
 const GLOBAL_NAMES = new Set(globalOptions(new Command()).options.map(({ long }) => long));
-const INHERITED = "Also accepts the [global options](../commands.md#global-options).";
 
 /** The pages by file name below `docs/reference`. Throws if a command is in no group or in two. */
 export async function commandPages(): Promise<Record<string, string>> {
@@ -139,7 +138,7 @@ function groupPage(group: CommandGroup, program: Command): string {
 
 ${generatedNote(FROM)}
 
-${group.about} All commands: [the command line](../commands.md).
+${group.about} All commands and the [global options](../commands.md#global-options): [the command line](../commands.md).
 
 ${entries.join("\n")}`;
 }
@@ -150,7 +149,11 @@ function commandEntry({ name, command }: CalledCommand): string {
   const takesGlobal = command.options.some(({ long }) => GLOBAL_NAMES.has(long ?? ""));
   const exitCodes = commandExitCodes(name) ?? "0 success · 1 failure";
   const described = args.filter(({ description }) => description !== "");
-  const synopsis = ["svc", name, ...args.map(argumentWord), ...(options.length > 0 ? ["[options]"] : [])];
+  const optionWords = [
+    ...(options.length > 0 ? ["[options]"] : []),
+    ...(takesGlobal ? ["[global options]"] : []),
+  ];
+  const synopsis = ["svc", name, ...args.map(argumentWord), ...optionWords];
   const parts = [
     `## svc ${name}`,
     `${plainText(command.description())}.`,
@@ -166,7 +169,6 @@ function commandEntry({ name, command }: CalledCommand): string {
     ...(options.length === 0
       ? []
       : [markdownTable(["Option", "Default", "Description"], options.map(optionRow)).trimEnd()]),
-    ...(takesGlobal ? [INHERITED] : []),
     `**Exit codes:** ${exitCodes.replace(/(^|· )(\d)/g, "$1`$2`")}`,
     `\`\`\`sh\n${commandExample(name)}\n\`\`\``,
   ];

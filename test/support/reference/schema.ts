@@ -47,12 +47,14 @@ export function defaultWords(schema: JsonSchema): string {
   return Array.isArray(schema.default) && schema.default.length === 0 ? "none" : codeSpan(schema.default);
 }
 
+const REQUIRED = " (required)";
+
 /** Each key below a schema with its full name, outer keys first. */
 export function* keyRows(schema: JsonSchema, path = ""): Generator<string[]> {
   for (const one of alternativesOf(schema)) {
     for (const [name, field] of Object.entries(one.properties ?? {})) {
       const key = path === "" ? name : `${path}.${name}`;
-      const must = one.required?.includes(name) ? " (required)" : "";
+      const must = one.required?.includes(name) ? REQUIRED : "";
       yield [codeSpan(key), `${valueWords(field)}${must}`, defaultWords(field), field.description ?? ""];
       yield* keyRows(field, key);
     }
@@ -61,6 +63,12 @@ export function* keyRows(schema: JsonSchema, path = ""): Generator<string[]> {
 }
 
 const HEADS = ["Key", "Value", "Default", "Meaning"];
+
+/** A row whose default is never empty: a required key has none. */
+function withDefault([key = "", value = "", given = "", meaning = ""]: string[]): string[] {
+  const words = value.replace(REQUIRED, "");
+  return [key, words, words === value ? given || "none" : "required", meaning];
+}
 
 /** Rows without repetitions, as alternatives of a schema can share keys. */
 export const distinctRows = (rows: Iterable<string[]>): string[][] => [
@@ -77,7 +85,7 @@ export function schemaPage(options: {
   sections?: boolean;
 }): string {
   const { title, about, from, schema, example, sections = false } = options;
-  const rows = distinctRows(keyRows(schema.items ?? schema));
+  const rows = distinctRows(keyRows(schema.items ?? schema)).map(withDefault);
   return `# ${title}
 
 ${generatedNote(from)}

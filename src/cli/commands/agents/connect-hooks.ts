@@ -1,23 +1,38 @@
 /**
- * `svc connect <client> --hooks`: adds the hook to a coding agent's settings and writes the files that its service
+ * `svc connect <client> --hooks`: adds the hook to a coding agent's settings, registers the workspace and writes the files that its service
  * needs: manifests, policy, keys and configuration. Existing files stay as they are, and so do existing hook settings
  * that no option changes.
  */
 import { existsSync, realpathSync } from "node:fs";
-import { copyFile, mkdir, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { copyFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { KeyManager } from "../../../auth/key-manager.ts";
 import { packageFile } from "../../../child-process/package-files.ts";
 import { readIfThere } from "../../../gateway/connect/backup.ts";
 import { HOOK_CLIENTS, type HookClient } from "../../../hook/clients/clients.ts";
-import { HOOK_INSTALLS, hooksFile, withHooks } from "../../../hook/clients/install.ts";
+import {
+  HOOK_INSTALLS,
+  hooksFile,
+  managedHooksFile,
+  userHooksFile,
+  withHooks,
+} from "../../../hook/clients/install.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
-import { invalidError } from "../../../kernel/errors.ts";
+import { type RegisteredWorkspaces, workspaceOf } from "../../../hook/workspace/registered.ts";
+import { invalidError, notFoundError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../context.ts";
-import { escapeControls } from "../../io.ts";
-import { restoreClientFile, writeClientFile } from "./client-file.ts";
+import { type CommandIo, escapeControls } from "../../io.ts";
+import { writeClientFile } from "./client-file.ts";
+import {
+  homeOf,
+  hookedProjectFiles,
+  isManaged,
+  isTracked,
+  refuseAgents,
+  settingsFile,
+  takeHookOut,
+} from "./hook-places.ts";
 
 const PACK = fileURLToPath(packageFile("packs/coding-agents"));
 const HERE = "http://127.0.0.1:8787";
@@ -33,24 +48,70 @@ export async function connectHooks(context: CommandContext, named: string, flags
     );
   const client = named as HookClient;
   const file = settingsFile(io, client, flags);
-  if (flags["undo"] === true) return restoreClientFile(io, file);
   const folder = resolve(io.cwd, (flags["dir"] as string | undefined) ?? hooksFolder(io.env));
+  const settings = join(folder, `${client}.json`);
+  if (flags["undo"] === true) return disconnectHooks(io, client, { file, settings, flags });
   if (`${io.cwd}/`.startsWith(`${folder}/`))
     throw invalidError(
       "--dir: must not contain the working directory, because the agent cannot change files in it",
     );
-  const settings = join(folder, `${client}.json`);
-  const script = realpathSync(process.argv[1]!);
-  const command = [process.execPath, script].map(quoted).join(" ");
+  const command = svcCommand();
+  const managed = flags["managed"] === true;
   const text = withText(
     client,
     (await readIfThere(file)) ?? "",
-    `${cleanStart(io.env)}${command} hook ${client} --settings ${quoted(settings)}`,
+    managed
+      ? `${cleanStart({ PATH: io.env["PATH"] })}${command} hook ${client} --managed`
+      : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${command} hook ${client} --settings ${quoted(settings)}`,
   );
   if (flags["print"] === true) {
     io.err(`for ${escapeControls(file)}:`);
     return io.out(text.trimEnd());
   }
+  if (managed) return connectMachine(io, client, file, text);
+  const where = await writeService(context, { client, file, folder, settings, command, flags });
+  await writeHook(io, client, { file, text, flags });
+  sayNext(io, client, where, flags);
+}
+
+/** The hook of every account on this machine. Each account connects its own settings. */
+async function connectMachine(io: CommandIo, client: HookClient, file: string, text: string): Promise<void> {
+  await writeClientFile(io, file, text, `svc connect ${client} --hooks --managed`, {});
+  io.out(
+    `every account needs its own settings: svc connect ${client} --hooks   (until then its calls are refused)`,
+  );
+}
+
+/** Writes the hook, unless the machine's settings start it, and takes it out of the project's own settings. */
+async function writeHook(
+  io: CommandIo,
+  client: HookClient,
+  { file, text, flags }: { file: string; text: string; flags: Flags },
+): Promise<void> {
+  const shared = flags["project"] === true;
+  if (!shared && isManaged(client)) io.out(`${managedHooksFile(client)} starts the hook already`);
+  else await writeClientFile(io, file, text, `svc connect ${client} --hooks`, { ...flags, user: false });
+  if (shared && isTracked(file))
+    io.err(
+      `warning: git tracks ${escapeControls(file)}, so a checkout can switch the hook off; connect without --project`,
+    );
+  if (shared || flags["file"] !== undefined) return;
+  for (const project of await hookedProjectFiles(io, client)) await takeHookOut(io, client, project);
+}
+
+interface ServiceFiles {
+  client: HookClient;
+  file: string;
+  folder: string;
+  settings: string;
+  command: string;
+  flags: Flags;
+}
+
+/** Writes the files of the service and the hook's settings. Returns the option that names the service. */
+async function writeService(context: CommandContext, files: ServiceFiles): Promise<string> {
+  const { io } = context;
+  const { client, file, folder, settings, command, flags } = files;
   const kept = await keptSettings(settings);
   // A directory without a configuration belongs to a service on another machine.
   const config = join(folder, CONFIG);
@@ -58,14 +119,90 @@ export async function connectHooks(context: CommandContext, named: string, flags
   const url = (flags["url"] as string | undefined) ?? elsewhere;
   const server = existsSync(config) ? listeningAt(context, config) : HERE;
   await writePack(context, { folder, client, command, url });
-  await writeSettings(io, settings, { server, ...kept, ...chosen(io, { ...flags, url }) });
-  await writeClientFile(io, file, text, `svc connect ${client} --hooks`, flags);
+  const workspaces = registeredWith(io, kept.workspaces, flags);
+  const protect = protectedWith(kept.protect, file, join(homeOf(io), hooksFile(client)), flags);
+  await writeSettings(io, settings, {
+    server,
+    ...kept,
+    ...chosen(io, { ...flags, url }),
+    workspaces,
+    protect,
+  });
+  io.out(
+    workspaces === "all"
+      ? "registered all workspaces"
+      : `registered ${escapeControls(workspaceOf(io.cwd))}, and the linked work trees of its repository`,
+  );
+  return url === undefined ? `--config ${escapeControls(config)}` : `--server ${escapeControls(url)}`;
+}
+
+function registeredWith(io: CommandIo, kept: unknown, flags: Flags): RegisteredWorkspaces {
+  if (flags["user"] === true || kept === "all") return "all";
+  const before = Array.isArray(kept) ? (kept as string[]) : [];
+  return [...new Set([...before, workspaceOf(io.cwd)])];
+}
+
+/** The hook protects the usual settings file by its name. Another place is listed. */
+function protectedWith(kept: unknown, file: string, usual: string, flags: Flags): unknown[] {
+  const before = Array.isArray(kept) ? kept : [];
+  if (file === usual || flags["project"] === true || before.includes(file)) return before;
+  return [...before, file];
+}
+
+interface Undone {
+  file: string;
+  settings: string;
+  flags: Flags;
+}
+
+/** Removes the registration, and the hook with the last one. */
+async function disconnectHooks(
+  io: CommandIo,
+  client: HookClient,
+  { file, settings, flags }: Undone,
+): Promise<void> {
+  refuseAgents(io.env);
+  if (flags["managed"] === true) {
+    if (await takeHookOut(io, client, file)) return;
+    throw notFoundError(`nothing to undo: ${escapeControls(file)} does not start the hook`);
+  }
+  const kept = await keptSettings(settings);
+  const left = leftWorkspaces(io, kept.workspaces, flags);
+  if (left !== undefined) {
+    await replaceSettings(settings, { ...kept, workspaces: left });
+    io.out(
+      flags["user"] === true
+        ? "no workspace is registered any more"
+        : `${escapeControls(workspaceOf(io.cwd))} is not registered any more`,
+    );
+  }
+  const files = await hookedProjectFiles(io, client);
+  const others = left ?? (Array.isArray(kept.workspaces) ? kept.workspaces : []);
+  // The other workspaces still need the hook in the user's settings.
+  if (others.length === 0 || file !== userHooksFile(client, io.env, homeOf(io))) files.push(file);
+  let taken = false;
+  for (const one of files) taken = (await takeHookOut(io, client, one)) || taken;
+  if (!taken && left === undefined)
+    throw notFoundError(
+      `nothing to undo: ${escapeControls(workspaceOf(io.cwd))} is not registered, and ${escapeControls(file)} does not start the hook`,
+    );
+}
+
+/** Registrations without the current workspace. Undefined if it is not registered. */
+function leftWorkspaces(io: CommandIo, kept: unknown, flags: Flags): string[] | undefined {
+  if (flags["user"] === true) return kept === undefined ? undefined : [];
+  if (kept === "all") throw invalidError("all workspaces are registered: undo that with --user --undo");
+  const current = workspaceOf(io.cwd);
+  if (!Array.isArray(kept) || !kept.includes(current)) return undefined;
+  return kept.filter((one) => one !== current);
+}
+
+function sayNext(io: CommandIo, client: HookClient, where: string, flags: Flags): void {
   io.out("");
   io.out("Next:");
-  const where = url === undefined ? `--config ${escapeControls(config)}` : `--server ${escapeControls(url)}`;
-  if (url === undefined)
+  if (where.startsWith("--config"))
     io.out(`  1. svc server ${where}   (while it is not running, every call is blocked)`);
-  else io.out(`  1. load the manifests and the policy in ${escapeControls(folder)} into the service`);
+  else io.out("  1. load the manifests and the policy that were written into the service");
   io.out(`  2. ${HOOK_INSTALLS[client].next}`);
   io.out(
     flags["observe"] === true
@@ -74,11 +211,7 @@ export async function connectHooks(context: CommandContext, named: string, flags
   );
 }
 
-function settingsFile(io: CommandContext["io"], client: HookClient, flags: Flags): string {
-  const given = flags["file"] as string | undefined;
-  if (given !== undefined) return resolve(io.cwd, given);
-  return join(flags["user"] === true ? (io.env["HOME"] ?? homedir()) : io.cwd, hooksFile(client));
-}
+const svcCommand = (): string => [process.execPath, realpathSync(process.argv[1]!)].map(quoted).join(" ");
 
 function withText(client: HookClient, text: string, command: string): string {
   try {
@@ -98,9 +231,8 @@ const KEPT_VARIABLES = ["HOME", "PATH", "NODE_EXTRA_CA_CERTS"] as const;
  * as `NODE_OPTIONS`, proxies or `SVC_*`, and Node applies them before the hook's code runs. Empty on Windows, which has
  * no such command.
  */
-function cleanStart(env: CommandContext["io"]["env"]): string {
+function cleanStart(kept: CommandIo["env"]): string {
   if (process.platform === "win32") return "";
-  const kept: CommandContext["io"]["env"] = { ...env, HOME: env["HOME"] || homedir() };
   const pairs = KEPT_VARIABLES.flatMap((name) => (kept[name] ? [quoted(`${name}=${kept[name]}`)] : []));
   return `/usr/bin/env -i ${pairs.join(" ")} `;
 }
@@ -142,6 +274,7 @@ interface KeptSettings {
   key_file?: string;
   /** Additional paths that the user protects from all changes. */
   protect?: unknown;
+  workspaces?: unknown;
 }
 
 async function keptSettings(path: string): Promise<KeptSettings> {
@@ -174,14 +307,21 @@ function chosen({ cwd }: CommandContext["io"], { url, keyFile, observe }: Flags)
 type NewSettings = KeptSettings & { server: string; mode: string };
 
 async function writeSettings(io: CommandContext["io"], path: string, given: NewSettings) {
-  const settings = { key_file: basename(path).replace(/json$/, "key"), protect: [], ...given };
-  await writeFile(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
+  const settings = { key_file: basename(path).replace(/json$/, "key"), ...given };
+  await replaceSettings(path, settings);
   io.out(`wrote ${escapeControls(path)}: mode ${settings.mode}, service ${escapeControls(settings.server)}`);
 }
 
 /** The restore looks for the recorded contents in the default directory without this option. */
 const dirOption = (folder: string, env: CommandContext["io"]["env"]): string =>
   folder === hooksFolder(env) ? "" : ` --dir ${quoted(folder)}`;
+
+/** Whole or not at all: a hook under way reads the file. */
+async function replaceSettings(path: string, settings: object): Promise<void> {
+  const fresh = `${path}.${process.pid}.new`;
+  await writeFile(fresh, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
+  await rename(fresh, path);
+}
 
 /** JSON strings are valid YAML. */
 function configText(command: string, dir: string): string {

@@ -31,7 +31,12 @@ export const registerConnect: RegisterCommand = (program, context) => {
     )
     .option("--url <url>", "URL of a running gateway, such as http://127.0.0.1:8787/mcp")
     .option("--name <name>", "name of the entry in the client's configuration", "svc")
-    .option("--user", "edit the client's user configuration instead of the project's")
+    .option(
+      "--user",
+      "edit the client's user configuration instead of the project's; with --hooks: govern all workspaces",
+    )
+    .option("--managed", "with --hooks: write the machine's settings of the client, as root")
+    .option("--project", "with --hooks: write the project's settings of the client")
     .option("--file <path>", "edit this configuration file instead")
     .option("--print", "print the entry without writing it")
     .option("--undo", "undo the change")

@@ -14,17 +14,19 @@ export const registerHook: RegisterCommand = (program, context) => {
     .argument("<client>", `${HOOK_CLIENTS.join(", ")}, serve`)
     .description("Answer a coding agent's hook on standard input")
     .option("--settings <file>", "settings file that svc connect <client> --hooks wrote")
+    .option("--managed", "use the settings of the account that runs the client")
     .option("--dir <dir>", "directory of the service's files (default: ~/.config/svc/hooks)")
     .addHelpText(
       "after",
       "\nCoding agents run this command. svc rollback uses svc hook restore and svc hook read to restore edited files.",
     )
-    .action(async (client: string, flags: { settings?: string; dir?: string }) => {
+    .action(async (client: string, flags: { settings?: string; managed?: boolean; dir?: string }) => {
       if (client === "serve") return serve(context, flags.dir);
       const { runHook } = await import("../../../hook/bin.ts");
       await runHook(
         [
           client,
+          ...(flags.managed === true ? ["--managed"] : []),
           ...(flags.settings === undefined ? [] : ["--settings", flags.settings]),
           ...(flags.dir === undefined ? [] : ["--dir", resolve(context.io.cwd, flags.dir)]),
         ],

@@ -65,7 +65,7 @@ export const registerRegistry: RegisterCommand = (program, context) => {
     });
 
   command("publish-policy <policy.yaml>", "Publish a policy version as a draft")
-    .option("--note <text>", "what is new in this version")
+    .option("--note <text>", "changes in this version")
     .action(async (file: string, flags: Flags) => {
       const input = { yaml: readTextFileSync(resolve(io.cwd, file)), note: flags["note"] };
       const { version, tests, warnings } = await ask(context, flags, publishPolicy, input);

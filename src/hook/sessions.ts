@@ -1,0 +1,102 @@
+/**
+ * Where each session of a coding agent began, and whether it is governed. A session that began governed stays governed
+ * in every directory. Nothing here reaches the ledger.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stateFileName } from "./call-state.ts";
+import { type HookClient, type HookEvent, isRecord } from "./clients/clients.ts";
+import { holdsHook, hooksFile } from "./clients/install.ts";
+import {
+  isRegistered,
+  type RegisteredWorkspaces,
+  resolvedDirectory,
+  workspaceOf,
+} from "./workspace/registered.ts";
+
+export interface SessionState {
+  client: string;
+  /** Resolved directory in which the session began. */
+  began: string;
+  governed: boolean;
+}
+
+/** Clients delete their own sessions sooner, so an older one is never resumed. */
+const KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
+
+const sessionsFolder = (folder: string): string => join(folder, "sessions");
+
+/** Whether this session is governed. Throws if its state cannot be kept, and the call is then refused. */
+export function isGovernedSession(
+  client: HookClient,
+  event: HookEvent,
+  { folder, home, workspaces }: { folder: string; home: string; workspaces?: RegisteredWorkspaces },
+): boolean {
+  // Settings from before workspaces were registered govern every session that starts the hook.
+  if (workspaces === undefined) return true;
+  const path = join(sessionsFolder(folder), `${client}-${stateFileName(event.session)}.json`);
+  const kept = readSession(path);
+  if (event.moment === "ended") touch(path);
+  if (kept?.governed === true) return true;
+  const began = kept?.began ?? resolvedDirectory(event.cwd);
+  const governed = isRegistered(began, workspaces) || isProjectHooked(client, began, home);
+  if (kept === null || governed) keep(folder, path, { client, began, governed });
+  return governed;
+}
+
+/** A project whose own settings start the hook is governed, as its team decided. The user's settings are not a project's. */
+function isProjectHooked(client: HookClient, began: string, home: string): boolean {
+  return [began, workspaceOf(began)].some((at) => {
+    if (at === resolvedDirectory(home)) return false;
+    try {
+      return holdsHook(client, readFileSync(join(at, hooksFile(client)), "utf8"));
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Null for a new session. A state that cannot be read counts as governed. */
+function readSession(path: string): SessionState | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    const given: unknown = JSON.parse(text);
+    if (isRecord(given) && typeof given["began"] === "string" && typeof given["governed"] === "boolean")
+      return given as unknown as SessionState;
+  } catch {}
+  return { client: "", began: "", governed: true };
+}
+
+function keep(folder: string, path: string, state: SessionState): void {
+  const own = sessionsFolder(folder);
+  mkdirSync(own, { recursive: true, mode: 0o700 });
+  for (const { path: old, seen_ms } of sessionFiles(folder))
+    if (Date.now() - seen_ms > KEPT_MS) rmSync(old, { force: true });
+  writeFileSync(path, JSON.stringify(state), { mode: 0o600 });
+}
+
+function touch(path: string): void {
+  try {
+    const now = new Date();
+    utimesSync(path, now, now);
+  } catch {}
+}
+
+function sessionFiles(folder: string): { path: string; seen_ms: number }[] {
+  const own = sessionsFolder(folder);
+  let names: string[] = [];
+  try {
+    names = readdirSync(own);
+  } catch {}
+  return names.flatMap((name) => {
+    const path = join(own, name);
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined ? [] : [{ path, seen_ms: found.mtimeMs }];
+  });
+}
