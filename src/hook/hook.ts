@@ -14,6 +14,7 @@ import {
   readEvent,
   refuseAnswer,
 } from "./clients/clients.ts";
+import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
 import {
   changedFiles,
@@ -25,7 +26,7 @@ import {
 } from "./record/recorded-call.ts";
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { type CallDecision, reportOutcome, requestDecision, ServiceUnreachable } from "./service.ts";
+import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -89,16 +90,15 @@ async function before(
   context.records?.meet(event.session, event.cwd, settings.snapshot);
   const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
   const run_id = runOf(client, event.session);
-  const decided = await requestDecision(
-    settings,
-    {
-      run_id,
-      mode: settings.mode,
-      permissions: HOOK_PERMISSIONS,
-      reason: cutText(`${client} in ${event.cwd}`, 1_000),
-    },
-    { tool: call.tool, args: call.args, reason: call.reason },
-  );
+  const opening = {
+    run_id,
+    mode: settings.mode,
+    permissions: HOOK_PERMISSIONS,
+    reason: cutText(`${client} in ${event.cwd}`, 1_000),
+  };
+  const intent = { tool: call.tool, args: call.args, reason: call.reason };
+  const holdable = call.touches.length === 0;
+  const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   if (decided.decision === "block" || decided.step === undefined)
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
@@ -121,7 +121,7 @@ interface AllowedCall {
   run_id: string;
   step: number;
   call: PackCall;
-  decided: CallDecision;
+  decided: HookDecision;
   arrived_ms: number;
 }
 
@@ -145,6 +145,7 @@ async function letPass(
     command,
     files,
     arrived_ms,
+    limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
   });
   const forget = () => (window === null ? undefined : context.records?.drop(window));
   if (context.signal.aborted) {

@@ -1,5 +1,5 @@
 /** HTTP client of the hook: one request per call. Opens the run if it does not exist yet. */
-import { request as plainRequest } from "node:http";
+import { type IncomingMessage, request as plainRequest } from "node:http";
 import { isRecord } from "./clients/clients.ts";
 
 interface ServiceAddress {
@@ -7,7 +7,7 @@ interface ServiceAddress {
   key: string;
 }
 
-export interface CallDecision {
+export interface HookDecision {
   decision: "allow" | "would_block" | "block";
   step?: number;
   reasons?: string[];
@@ -41,7 +41,7 @@ export async function requestDecision(
   address: ServiceAddress,
   opening: RunOpening,
   intent: object,
-): Promise<CallDecision> {
+): Promise<HookDecision> {
   const path = `/v1/runs/${encodeURIComponent(opening.run_id)}/intents`;
   let reply = await post(address, path, intent);
   if (reply.status === 404) {
@@ -59,7 +59,7 @@ export async function requestDecision(
 const STRANGER =
   "does not answer like svc: it returned no decision; check the URL (server in the hook's settings)";
 
-function isDecided(body: unknown): body is CallDecision {
+function isDecided(body: unknown): body is HookDecision {
   if (!isRecord(body)) return false;
   const { decision, step, reasons } = body;
   if (decision === "block") return Array.isArray(reasons) && reasons.length > 0;
@@ -77,58 +77,114 @@ export async function reportOutcome(
   if ((reply.status !== 200 && reply.status !== 409) || !isRecord(reply.body)) throw refused(reply);
 }
 
+/** Longest wait of one request. The service allows no longer one. */
+const WAIT_S = 60;
+/** Time for the answer itself. */
+const ANSWER_SLACK_MS = 2_000;
+
+/**
+ * Waits until a person decides the request. Returns its status, or null if it is still open when the time is over, and
+ * if the service cannot say.
+ */
+export async function awaitApproval(
+  address: ServiceAddress,
+  request: string,
+  ms: number,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const until = performance.now() + ms;
+  for (;;) {
+    const left = until - performance.now();
+    if (left <= 0 || signal.aborted) return null;
+    const wait = Math.min(WAIT_S, Math.max(1, Math.floor(left / 1_000)));
+    const path = `/v1/approvals/${encodeURIComponent(request)}?wait=${wait}`;
+    const asked = { method: "GET", path, patience_ms: wait * 1_000 + ANSWER_SLACK_MS, signal } as const;
+    const { status, body } = await send(address, asked).catch((error: unknown) => {
+      if (signal.aborted) return { status: 0, body: null };
+      throw error;
+    });
+    const found = status === 200 && isRecord(body) ? body["status"] : null;
+    if (typeof found !== "string") return null;
+    if (!/^(?:pending|escalated)$/.test(found)) return found;
+  }
+}
+
 function refused({ status, body }: Reply): Error {
   const said = isRecord(body) ? body["error"] : undefined;
   if (typeof said === "string") return new Error(`the service answered ${status}: ${said}`);
   return new Error(`the service answered ${status}, but not in the form of svc; check its URL`);
 }
 
-async function post({ server, key }: ServiceAddress, path: string, body: object): Promise<Reply> {
+interface ServiceRequest {
+  method: "GET" | "POST";
+  path: string;
+  body?: object;
+  patience_ms: number;
+  /** Ends the request early. */
+  signal?: AbortSignal;
+}
+
+const post = (address: ServiceAddress, path: string, body: object): Promise<Reply> =>
+  send(address, { method: "POST", path, body, patience_ms: PATIENCE_MS });
+
+async function send({ server, key }: ServiceAddress, asked: ServiceRequest): Promise<Reply> {
+  const { method, path, body, patience_ms, signal } = asked;
   const url = new URL(server + path);
   // Loaded on use, because it costs more than the rest of the hook together.
   const request = url.protocol === "https:" ? (await import("node:https")).request : plainRequest;
-  const sent = Buffer.from(JSON.stringify(body));
+  const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   return new Promise((resolve, reject) => {
     const fail = (why: string) => reject(new ServiceUnreachable(why));
     const call = request(
       url,
       {
-        method: "POST",
+        method,
         agent: false,
         // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
         rejectUnauthorized: true,
         headers: {
           authorization: `Bearer ${key}`,
-          "content-type": "application/json",
-          "content-length": sent.length,
+          ...(sent === undefined
+            ? {}
+            : { "content-type": "application/json", "content-length": sent.length }),
         },
       },
-      (answer) => {
-        const parts: Buffer[] = [];
-        let size = 0;
-        answer.on("data", (part: Buffer) => {
-          parts.push(part);
-          size += part.length;
-          if (size <= LARGEST_ANSWER) return;
-          fail(`its answer is longer than ${LARGEST_ANSWER} bytes`);
-          call.destroy();
-        });
-        answer.on("error", (error) => fail(error.message));
-        answer.on("end", () => {
-          try {
-            resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(parts).toString()) });
-          } catch {
-            resolve({ status: answer.statusCode ?? 0, body: null });
-          }
-        });
-      },
+      (answer) => readReply(answer, { resolve, fail, stop: () => void call.destroy() }),
     );
-    // Total time limit, and not an idle timeout: an answer that trickles in could outlast the client's patience.
-    setTimeout(() => {
-      fail(`no answer within ${PATIENCE_MS / 1000} s`);
+    const stop = (why: string) => {
+      fail(why);
       call.destroy();
-    }, PATIENCE_MS).unref();
+    };
+    // Total time limit, and not an idle timeout: an answer that trickles in could outlast the client's patience.
+    setTimeout(() => stop(`no answer within ${patience_ms / 1000} s`), patience_ms).unref();
+    signal?.addEventListener("abort", () => stop("the call is over"), { once: true });
     call.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
     call.end(sent);
+  });
+}
+
+interface ReplyWays {
+  resolve(reply: Reply): void;
+  fail(why: string): void;
+  stop(): void;
+}
+
+function readReply(answer: IncomingMessage, { resolve, fail, stop }: ReplyWays): void {
+  const parts: Buffer[] = [];
+  let size = 0;
+  answer.on("data", (part: Buffer) => {
+    parts.push(part);
+    size += part.length;
+    if (size <= LARGEST_ANSWER) return;
+    fail(`its answer is longer than ${LARGEST_ANSWER} bytes`);
+    stop();
+  });
+  answer.on("error", (error) => fail(error.message));
+  answer.on("end", () => {
+    try {
+      resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(parts).toString()) });
+    } catch {
+      resolve({ status: answer.statusCode ?? 0, body: null });
+    }
   });
 }

@@ -18,6 +18,10 @@ export interface HookSettings {
   folder: string;
   /** Workspaces whose sessions are governed. Absent in older settings, which govern every session. */
   workspaces?: RegisteredWorkspaces;
+  /** How long a call that waits for a person is held. 0 or absent: it is refused at once. */
+  hold_s?: number;
+  /** The client's settings file with the hook, where its limit is found. */
+  hooks_file?: string;
   /** Directory for the state of calls in progress. */
   notes: string;
   protect: string[];
@@ -41,7 +45,10 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
   const folder = dirname(resolve(file));
   const server = nonEmptyString(given["server"]);
   if (server === null || !/^https?:\/\/[^/]/.test(server)) throw new Error(`${file}: server: must be a URL`);
-  const { mode = "enforce", protect = [] } = given;
+  const { mode = "enforce", protect = [], hold_s = 0 } = given;
+  const hooks_file = nonEmptyString(given["hooks_file"]);
+  if (typeof hold_s !== "number" || !(hold_s >= 0))
+    throw new Error(`${file}: hold_s: must be seconds, 0 or more`);
   if (mode !== "enforce" && mode !== "observe") throw new Error(`${file}: mode: enforce or observe`);
   if (!Array.isArray(protect) || !protect.every((path) => typeof path === "string"))
     throw new Error(`${file}: protect: must be a list of paths`);
@@ -49,6 +56,8 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
   return {
     folder,
     ...(workspaces === undefined ? {} : { workspaces }),
+    hold_s,
+    ...(hooks_file === null ? {} : { hooks_file }),
     server: server.replace(/\/+$/, ""),
     key: readKey(resolve(folder, nonEmptyString(given["key_file"]) ?? "agent.key")),
     mode,

@@ -61,7 +61,7 @@ function place() {
 /** The same with a service and the hook of Claude Code. */
 async function governed() {
   const at = place();
-  await at.connect(["claude-code", "--hooks"]);
+  await at.connect(["claude-code", "--hooks", "--hold", "0"]);
   const folder = join(at.home, ".config/svc/hooks");
   const config = join(folder, "svc.config.yaml");
   const options = { cwd: at.home, env: { HOME: at.home } };

@@ -43,7 +43,7 @@ async function connected(clients: readonly HookClient[]) {
   const cwd = join(home, "shop");
   mkdirSync(cwd);
   const env = { HOME: home };
-  for (const client of clients) await svc(["connect", client, "--hooks"], { cwd, env });
+  for (const client of clients) await svc(["connect", client, "--hooks", "--hold", "0"], { cwd, env });
   const folder = join(home, ".config/svc/hooks");
   const server = await startSvcServer(["--config", join(folder, "svc.config.yaml")], { cwd, env });
   for (const client of clients) {

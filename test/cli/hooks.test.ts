@@ -114,7 +114,7 @@ describe("svc connect --hooks", () => {
     for (const client of HOOK_CLIENTS) {
       await svc(["connect", client, "--hooks", "--dir", "svc"], options);
       // What a person changed there stays: another port, another path that nothing may touch.
-      const own = { server: "http://127.0.0.1:9797", protect: ["secret.txt"] };
+      const own = { server: "http://127.0.0.1:9797", protect: ["secret.txt"], hold_s: 0 };
       const settings = join(cwd, "svc", `${client}.json`);
       writeFileSync(settings, JSON.stringify({ ...JSON.parse(readFileSync(settings, "utf8")), ...own }));
       const again = await svc(["connect", client, "--hooks", "--dir", "svc", "--observe"], options);
@@ -129,6 +129,7 @@ describe("svc connect --hooks", () => {
         key_file: `${client}.key`,
         mode: "observe",
         workspaces: [realpathSync(cwd)],
+        hooks_file: join(cwd, FILES[client]),
       });
     }
     const gemini = JSON.parse(readFileSync(join(cwd, ".gemini/settings.json"), "utf8"));

@@ -21,4 +21,7 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.registered-places": [36, "the resolved directory in which a session began counts, with everything below it and every linked work tree of the repository"],
   "beyond.hooks.stays-governed": [36, "a session that began governed stays governed in every directory"],
   "beyond.hooks.agent-from-command": [36, "starting a coding agent from a command needs approval as an unknown command"],
+  "beyond.hooks.hold": [36, "a call that waits for a person is held for `--hold` (50 s by default, 0 for none); approved in time it passes in silence, afterwards it is refused with the request's id"],
+  "beyond.hooks.hold-limit": [36, "`connect` sets the client's limit at least 15 s above the hold, and the hook shortens the hold to 10 s below the limit that it finds"],
+  "beyond.hooks.hold-gone": [36, "a client that is gone leaves the approval unused"],
 });

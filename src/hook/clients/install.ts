@@ -4,40 +4,55 @@ import { CLIENT_FILES, eventsOf, type HookClient, isRecord } from "./clients.ts"
 
 interface Installed {
   title: string;
-  /** Entry of one event. Its timeout is generous, because the hook finishes much earlier. */
-  entry(command: string, before: boolean): Record<string, unknown>;
+  /** Entry of one event, with its limit in the client's unit. */
+  entry(hook: HookEntry): Record<string, unknown>;
+  /** The client's unit of limits, in milliseconds. */
+  unit_ms: number;
   /** Members that the file needs in addition to the hooks. */
   more: Record<string, unknown>;
   next: string;
 }
 
-const TIMEOUT_S = 30;
+interface HookEntry {
+  command: string;
+  before: boolean;
+  timeout: number;
+}
+
+/** The hook finishes much earlier, unless it holds a call. */
+const LIMIT_S = 30;
+/** How much higher the client's limit is than a hold. */
+const ABOVE_HOLD_S = 15;
 const grouped = (handler: Record<string, unknown>) => ({ hooks: [{ type: "command", ...handler }] });
 
 export const HOOK_INSTALLS: Record<HookClient, Installed> = {
   "claude-code": {
     title: "Claude Code",
     // Without onFailure (2.1.295) a hook that fails to start lets the call through.
-    entry: (command, before) =>
-      grouped({ command, timeout: TIMEOUT_S, ...(before ? { onFailure: "block" } : {}) }),
+    entry: ({ command, before, timeout }) =>
+      grouped({ command, timeout, ...(before ? { onFailure: "block" } : {}) }),
+    unit_ms: 1_000,
     more: {},
     next: "start claude in this workspace; /hooks shows the hook",
   },
   cursor: {
     title: "Cursor",
-    entry: (command, before) => ({ command, timeout: TIMEOUT_S, ...(before ? { failClosed: true } : {}) }),
+    entry: ({ command, before, timeout }) => ({ command, timeout, ...(before ? { failClosed: true } : {}) }),
+    unit_ms: 1_000,
     more: { version: 1 },
     next: "restart Cursor; Cursor Settings, Hooks shows the hook",
   },
   codex: {
     title: "Codex",
-    entry: (command) => grouped({ command, timeout: TIMEOUT_S }),
+    entry: ({ command, timeout }) => grouped({ command, timeout }),
+    unit_ms: 1_000,
     more: {},
     next: "start codex and trust the hook under /hooks: until then Codex ignores it",
   },
   gemini: {
     title: "Gemini CLI",
-    entry: (command) => grouped({ name: "svc", command, timeout: TIMEOUT_S * 1_000 }),
+    entry: ({ command, timeout }) => grouped({ name: "svc", command, timeout }),
+    unit_ms: 1,
     more: {},
     next: "start gemini in this workspace; /hooks panel shows the hook",
   },
@@ -95,14 +110,19 @@ export function withoutHooks(client: HookClient, text: string): string | null {
 }
 
 /** Adds or replaces our hook in the settings. Throws if they cannot be parsed. */
-export function withHooks(client: HookClient, text: string, command: string): string {
+export function withHooks(client: HookClient, text: string, command: string, hold_s = 0): string {
   const { config, hooks } = parsed(text);
-  const { entry, more } = HOOK_INSTALLS[client];
+  const { entry, more, unit_ms } = HOOK_INSTALLS[client];
+  const limit_s = Math.max(LIMIT_S, hold_s + ABOVE_HOLD_S);
   for (const event of eventsOf(client)) {
+    const before = event === eventsOf(client)[0];
     const there = hooks[event] ?? [];
     if (!Array.isArray(there)) throw new Error(`hooks.${event} in the file is not a list`);
     const others = there.filter((one) => !holdsHook(client, JSON.stringify(one)));
-    hooks[event] = [...others, entry(command, event === eventsOf(client)[0])];
+    hooks[event] = [
+      ...others,
+      entry({ command, before, timeout: ((before ? limit_s : LIMIT_S) * 1_000) / unit_ms }),
+    ];
   }
   return `${JSON.stringify({ ...more, ...config, hooks }, null, 2)}\n`;
 }

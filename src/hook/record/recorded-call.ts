@@ -5,8 +5,8 @@ import type { DifferenceSummary } from "./difference.ts";
 import type { SnapshotSettings } from "./record-scope.ts";
 import type { RecordedEnd } from "./recorder.ts";
 
-/** Time that clients give the hook, as `svc connect` sets it at least. */
-const HOOK_LIMIT_MS = 30_000;
+/** Time for the record after a command. No client gives its hook less. */
+const AFTER_MS = 25_000;
 /** A record that is not ready so long before the limit is given up. */
 const MARGIN_MS = 5_000;
 /** A carrier is asked to wait only for a record that takes longer. */
@@ -17,8 +17,9 @@ interface CallToOpen {
   /** Null for a call that runs no command. */
   command: { cwd: string } | null;
   files: readonly string[];
-  /** When the event arrived. */
+  /** When the event arrived, and how long the client waits from then on. */
   arrived_ms: number;
+  limit_ms: number;
 }
 
 export interface OpenedCall {
@@ -30,7 +31,7 @@ export interface OpenedCall {
 export async function openCall(
   context: CallContext,
   settings: SnapshotSettings,
-  { session, command, files, arrived_ms }: CallToOpen,
+  { session, command, files, arrived_ms, limit_ms }: CallToOpen,
 ): Promise<OpenedCall> {
   const { records } = context;
   if (command === null) {
@@ -39,7 +40,7 @@ export async function openCall(
   }
   if (records === null)
     return { window: null, problem: "only the process that stays between calls records a workspace" };
-  const wait_ms = arrived_ms + HOOK_LIMIT_MS - MARGIN_MS - Date.now();
+  const wait_ms = arrived_ms + limit_ms - MARGIN_MS - Date.now();
   const begin = await patiently(context, wait_ms, records.begin(session, settings, wait_ms));
   return "window" in begin
     ? { window: begin.window, problem: null }
@@ -53,7 +54,7 @@ export async function closeCall(
 ): Promise<RecordedEnd | null> {
   const { records } = context;
   if (records === null || window === undefined) return null;
-  const wait_ms = HOOK_LIMIT_MS - MARGIN_MS;
+  const wait_ms = AFTER_MS;
   const build = tool === "code.shell_build";
   return patiently(context, wait_ms, records.end(window, { run, build }, wait_ms));
 }

@@ -11,6 +11,7 @@ import { ANSWER_MS, CARRIER_PROTOCOL, decodeAnswer } from "./protocol.ts";
 /** Time for starting the process, before the time for the answer begins. */
 const START_MS = 8_000;
 const AGAIN_MS = 15;
+const WATCH_MS = 250;
 
 export async function forwardEvent(
   folder: string,
@@ -51,6 +52,8 @@ async function ask(client: string, input: string): Promise<HookAnswer | null> {
       socket.destroy();
     };
     let timer = setTimeout(over, ANSWER_MS);
+    const parent = process.ppid;
+    let watch: NodeJS.Timeout | undefined;
     socket.setEncoding("utf8");
     socket.on("connect", () => {
       connected = true;
@@ -59,14 +62,17 @@ async function ask(client: string, input: string): Promise<HookAnswer | null> {
     socket.on("data", (text: string) => {
       said += text;
       const held = /^hold (\d+)\n/.exec(said);
+      said = said.replace(/^(?:hold \d+\n|wait\n)+/, "");
       if (held === null) return;
-      said = said.slice(held[0].length);
       clearTimeout(timer);
       timer = setTimeout(over, ANSWER_MS + Number(held[1]) * 1_000);
+      // A client that is gone leaves this process to another parent, and its call must not use an approval.
+      watch = setInterval(() => process.ppid === parent || socket.destroy(), WATCH_MS);
     });
     socket.on("error", () => {});
     socket.on("close", () => {
       clearTimeout(timer);
+      clearInterval(watch);
       if (!connected) return resolve(null);
       resolve(
         decodeAnswer(said) ??

@@ -1,8 +1,8 @@
 /**
  * The lines between a carrier and the resident process. A carrier sends `svc1 call <client>`, the event, and a
  * NUL byte, which JSON never contains. The answer is `pass` or `refuse`, lines for standard output (`o `) and standard
- * error (`e `), and `end`. `hold <seconds>` before it asks the carrier to wait longer. An answer without `end` counts
- * as none.
+ * error (`e `), and `end`. `hold <seconds>` before it asks the carrier to wait longer, and `wait` only shows that the
+ * carrier is still there. An answer without `end` counts as none.
  */
 import type { HookAnswer } from "../clients/clients.ts";
 
@@ -31,7 +31,7 @@ export function encodeAnswer({ code, out, err }: HookAnswer): string {
 
 /** Null for half an answer, and for one that is not of this protocol. */
 export function decodeAnswer(text: string): HookAnswer | null {
-  const whole = /^(?:hold \d+\n)*(pass|refuse)\n((?:[oe] [^\n]*\n)*)end\n$/.exec(text);
+  const whole = /^(?:hold \d+\n|wait\n)*(pass|refuse)\n((?:[oe] [^\n]*\n)*)end\n$/.exec(text);
   if (whole === null) return null;
   const [, word, body = ""] = whole;
   const of = (mark: string) =>

@@ -86,7 +86,7 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
   let last = Date.now();
   let done = () => {};
   const finished = new Promise<void>((resolve) => (done = resolve));
-  const { server, busy } = createResidentServer({
+  const { server, busy, endHolds } = createResidentServer({
     judge: async (client, event, way) => {
       last = Date.now();
       if (identity(program) !== began) leave();
@@ -124,6 +124,7 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
     try {
       if (isMine()) rmSync(SOCKET_NAME, { force: true });
     } catch {}
+    endHolds();
     setTimeout(() => server.close(done), LAST_CALLS_MS);
   }
   stop?.addEventListener("abort", leave, { once: true });

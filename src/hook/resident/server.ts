@@ -14,6 +14,8 @@ interface ResidentServer {
   server: Server;
   /** Connections without an answer yet. */
   busy(): number;
+  /** Has held calls answered at once. */
+  endHolds(): void;
 }
 
 interface Duties {
@@ -24,16 +26,21 @@ interface Duties {
 
 export function createResidentServer(duties: Duties): ResidentServer {
   const open = new Set<Socket>();
+  const ending = new AbortController();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
     socket.on("error", () => socket.destroy());
-    converse(socket, open.size > MAX_CALLS, duties);
+    converse(socket, open.size > MAX_CALLS, { ...duties, ending: ending.signal });
   });
-  return { server, busy: () => open.size };
+  return { server, busy: () => open.size, endHolds: () => ending.abort() };
 }
 
-function converse(socket: Socket, crowded: boolean, duties: Duties): void {
+interface Work extends Duties {
+  ending: AbortSignal;
+}
+
+function converse(socket: Socket, crowded: boolean, duties: Work): void {
   const parts: Buffer[] = [];
   let size = 0;
   // No carrier waits longer for a call than this, so one that stopped sending is cut off.
@@ -62,7 +69,7 @@ const finish = (socket: Socket, said: HookAnswer): void => {
   socket.end(encodeAnswer(said), () => socket.destroy());
 };
 
-async function answer(socket: Socket, text: string, duties: Duties): Promise<void> {
+async function answer(socket: Socket, text: string, duties: Work): Promise<void> {
   const cut = text.indexOf("\n");
   const [protocol, verb, subject = ""] = (cut < 0 ? text : text.slice(0, cut)).split(" ");
   if (protocol !== CARRIER_PROTOCOL)
@@ -73,12 +80,14 @@ async function answer(socket: Socket, text: string, duties: Duties): Promise<voi
   }
   if (verb !== "call")
     return finish(socket, refuseAnswer("svc: the hook's request is not understood; run svc connect again"));
-  finish(socket, await inTime(socket, (way) => duties.judge(subject, text.slice(cut + 1), way)));
+  const { ending } = duties;
+  finish(socket, await inTime(socket, ending, (way) => duties.judge(subject, text.slice(cut + 1), way)));
 }
 
 /** Returns the answer, or a refusal when the time is over. The signal then tells the work to stop. */
 function inTime(
   socket: Socket,
+  ending: AbortSignal,
   judge: (way: Omit<CallContext, "services" | "records">) => Promise<HookAnswer>,
 ): Promise<HookAnswer> {
   const stop = new AbortController();
@@ -89,18 +98,34 @@ function inTime(
       resolve(refuseAnswer(`svc: no decision within ${ANSWER_MS / 1_000} s, so the call is refused`));
     };
     let timer = setTimeout(over, ANSWER_MS - ANSWER_MARGIN_MS);
+    let watch: NodeJS.Timeout | undefined;
     const extend = (ms: number) => {
       clearTimeout(timer);
       timer = setTimeout(over, ms + ANSWER_MS - ANSWER_MARGIN_MS);
       socket.write(`hold ${Math.ceil(ms / 1_000)}\n`);
+      clearInterval(watch);
+      watch = setInterval(() => void isHeard(socket), WATCH_MS);
     };
-    judge({ signal: stop.signal, extend })
+    socket.once("close", () => clearInterval(watch));
+    judge({ signal: stop.signal, extend, ending, isAwaited: () => isHeard(socket) })
       .catch((error: unknown) =>
         refuseAnswer(`svc: ${error instanceof Error ? error.message : String(error)}`),
       )
       .then((said) => {
         clearTimeout(timer);
+        clearInterval(watch);
         resolve(said);
       });
   });
+}
+
+/** Interval for noticing that a held call's carrier is gone: the system reports that only for a write. */
+const WATCH_MS = 1_000;
+
+/** Whether the carrier is still there. If not, the socket closes, which aborts the call. */
+function isHeard(socket: Socket): Promise<boolean> {
+  if (socket.destroyed) return Promise.resolve(false);
+  return new Promise((resolve) =>
+    socket.write("wait\n", (error) => resolve(error == null && !socket.destroyed)),
+  );
 }

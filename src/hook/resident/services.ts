@@ -49,12 +49,20 @@ export interface CallContext {
   signal: AbortSignal;
   /** Tells the carrier to wait this much longer than usual. */
   extend(ms: number): void;
+  /** Aborts when the process makes place for another. Held calls are then answered at once. */
+  ending: AbortSignal;
+  /** Whether the carrier still waits for the answer. */
+  isAwaited(): Promise<boolean>;
 }
 
-/** For a process that judges a single call. */
+/** For a process that judges a single call. Its parent is the client, or a shell that the client started. */
 export const singleCall = (folder: string): CallContext => ({
   services: createServices(folder),
   records: null,
   signal: new AbortController().signal,
   extend: () => {},
+  ending: new AbortController().signal,
+  isAwaited: async () => process.ppid === PARENT,
 });
+
+const PARENT = process.ppid;

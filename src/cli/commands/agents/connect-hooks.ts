@@ -20,6 +20,7 @@ import {
 } from "../../../hook/clients/install.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
 import { type RegisteredWorkspaces, workspaceOf } from "../../../hook/workspace/registered.ts";
+import { parseDuration } from "../../../kernel/duration.ts";
 import { invalidError, notFoundError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { type CommandIo, escapeControls } from "../../io.ts";
@@ -63,6 +64,7 @@ export async function connectHooks(context: CommandContext, named: string, flags
     managed
       ? `${cleanStart({ PATH: io.env["PATH"] })}${command} hook ${client} --managed`
       : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${command} hook ${client} --settings ${quoted(settings)}`,
+    await holdOf(settings, flags),
   );
   if (flags["print"] === true) {
     io.err(`for ${escapeControls(file)}:`);
@@ -99,6 +101,19 @@ async function writeHook(
   for (const project of await hookedProjectFiles(io, client)) await takeHookOut(io, client, project);
 }
 
+const DEFAULT_HOLD_S = 50;
+/** Clients give up on a hook that takes longer. */
+const MAX_HOLD_S = 3_600;
+
+/** Seconds for which a call that waits for a person is held: the option's, else the kept ones. */
+async function holdOf(settings: string, { hold }: Flags): Promise<number> {
+  const { hold_s } = await keptSettings(settings);
+  if (hold === undefined) return typeof hold_s === "number" ? hold_s : DEFAULT_HOLD_S;
+  const seconds = hold === "0" ? 0 : Math.ceil(parseDuration(hold as string, "--hold") / 1_000);
+  if (seconds > MAX_HOLD_S) throw invalidError("--hold: at most 1h");
+  return seconds;
+}
+
 interface ServiceFiles {
   client: HookClient;
   file: string;
@@ -127,6 +142,8 @@ async function writeService(context: CommandContext, files: ServiceFiles): Promi
     ...chosen(io, { ...flags, url }),
     workspaces,
     protect,
+    hold_s: await holdOf(settings, flags),
+    hooks_file: file,
   });
   io.out(
     workspaces === "all"
@@ -213,9 +230,9 @@ function sayNext(io: CommandIo, client: HookClient, where: string, flags: Flags)
 
 const svcCommand = (): string => [process.execPath, realpathSync(process.argv[1]!)].map(quoted).join(" ");
 
-function withText(client: HookClient, text: string, command: string): string {
+function withText(client: HookClient, text: string, command: string, hold_s: number): string {
   try {
-    return withHooks(client, text, command);
+    return withHooks(client, text, command, hold_s);
   } catch (error) {
     throw invalidError(
       `the client's settings cannot be read (${(error as Error).message}); fix them, or use --file`,
@@ -228,13 +245,13 @@ const KEPT_VARIABLES = ["HOME", "PATH", "NODE_EXTRA_CA_CERTS"] as const;
 
 /**
  * Returns the start of the hook's command line, which clears the client's environment. A project can set variables such
- * as `NODE_OPTIONS`, proxies or `SVC_*`, and Node applies them before the hook's code runs. Empty on Windows, which has
- * no such command.
+ * as `NODE_OPTIONS`, proxies or `SVC_*`, and Node applies them before the hook's code runs. With `exec` the hook has the
+ * client as its parent, and notices its end. Empty on Windows, which has no such command.
  */
 function cleanStart(kept: CommandIo["env"]): string {
   if (process.platform === "win32") return "";
   const pairs = KEPT_VARIABLES.flatMap((name) => (kept[name] ? [quoted(`${name}=${kept[name]}`)] : []));
-  return `/usr/bin/env -i ${pairs.join(" ")} `;
+  return `exec /usr/bin/env -i ${pairs.join(" ")} `;
 }
 
 const quoted = (word: string): string => `"${word.replace(/["\\$`]/g, "\\$&")}"`;
@@ -275,6 +292,9 @@ interface KeptSettings {
   /** Additional paths that the user protects from all changes. */
   protect?: unknown;
   workspaces?: unknown;
+  hold_s?: unknown;
+  /** The client's settings file with the hook. */
+  hooks_file?: string;
 }
 
 async function keptSettings(path: string): Promise<KeptSettings> {

@@ -42,6 +42,10 @@ export const registerConnect: RegisterCommand = (program, context) => {
     .option("--undo", "undo the change")
     .option("--hooks", `govern a coding agent's own tools through its hooks: ${HOOK_CLIENTS.join(", ")}`)
     .option("--observe", "with --hooks: only record calls, never block them")
+    .option(
+      "--hold <duration>",
+      "with --hooks: how long a call waits for a person before it is refused; 0: not at all (default: 50s)",
+    )
     .option("--dir <dir>", "with --hooks: directory of the service's files (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
     .action((client: string, own: Record<string, unknown>) => {
