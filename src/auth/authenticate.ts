@@ -129,7 +129,7 @@ export class RequestAuthenticator {
    */
   today({ principal, groups, credential }: StoredPrincipal): CallerPrincipal | null {
     const { kind, name } = principalName(principal);
-    if (kind === "oidc") return this.options.oidc?.holder(principal, groups) ?? null;
+    if (kind === "oidc" || kind === "act") return this.options.oidc?.holder(principal, groups) ?? null;
     if (kind !== "key") return null;
     return this.options.keys?.ring.findName(name, this.options.env.now(), credential) ?? null;
   }

@@ -7,6 +7,7 @@
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import { isExpired } from "../govern/expiry.ts";
 import {
+  actingTokenId,
   type CallerPrincipal,
   type PrincipalRole,
   principalName,
@@ -16,7 +17,7 @@ import {
 import type { RuntimeEnv } from "../kernel/env.ts";
 import { forbiddenError, SvcError } from "../kernel/errors.ts";
 import { sameSecret, sha256Hex } from "../kernel/hash.ts";
-import type { JsonObject } from "../kernel/json/json.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json/json.ts";
 import { LruMap } from "../kernel/lru.ts";
 import { IssuerKeys, type JwksDeps } from "./jwks.ts";
 
@@ -37,6 +38,7 @@ const ALGORITHMS = [
 const TYPES = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
 const MAX_CHARS = 16_384;
 const SUBJECT_CHARS = 256;
+const MAX_ACTORS = 10;
 /** For `nbf` and `iat`, if the issuer's clock is slightly ahead. Expiry has no tolerance. */
 const CLOCK_TOLERANCE_S = 5;
 /**
@@ -166,26 +168,22 @@ export class OidcVerifier {
    */
   holder(id: string, groups: readonly string[]): CallerPrincipal | null {
     const { kind, issuer, name } = principalName(id);
-    if (kind !== "oidc" || issuer !== this.settings.issuer) return null;
+    if ((kind !== "oidc" && kind !== "act") || issuer !== this.settings.issuer) return null;
     if (this.tenantsOf(groups).length > 1) return null;
-    const principal = this.principalOf(name, groups);
+    const [sub, ...acting] = kind === "oidc" ? [name] : (JSON.parse(name) as [string, ...string[]]);
+    const principal = this.principalOf(sub, groups, acting);
     return principal.roles.length === 0 ? null : principal;
   }
 
   private principal(payload: JWTPayload): CallerPrincipal {
-    const { sub } = payload;
-    if (
-      typeof sub !== "string" ||
-      sub === "" ||
-      sub.length > SUBJECT_CHARS ||
-      /[\p{C}\u2028\u2029]/u.test(sub)
-    )
-      throw refused();
-    if (RESERVED_NAMES.has(sub)) throw forbiddenError("the token's subject is a name of the service itself");
+    const sub = subjectOf(payload);
+    const acting = actorsOf(payload);
+    if ([sub, ...acting].some((name) => RESERVED_NAMES.has(name)))
+      throw forbiddenError("the token's subject is a name of the service itself");
     const groups = groupsOf(payload, this.settings.groups_claim);
     if (this.tenantsOf(groups).length > 1)
       throw forbiddenError("this token's groups are bound to more than one tenant");
-    const principal = this.principalOf(sub, groups);
+    const principal = this.principalOf(sub, groups, acting);
     if (principal.roles.length === 0) throw forbiddenError("no role is mapped to this token's groups");
     return principal;
   }
@@ -197,14 +195,16 @@ export class OidcVerifier {
     ];
   }
 
-  private principalOf(sub: string, groups: readonly string[]): CallerPrincipal {
+  private principalOf(sub: string, groups: readonly string[], acting: readonly string[]): CallerPrincipal {
     const { role_map, max_permissions: caps, issuer } = this.settings;
-    const roles = [
+    const mapped = [
       ...new Set(groups.flatMap((group) => (Object.hasOwn(role_map, group) ? [role_map[group]!] : []))),
     ];
+    const isActing = acting.length > 0;
+    const roles: PrincipalRole[] = isActing && mapped.length > 0 ? ["agent"] : mapped;
     const [tenant] = this.tenantsOf(groups);
     return Object.freeze({
-      id: tokenId(issuer, sub),
+      id: isActing ? actingTokenId(issuer, sub, acting) : tokenId(issuer, sub),
       name: sub,
       roles,
       groups,
@@ -215,8 +215,28 @@ export class OidcVerifier {
           ? null
           : [...new Set(groups.flatMap((group) => (Object.hasOwn(caps, group) ? caps[group]! : [])))],
       allow_observe: false,
+      ...(isActing ? { acting: Object.freeze([...acting]) } : {}),
     });
   }
+}
+
+/** The subject of a token, or of one of its actors. */
+function subjectOf({ sub }: { readonly sub?: unknown }): string {
+  if (typeof sub !== "string" || sub === "" || sub.length > SUBJECT_CHARS || /[\p{C}\u2028\u2029]/u.test(sub))
+    throw refused();
+  return sub;
+}
+
+/** The subjects of the nested claim `act` (RFC 8693), outermost first. A claim that cannot be read is refused. */
+function actorsOf(payload: JWTPayload): string[] {
+  const found: string[] = [];
+  let claim: unknown = payload["act"];
+  while (claim !== undefined) {
+    if (!isJsonObject(claim) || found.length === MAX_ACTORS) throw refused();
+    found.push(subjectOf(claim));
+    claim = claim["act"];
+  }
+  return found;
 }
 
 /** Reads the claim by its full name, else as a dotted path. A single text counts as a list of one. */

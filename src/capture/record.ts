@@ -34,6 +34,7 @@ export async function capturedCall(
     step: decision.decision === "block" ? null : decision.step,
     tool,
     actor: run.actor,
+    ...(run.acting === undefined ? {} : { acting: run.acting }),
     tenant: run.tenant,
     environment: run.environment,
     args: args.value,

@@ -26,6 +26,8 @@ export interface CallerPrincipal {
   may_give?: boolean | undefined;
   /** Fingerprint of the presented key; absent without a key. */
   credential?: string | undefined;
+  /** Those who act for this principal, outermost first; absent if it acts itself. */
+  acting?: readonly string[] | undefined;
 }
 
 /** Stored principal of a delegation, job or session, whose authority is checked again later. */
@@ -102,14 +104,39 @@ export const PROBE_ACTOR = "svc-probe";
 
 export const keyId = (name: string): string => `key:${name}`;
 export const tokenId = (issuer: string, subject: string): string => `oidc:${issuer}#${subject}`;
+/** A token whose holder lets others act. Each chain of actors is a separate principal. */
+export const actingTokenId = (issuer: string, subject: string, acting: readonly string[]): string =>
+  `act:${issuer}#${JSON.stringify([subject, ...acting])}`;
 export const localId = (name: string): string => `local:${name}`;
 
 export function principalName(id: string): PrincipalName {
   const [, kind = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(id) ?? [];
-  if (kind !== "oidc") return { kind, issuer: null, name: rest };
+  if (kind !== "oidc" && kind !== "act") return { kind, issuer: null, name: rest };
   // An issuer is a URL without a fragment, so the first `#` is the separator.
   const at = rest.indexOf("#");
   return { kind, issuer: rest.slice(0, at), name: rest.slice(at + 1) };
+}
+
+/** The people behind a run or a request: its actor, and those who act for it. */
+export function requestersOf({
+  actor,
+  acting = [],
+}: {
+  actor: string;
+  acting?: readonly string[] | undefined;
+}): readonly string[] {
+  return [actor, ...acting];
+}
+
+/** The actor as text, with those who act for it: `ann, by helper and crawler`. */
+export function actorText({
+  actor,
+  acting,
+}: {
+  actor: string;
+  acting?: readonly string[] | undefined;
+}): string {
+  return acting === undefined ? actor : `${actor}, by ${acting.join(" and ")}`;
 }
 
 /** Shared principal of all users of an open console. */

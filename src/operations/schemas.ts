@@ -71,6 +71,8 @@ export const givenView = z.strictObject({ at_ms: z.int(), chars: z.int() });
 export const runView = z.strictObject({
   run_id: z.string(),
   actor: z.string(),
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting: z.array(z.string()).optional(),
   mode: z.enum(RUN_MODES),
   tenant: nullableSchema(z.string()),
   environment: nullableSchema(z.string()),

@@ -11,6 +11,7 @@ interface ImpactInput {
   tool: string;
   args: JsonValue;
   actor: string;
+  acting?: readonly string[] | undefined;
   tenant: string | null;
   environment: string | null;
 }
@@ -65,10 +66,10 @@ interface RollbackOutlook {
 const RUN = "preview";
 
 export function previewCall(sandbox: SandboxEngine, input: ImpactInput, now_ms: number): ImpactReport {
-  const { tool, args, actor } = input;
+  const { tool, args, actor, acting } = input;
   const manifest = sandbox.rules.manifests.active(tool) ?? null;
   const { tenant, environment } = input;
-  sandbox.open({ run_id: RUN, actor, tenant, environment, mode: "enforce" });
+  sandbox.open({ run_id: RUN, actor, acting, tenant, environment, mode: "enforce" });
   const judgement = sandbox.judge({
     ...defaultAssumptions(RUN, 0),
     tool,

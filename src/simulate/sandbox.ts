@@ -62,6 +62,7 @@ export interface LiveRun {
 export interface SandboxRun {
   run_id: string;
   actor: string;
+  acting?: readonly string[] | undefined;
   mode: RunMode;
   tenant: string | null;
   environment: string | null;

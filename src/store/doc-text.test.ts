@@ -8,6 +8,7 @@ const RUN: Required<RunDoc> = {
   run_id: "run_1",
   principal: "key:bot",
   actor: "bot",
+  acting: ["helper"],
   mode: "enforce",
   tenant: "acme",
   environment: "live",
@@ -78,6 +79,8 @@ const ODD_NUMBERS = [-1, 0.5, 1e21, Number.NaN, Number.POSITIVE_INFINITY, -0, 2 
 it.each<[TableName, object]>([
   ["runs", RUN],
   ["runs", { ...RUN, plans: undefined }],
+  ["runs", { ...RUN, plans: undefined, undo_left: undefined }],
+  ["runs", { ...RUN, plans: undefined, undo_left: undefined, acting: undefined }],
   ["steps", STEP],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }],
   ["run_tools", RUN_TOOL],
@@ -94,7 +97,7 @@ it.each<[TableName, object]>([
 });
 
 it.each<[TableName, object, number]>([
-  ["runs", { ...RUN, plans: undefined, undo_left: undefined }, 8],
+  ["runs", { ...RUN, plans: undefined, undo_left: undefined, acting: undefined }, 8],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {

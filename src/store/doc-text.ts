@@ -75,7 +75,11 @@ function runText(run: RunDoc): string | undefined {
 
 function changedRun(before: RunDoc, after: RunDoc): string | undefined {
   if (before.plans !== undefined || before.scope !== after.scope || !isSame(before, after)) return undefined;
-  if (before.undo_left !== undefined || (before.called_ms !== undefined && after.called_ms === undefined))
+  if (
+    before.acting !== undefined ||
+    before.undo_left !== undefined ||
+    (before.called_ms !== undefined && after.called_ms === undefined)
+  )
     return undefined;
   const counts = runCounts(after);
   return counts && `{${counts}`;
@@ -84,8 +88,13 @@ function changedRun(before: RunDoc, after: RunDoc): string | undefined {
 function runCounts(run: RunDoc): string | undefined {
   const { next_step, next_run_seq, open, uncertain, compensation_failed, awaiting, open_approvals } = run;
   const sum = next_step + next_run_seq + open + uncertain + compensation_failed + awaiting + open_approvals;
-  const { plans, undo_left, called_ms } = run;
-  if (plans !== undefined || undo_left !== undefined || !Number.isFinite(sum + (called_ms ?? 0)))
+  const { plans, undo_left, called_ms, acting } = run;
+  if (
+    plans !== undefined ||
+    undo_left !== undefined ||
+    acting !== undefined ||
+    !Number.isFinite(sum + (called_ms ?? 0))
+  )
     return undefined;
   const called = called_ms === undefined ? "" : `,"called_ms":${called_ms}`;
   return `"next_step":${next_step},"next_run_seq":${next_run_seq},"open":${open},"uncertain":${uncertain},"compensation_failed":${compensation_failed},"awaiting":${awaiting},"open_approvals":${open_approvals}${called}}`;

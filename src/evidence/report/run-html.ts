@@ -88,6 +88,9 @@ function summary({ run, trail, steps }: RunReport): HtmlMarkup {
   const counts = statusCounts(steps);
   return factsMarkup([
     ["Who", foreignText(run?.actor ?? actors[0] ?? null)],
+    ...(run?.acting === undefined
+      ? []
+      : [["Acting for them", foreignText(run.acting.join(", "))] as [string, HtmlMarkup]]),
     ["Tenant", foreignText(run?.tenant ?? trail[0]?.tenant ?? null)],
     ["Environment", foreignText(run?.environment ?? null)],
     ["Mode", foreignText(run?.mode ?? null)],

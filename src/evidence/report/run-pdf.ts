@@ -87,6 +87,7 @@ function summary(
   const statuses = statusCounts(steps).map(([status, count]) => `${count} ${status}`);
   const rows: [string, string][] = [
     ["Who", run?.actor ?? actors[0] ?? "unknown"],
+    ...(run?.acting === undefined ? [] : [["Acting for them", run.acting.join(", ")] as [string, string]]),
     ["Also acted", actors.filter((name) => name !== run?.actor).join(", ") || "nobody else"],
     ["Tenant", run?.tenant ?? trail[0]?.tenant ?? "none"],
     ["Environment", run?.environment ?? "none"],

@@ -39,6 +39,7 @@ export interface ReportStep {
 
 interface RunTerms {
   actor: string;
+  acting?: readonly string[] | undefined;
   mode: string;
   tenant: string | null;
   environment: string | null;
@@ -156,9 +157,10 @@ async function trailLines(store: StateStore, run_id: string, size: number): Prom
 }
 
 function runFacts(run: RunDoc): RunTerms {
-  const { actor, mode, tenant, environment, reason, created_ms, scope } = run;
+  const { actor, acting, mode, tenant, environment, reason, created_ms, scope } = run;
   return {
     actor,
+    ...(acting === undefined ? {} : { acting }),
     mode,
     tenant,
     environment,

@@ -61,6 +61,8 @@ export const approvalViewShape = z.strictObject({
   run_id: z.string(),
   tool: z.string(),
   actor: z.string(),
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting: z.array(z.string()).optional(),
   tenant: nullableSchema(z.string()),
   args_hash: z.string(),
   arg_names: z.array(z.string()),

@@ -8,6 +8,7 @@ import {
   hasRole,
   type ResolvePrincipal,
   ROLE_MESSAGES,
+  requestersOf,
   type StoredPrincipal,
   seesTenant,
 } from "../roles.ts";
@@ -33,15 +34,15 @@ export interface AuthorityFacts {
 }
 
 /**
- * Throws if the decider has the run's actor name under four eyes. Compares names, because a token can share its name
- * with a key.
+ * Throws under four eyes if the decider has the name of the run's actor or of a principal that acts for it. Compares names,
+ * because a token can share its name with a key.
  */
 export function assertNotOwnRequest(
-  run: { actor: string },
+  run: { actor: string; acting?: readonly string[] | undefined },
   deciding: { name: string },
   four_eyes: boolean,
 ): void {
-  if (four_eyes && run.actor === deciding.name)
+  if (four_eyes && requestersOf(run).includes(deciding.name))
     throw forbiddenError("you cannot decide your own request", "own_request");
 }
 
@@ -60,9 +61,16 @@ export function authoritiesOver(
   return forbiddenError(`this request is for members of ${wanted.join(" or ")}`, "group_required");
 }
 
+interface AskedCall {
+  tool: string | null;
+  actor: string;
+  acting?: readonly string[] | undefined;
+  tenant: string | null;
+}
+
 /** Authorities of the principal for this tool, regardless of groups. `tool` is null for any tool. */
 export function authoritiesFor(
-  { tool, actor, tenant }: { tool: string | null; actor: string; tenant: string | null },
+  { tool, tenant, ...who }: AskedCall,
   principal: CallerPrincipal,
   facts: AuthorityFacts,
 ): DecidingAuthority[] {
@@ -76,7 +84,7 @@ export function authoritiesFor(
     const groups = delegatedGroups(delegation, facts);
     if (groups === null || (tool !== null && !globMatches(delegation.tools, tool))) continue;
     // A delegate cannot decide the delegator's own request, since the delegator cannot either.
-    if (facts.four_eyes && delegation.from === actor) continue;
+    if (facts.four_eyes && requestersOf(who).includes(delegation.from)) continue;
     found.push({ for: delegation.from, groups, lender: delegation.authority, delegation: delegation.id });
   }
   return found;

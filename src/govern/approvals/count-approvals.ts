@@ -12,6 +12,7 @@ import {
   type CallerPrincipal,
   hasRole,
   type ResolvePrincipal,
+  requestersOf,
   seesTenant,
   toStoredPrincipal,
 } from "../roles.ts";
@@ -113,7 +114,7 @@ export function countingVoters(
   four_eyes: boolean,
   today?: ResolvePrincipal | undefined,
 ): readonly Counted[] {
-  const counted = new Set(four_eyes ? [approval.actor] : []);
+  const counted = new Set(four_eyes ? requestersOf(approval) : []);
   return approvalsOf(approval, today).flatMap(({ people, voter }) => {
     if (people.some((person) => counted.has(person))) return [];
     for (const person of people) counted.add(person);
@@ -123,7 +124,7 @@ export function countingVoters(
 
 /** True if an approved request covers the current terms, which can be stricter than when it was decided. */
 export function approvalCovers(request: ApprovalDoc, spec: MergedApproval, four_eyes: boolean): boolean {
-  if (request.break_glass) return !four_eyes || request.decided_by !== request.actor;
+  if (request.break_glass) return !four_eyes || !requestersOf(request).includes(request.decided_by ?? "");
   // After escalation, the escalation groups can substitute for the original groups.
   const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
   const needs = spec.needs.map((need) =>

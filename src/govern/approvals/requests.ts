@@ -59,6 +59,7 @@ export function buildApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
     run_id: run.run_id,
     tool: input.tool,
     actor: run.actor,
+    ...(run.acting === undefined ? {} : { acting: [...run.acting] }),
     tenant: run.tenant,
     args_hash: input.args_hash,
     arg_names: namesOf(input.args),

@@ -1,11 +1,13 @@
 /** Renders a card as plain text, for terminals and operator agents. */
 import type { DiffLine } from "../../kernel/text/diff.ts";
+import { actorText } from "../roles.ts";
 import type { CardChange, CardContent, CardContext, CardField } from "./types.ts";
 
 interface CardHead {
   approval_id: string;
   status: string;
   actor: string;
+  acting?: readonly string[] | undefined;
   run_id: string;
 }
 
@@ -16,7 +18,7 @@ export function cardText(head: CardHead, card: CardContent, around: CardContext)
     card.sentence,
     "",
     row("Request", `${head.approval_id} (${head.status})`),
-    row("Who", `${head.actor}, in run ${head.run_id}`),
+    row("Who", `${actorText(head)}, in run ${head.run_id}`),
     ...judgedLines(card, around),
     "",
     ...soFarLines(around),

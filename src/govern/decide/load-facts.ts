@@ -42,7 +42,10 @@ export interface IntentInput {
 }
 
 /** Immutable facts of a run, cached by callers to determine a unit's needs before it runs. */
-export type RunFacts = Pick<RunDoc, "run_id" | "principal" | "actor" | "tenant" | "environment" | "salt">;
+export type RunFacts = Pick<
+  RunDoc,
+  "run_id" | "principal" | "actor" | "acting" | "tenant" | "environment" | "salt"
+>;
 
 export interface LoadedIntent {
   facts: DecisionFacts;
@@ -74,6 +77,7 @@ export function policyCall(
     tool,
     args,
     actor: run.actor,
+    acting: run.acting ?? [],
     tenant: run.tenant,
     environment: run.environment,
     ...(manifest === null ? NO_LABELS : toolLabels(manifest)),

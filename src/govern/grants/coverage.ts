@@ -9,6 +9,7 @@ import { combineFindings } from "../../rules/policy/combine.ts";
 import type { CompiledPolicy, PolicyCall } from "../../rules/policy/compile.ts";
 import type { PolicyFinding } from "../../rules/policy/finding.ts";
 import type { DecidingAuthority } from "../approvals/authority.ts";
+import { requestersOf } from "../roles.ts";
 import { budgetAmount, conditionsHold, type GrantDoc, hasOnlyArgs, isGrantUsable } from "./grant.ts";
 
 /** Grant with the current authority of its giver. */
@@ -81,7 +82,7 @@ function matches({ match }: GrantDoc, call: PolicyCall): boolean {
 
 /** Also compares names, which identify a person regardless of the kind of credential. */
 function isOwn({ by, internal }: GrantDoc, { call, principal }: GrantedCall): boolean {
-  return by === call.actor || internal.giver.principal === principal;
+  return requestersOf(call).includes(by) || internal.giver.principal === principal;
 }
 
 /** Approval terms that the grant replaces; null if another finding also blocks the call or requires approval. */

@@ -24,12 +24,16 @@ export function grantsFor(
     const giver = doc === undefined ? null : giverNow(core, doc);
     if (doc === undefined || giver === null) return [];
     const delegations = doc.internal.delegations.flatMap((one) => tx.get("delegations", one) ?? []);
-    const authorities = authoritiesFor({ tool, actor: run.actor, tenant: run.tenant }, giver, {
-      four_eyes,
-      now,
-      delegations,
-      today,
-    });
+    const authorities = authoritiesFor(
+      { tool, actor: run.actor, acting: run.acting, tenant: run.tenant },
+      giver,
+      {
+        four_eyes,
+        now,
+        delegations,
+        today,
+      },
+    );
     return [{ doc, admin: hasRole(giver, "admin"), authorities }];
   });
 }

@@ -32,6 +32,8 @@ export const planShape = z.strictObject({
   id: z.string(),
   run_id: z.string(),
   actor: z.string(),
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting: z.array(z.string()).optional(),
   tenant: nullableSchema(z.string()),
   reason: z.string(),
   status: z.enum(PLAN_STATUSES),

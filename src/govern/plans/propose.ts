@@ -67,6 +67,7 @@ export function proposeUnit(
         id,
         run_id,
         actor: run.actor,
+        ...(run.acting === undefined ? {} : { acting: [...run.acting] }),
         tenant: run.tenant,
         reason: core.redact(input.reason),
         status: "pending",

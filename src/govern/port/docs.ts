@@ -120,6 +120,8 @@ export interface CaptureDoc {
   step: number | null;
   tool: string;
   actor: string;
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting?: readonly string[] | undefined;
   tenant: string | null;
   environment: string | null;
   args: JsonValue;

@@ -34,7 +34,14 @@ export function newRun(core: EngineCore, principal: CallerPrincipal, input: Open
       "permissions_exceed_cap",
     );
   }
-  const facts = { run_id, actor: principal.name, mode, tenant: principal.tenant };
+  const { acting } = principal;
+  const facts = {
+    run_id,
+    actor: principal.name,
+    mode,
+    tenant: principal.tenant,
+    ...(acting === undefined ? {} : { acting }),
+  };
   return {
     ...facts,
     principal: principal.id,

@@ -45,6 +45,7 @@ interface SealedFacts {
   mode: RunMode;
   tenant: string | null;
   permissions: readonly string[];
+  acting?: readonly string[] | undefined;
 }
 
 /** Hash that binds a run's identity to its permissions, so that an edited scope no longer matches its seal. */
@@ -55,6 +56,7 @@ export function scopeSeal(facts: SealedFacts): string {
     mode: facts.mode,
     tenant: facts.tenant,
     permissions: [...facts.permissions].sort(),
+    ...(facts.acting === undefined ? {} : { acting: [...facts.acting] }),
   });
 }
 
@@ -67,19 +69,21 @@ const intact = new WeakMap<SealedScope, Omit<Sealed, "scope"> & { seal: string }
  * same object and facts.
  */
 export function isSealed(run: Sealed): boolean {
-  const { run_id, actor, mode, tenant, scope } = run;
+  const { run_id, actor, acting, mode, tenant, scope } = run;
   const known = intact.get(scope);
   if (
     known !== undefined &&
     known.seal === scope.seal &&
     known.run_id === run_id &&
     known.actor === actor &&
+    known.acting === acting &&
     known.mode === mode &&
     known.tenant === tenant
   )
     return true;
-  if (scopeSeal({ run_id, actor, mode, tenant, permissions: scope.permissions }) !== scope.seal) return false;
-  intact.set(scope, { run_id, actor, mode, tenant, seal: scope.seal });
+  const { permissions } = scope;
+  if (scopeSeal({ run_id, actor, acting, mode, tenant, permissions }) !== scope.seal) return false;
+  intact.set(scope, { run_id, actor, acting, mode, tenant, seal: scope.seal });
   return true;
 }
 
@@ -89,6 +93,8 @@ export interface RunDoc {
   /** Id of the principal that opened the run; distinguishes equal names of different kinds and issuers. */
   principal: string;
   actor: string;
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting?: readonly string[] | undefined;
   mode: RunMode;
   tenant: string | null;
   environment: string | null;
@@ -196,6 +202,7 @@ export function copyOfRun(run: RunDoc): RunDoc {
     run_id: run.run_id,
     principal: run.principal,
     actor: run.actor,
+    acting: run.acting,
     mode: run.mode,
     tenant: run.tenant,
     environment: run.environment,

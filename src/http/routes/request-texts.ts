@@ -3,6 +3,7 @@
  * or `<operation>.<path of the field>` if the name means something else there.
  */
 export const REQUEST_TEXTS: Readonly<Record<string, string>> = {
+  acting: "names of those who act for the actor, outermost first",
   actor: "name of an agent",
   "speculate.actor": "agent that would make the calls; default: you",
   "search_runs.actor": "only runs of this agent",

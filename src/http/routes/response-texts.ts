@@ -4,6 +4,7 @@
  * milliseconds since 1970.
  */
 export const RESPONSE_TEXTS: Readonly<Record<string, string>> = {
+  acting: "names of those who act for the actor, outermost first; absent if it acts itself",
   actor: "name of the agent",
   after_hash: "keyed hash of the state after the call",
   age_days: "age of the run in days",

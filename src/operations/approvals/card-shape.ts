@@ -6,6 +6,7 @@ import { nullableSchema } from "../../rules/nullable-schema.ts";
 
 const asked = approvalViewShape.pick({
   actor: true,
+  acting: true,
   run_id: true,
   tool: true,
   tenant: true,

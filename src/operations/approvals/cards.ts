@@ -12,7 +12,7 @@ import { cardText } from "../../govern/cards/card-text.ts";
 import type { ApprovalValues, CardContext } from "../../govern/cards/types.ts";
 import { stepKey } from "../../govern/document-keys.ts";
 import { isExpired } from "../../govern/expiry.ts";
-import { type CallerPrincipal, hasRole, seesTenant } from "../../govern/roles.ts";
+import { type CallerPrincipal, hasRole, requestersOf, seesTenant } from "../../govern/roles.ts";
 import { unknownRun } from "../../govern/runs/load-run.ts";
 import type { RunDoc } from "../../govern/runs/run.ts";
 import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
@@ -59,7 +59,7 @@ function authoritiesIn(
   delegations: readonly StoredDelegation[],
 ): DecidingAuthority[] {
   const { four_eyes } = app.core.rules().policy.approvals;
-  if (four_eyes && approval.actor === principal.name) return [];
+  if (four_eyes && requestersOf(approval).includes(principal.name)) return [];
   const facts = { four_eyes, now: app.core.env.now(), delegations, today: app.today };
   const found = authoritiesOver(approval, principal, facts);
   return found instanceof SvcError ? [] : found;
@@ -96,6 +96,9 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     approval_id: approval.id,
     status: approval.status,
     actor: visibleLine(approval.actor, 256),
+    ...(approval.acting === undefined
+      ? {}
+      : { acting: approval.acting.map((name) => visibleLine(name, 256)) }),
     run_id: approval.run_id,
   };
   const { tool, tenant, kind, step, arg_names, approvers, votes, requested_ms, expires_ms } = approval;

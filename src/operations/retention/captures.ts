@@ -57,6 +57,7 @@ function captureView(call: HistoricCall) {
     step: call.step,
     tool: call.tool,
     actor: call.actor,
+    ...(call.acting === undefined ? {} : { acting: call.acting }),
     tenant: call.tenant,
     environment: call.environment,
     args,

@@ -111,6 +111,7 @@ function runBody(run: RunDoc, steps: readonly StepDoc[]) {
   return {
     run_id: run.run_id,
     actor: run.actor,
+    ...(run.acting === undefined ? {} : { acting: [...run.acting] }),
     mode: run.mode,
     tenant: run.tenant,
     environment: run.environment,

@@ -19,6 +19,7 @@ interface PreviewInput {
   tool: string;
   args: JsonValue;
   actor: string;
+  acting?: readonly string[] | undefined;
   tenant?: string | null | undefined;
   /** Replaces the active policy. */
   policy?: CompiledPolicy | undefined;
@@ -38,14 +39,14 @@ export async function previewImpact(
   const { manifests, policy } = core.rules();
   const now_ms = core.env.now();
   const rules = { manifests, policy: input.policy ?? policy };
-  const { tool, args, actor } = input;
+  const { tool, args, actor, acting } = input;
   const drill = await core.store.get("drills", tool);
   const drills = drill === undefined ? [] : [drill];
   const held = await grantSnapshotFor({ core }, [tool], actor);
   const sandbox = await openSandbox(rules, { now_ms, environment, storeKey, held, drills });
   const report = previewCall(
     sandbox,
-    { tool, args, actor, tenant: input.tenant ?? null, environment },
+    { tool, args, actor, acting, tenant: input.tenant ?? null, environment },
     now_ms,
   );
   const proof = await proofWordsOf(core, tool);
@@ -111,8 +112,8 @@ export const previewOwnCallImpact = defineOperation({
   within_tenant: true,
   input: z.strictObject({ tool: toolSchema, args: anyJson }),
   output: impactView,
-  run: ({ app, principal: { name: actor, tenant } }, { tool, args }) =>
-    previewImpact(app, { tool, args: args as JsonValue, actor, tenant }),
+  run: ({ app, principal: { name: actor, acting, tenant } }, { tool, args }) =>
+    previewImpact(app, { tool, args: args as JsonValue, actor, acting, tenant }),
 });
 
 export function parseArgs(source: string): JsonValue {

@@ -18,6 +18,7 @@ import { STATE_CHANGED_NOTE } from "../../govern/decide/approval-stage.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import type { StoreTx } from "../../govern/port/store.ts";
 import { appendRunRecord, stepFacts } from "../../govern/records.ts";
+import { requestersOf } from "../../govern/roles.ts";
 import type { RunDoc, StepDoc } from "../../govern/runs/run.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
@@ -82,8 +83,8 @@ export function resolveUndoApproval(at: StepInProgress, undo: UndoCall, input: C
     records.push(settled.record);
     return { waits_for: null, opened: null, records };
   }
-  // Approving all undos at once is a decision too: under four eyes, the run's own actor cannot approve its undos.
-  if (input.approve && !(approvals.four_eyes && input.actor === run.actor)) {
+  // Approving all undos at once is a decision too: under four eyes, the run's requesters cannot approve its undos.
+  if (input.approve && !(approvals.four_eyes && requestersOf(run).includes(input.actor))) {
     records.push(approveNow(at, request, input.actor));
     return { waits_for: null, opened: null, records };
   }

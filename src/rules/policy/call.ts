@@ -8,6 +8,8 @@ export interface PolicyCall {
   tool: string;
   args: JsonValue;
   actor: string;
+  /** Those who act for the actor, outermost first; absent if it acts itself. */
+  acting?: readonly string[] | undefined;
   tenant: string | null;
   environment: string | null;
   /** From the tool's manifest; null if it is missing or does not declare this. */

@@ -22,6 +22,8 @@ const POLICY_FIELDS: Record<string, string> = {
   match: "Which calls this entry is about. Without it: every call.",
   "match.tool": "Glob over the tool name, such as `payments.*`.",
   "match.actor": "Glob over the name of the agent.",
+  "match.acting":
+    "Glob over the names of those who act for the user. A call that its user makes directly never matches.",
   "match.tenant": "Glob over the tenant. `?*` means any tenant, but not none.",
   "match.environment": "Glob over the environment of the service, such as `prod*`.",
   "match.effect": "Glob over the manifest's effect, such as `irreversible`.",
@@ -113,6 +115,7 @@ const POLICY_FIELDS: Record<string, string> = {
   "input.source": "Labels for where data comes from, instead of the manifest's.",
   "input.sink": "Labels for where data goes, instead of the manifest's.",
   "input.actor": "Name of the agent.",
+  "input.acting": "Names of those who act for the user, outermost first.",
   "input.tenant": "Tenant of the run.",
   "input.environment": "Environment of the service.",
   earlier: "Accepted calls that the same run made before.",

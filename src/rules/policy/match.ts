@@ -13,8 +13,8 @@ export type EntryMatch = (call: PolicyCall) => boolean;
 const OTHER_FIELDS = MATCH_FIELDS.filter((field) => field !== "tool");
 
 /** True for labels with any number of values. One value must match, so even `*` needs a value. */
-function isLabel(field: MatchField): field is "source" | "sink" {
-  return field === "source" || field === "sink";
+function isLabel(field: MatchField): field is "source" | "sink" | "acting" {
+  return field === "source" || field === "sink" || field === "acting";
 }
 
 /** Other missing values read as empty text: `*` matches, a name does not. */
@@ -116,7 +116,7 @@ export class MatchIndex<T> {
 
 function othersMatch(entry: Entry<unknown>, call: PolicyCall): boolean {
   return entry.others.every(([field, glob]) => {
-    if (isLabel(field)) return call[field].some((label) => glob.test(label));
+    if (isLabel(field)) return (call[field] ?? []).some((label) => glob.test(label));
     const value = call[field] ?? "";
     if (field !== "effect" || (value !== "read" && value !== "read_only")) return glob.test(value);
     return glob.test("read") || glob.test("read_only");

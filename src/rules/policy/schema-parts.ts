@@ -8,6 +8,11 @@ export const matchOf = (whose: string) =>
   z.strictObject({
     tool: describeField(globSchema, `glob over the tool name of ${whose}`, inWords("any")).optional(),
     actor: describeField(globSchema, "glob over the name of the calling agent", inWords("any")).optional(),
+    acting: describeField(
+      globSchema,
+      "glob over the names of those who act for the agent's user; one match is enough",
+      inWords("any"),
+    ).optional(),
     tenant: describeField(globSchema, 'glob over the tenant; "?*" requires one', inWords("any")).optional(),
     environment: describeField(
       globSchema,

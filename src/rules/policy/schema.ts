@@ -35,6 +35,7 @@ export type CounterScope = (typeof PER)[number];
 export const MATCH_FIELDS = [
   "tool",
   "actor",
+  "acting",
   "tenant",
   "environment",
   "effect",
@@ -300,6 +301,11 @@ const testCall = {
 export const policyTestInput = z.strictObject({
   ...testCall,
   actor: describeField(shortText, "agent that makes the call").optional(),
+  acting: describeField(
+    z.array(shortText).max(10),
+    "those who act for the actor, as in the token's `act`, outermost first",
+    [],
+  ).optional(),
   tenant: describeField(shortText, "tenant of the run", inWords("none")).optional(),
   environment: describeField(shortText, "environment of the service", inWords("none")).optional(),
   earlier: describeField(

@@ -85,7 +85,7 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "an approval of one's own outlives the turning on of four eyes",
     file: "src/govern/approvals/count-approvals.ts",
-    find: "const counted = new Set(four_eyes ? [approval.actor] : []);",
+    find: "const counted = new Set(four_eyes ? requestersOf(approval) : []);",
     replace: "const counted = new Set(four_eyes ? [approval.run_id] : []);",
     tests: ["test/http/four-eyes.test.ts"],
   },
@@ -99,7 +99,7 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "all undos of one's own run are approved at once",
     file: "src/rollback/undo/undo-approval.ts",
-    find: "if (input.approve && !(approvals.four_eyes && input.actor === run.actor)) {",
+    find: "if (input.approve && !(approvals.four_eyes && requestersOf(run).includes(input.actor))) {",
     replace: "if (input.approve) {",
     tests: ["test/http/four-eyes.test.ts"],
   },
@@ -141,7 +141,7 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "people decide their own requests",
     file: "src/govern/approvals/authority.ts",
-    find: "if (four_eyes && run.actor === deciding.name)\n    throw",
+    find: "if (four_eyes && requestersOf(run).includes(deciding.name))\n    throw",
     replace: 'if (four_eyes && run.actor === "")\n    throw',
     tests: [ENGINE],
   },
@@ -197,8 +197,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "a scope that was edited in the store counts",
     file: "src/govern/runs/run.ts",
-    find: "permissions: scope.permissions }) !== scope.seal) return false;",
-    replace: 'permissions: scope.permissions }) === "") return false;',
+    find: "permissions }) !== scope.seal) return false;",
+    replace: 'permissions }) === "") return false;',
     tests: [ENGINE],
   },
   {

@@ -1,5 +1,6 @@
 /** `svc plans list|show|approve|deny`: lists and decides plans that agents propose. */
 import type { PlanStatus } from "../../../govern/plans/plan.ts";
+import { actorText } from "../../../govern/roles.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
@@ -81,7 +82,7 @@ async function shownPlan(door: OperationClient, io: CommandIo, id: string): Prom
 
 function describePlan(plan: ResponseOf<typeof getPlan>): string[] {
   const lines = [
-    `${plan.id}: ${plan.status}, ${escapeControls(plan.actor)} in ${escapeControls(plan.run_id)}: ${escapeControls(plan.reason)}`,
+    `${plan.id}: ${plan.status}, ${escapeControls(actorText(plan))} in ${escapeControls(plan.run_id)}: ${escapeControls(plan.reason)}`,
   ];
   for (const [i, call] of plan.calls.entries()) {
     const names = call.arg_names.map(escapeControls).join(", ");

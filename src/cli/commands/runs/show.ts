@@ -1,5 +1,6 @@
 /** `svc show <run>`: prints a run's events in order. Shows argument values on local data if calls are captured. */
 
+import { actorText } from "../../../govern/roles.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
@@ -63,7 +64,7 @@ async function valuesOf({ local }: OperationClient, run_id: string): Promise<Map
 function headOf(run: ShownRun): string[] {
   const tenant = run.tenant === null ? "" : `, tenant ${escapeControls(run.tenant)}`;
   return [
-    `run ${escapeControls(run.run_id)}: ${escapeControls(run.actor)}${tenant}, ${run.mode}, ${formatCountOf(run.steps.length, "step")}`,
+    `run ${escapeControls(run.run_id)}: ${escapeControls(actorText(run))}${tenant}, ${run.mode}, ${formatCountOf(run.steps.length, "step")}`,
     `  opened ${new Date(run.created_ms).toISOString()}${run.reason === null ? "" : `: ${escapeControls(run.reason)}`}`,
   ];
 }

@@ -3,6 +3,7 @@ import { type ApprovalDoc, OPEN_APPROVAL_STATUSES } from "../../../govern/approv
 import { UNDECLARED_LABEL } from "../../../govern/cards/explain-risk.ts";
 import type { CardContent, CardContext } from "../../../govern/cards/types.ts";
 import { NO_UNDO_TEXT } from "../../../govern/cards/undo-summary.ts";
+import { actorText, requestersOf } from "../../../govern/roles.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { visibleJson } from "../../../kernel/text/escape-invisible.ts";
 import { breakGlass } from "../../../operations/approvals/approvals.ts";
@@ -41,7 +42,7 @@ export function approvalCard(
   return html`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
 <header class="approval-head">
 <div class="approval-what"><h2 id="${id}-what">${card === null ? html`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
-<p class="approval-who"><b>${approval.actor}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
+<p class="approval-who"><b>${actorText(approval)}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
 </header>
 ${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card))}
@@ -137,7 +138,8 @@ function decisions(
   votes: boolean,
   alike: HtmlFragment,
 ): HtmlFragment {
-  const own = approval.actor === ctx.principal.name && ctx.app.core.rules().policy.approvals.four_eyes;
+  const own =
+    requestersOf(approval).includes(ctx.principal.name) && ctx.app.core.rules().policy.approvals.four_eyes;
   const { groups } = approval.approvers;
   const who = groups.length === 0 ? "Users with the approver role" : `Approvers in ${groups.join(" or ")}`;
   const shut = html`<p class="who-may">${own ? "This is your own request, so someone else has to decide it. " : null}${who}, and their delegates, can decide this request.</p>`;

@@ -1,6 +1,7 @@
 /** Plans pages: calls that agents propose, each with its card, approved or denied as a whole. */
 import { ENGINE_ACTOR } from "../../../govern/core.ts";
 import type { PlanStatus } from "../../../govern/plans/plan.ts";
+import { actorText } from "../../../govern/roles.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 import { approvePlan, denyPlan, getPlan, listPlans, type PlanShown } from "../../../operations/plans.ts";
 import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
@@ -72,7 +73,7 @@ async function plan(ctx: PageContext): Promise<PageAnswer> {
 ${cardBlock(
   { title: "The plan", id: "plan" },
   factList([
-    ["Who", html`${shown.actor} in ${runLink(shown.run_id)}`],
+    ["Who", html`${actorText(shown)} in ${runLink(shown.run_id)}`],
     ["Proposed", formatAgo(shown.requested_ms, now)],
     ["Expires", formatAgo(shown.expires_ms, now)],
     ["Can be undone as a whole", shown.fully_reversible ? "yes" : "no"],

@@ -68,6 +68,7 @@ function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
   return html`<div id="run" data-live>${factList(
     [
       ["Actor", html`<a href="/console/actors/${encodeURIComponent(run.actor)}">${run.actor}</a>`],
+      run.acting === undefined ? null : ["Acting for them", run.acting.join(", ")],
       ["Mode", run.mode === "enforce" ? "enforce" : markLabel("info", run.mode)],
       run.tenant === null ? null : ["Tenant", run.tenant],
       run.environment === null ? null : ["Environment", run.environment],

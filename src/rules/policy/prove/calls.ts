@@ -107,6 +107,7 @@ export function toExampleInput({ call, at_ms }: ConcreteCall, timed: boolean): E
     tool: call.tool,
     args: call.args,
     actor: call.actor,
+    ...(call.acting === undefined || call.acting.length === 0 ? {} : { acting: [...call.acting] }),
     ...(call.tenant === null ? {} : { tenant: call.tenant }),
     ...(call.environment === null ? {} : { environment: call.environment }),
     ...labelInput(call),

@@ -56,7 +56,16 @@ interface Question {
   when: readonly ConditionDoc[];
 }
 
-const FIELDS = ["actor", "tenant", "environment", "effect", "data_class", "source", "sink"] as const;
+const FIELDS = [
+  "actor",
+  "acting",
+  "tenant",
+  "environment",
+  "effect",
+  "data_class",
+  "source",
+  "sink",
+] as const;
 type Field = Exclude<(typeof FIELDS)[number], never>;
 
 /** Name of the variable for `$args` itself. Variables of single arguments append a space and the argument's name. */
@@ -111,8 +120,7 @@ export class CallDomain {
 
   /** Computes the atoms of every variable. No tests can be added afterwards. */
   close(now_ms: number): void {
-    for (const field of ["actor", "tenant", "environment", "effect", "data_class", "source", "sink"] as const)
-      this.variable(field);
+    for (const field of FIELDS) this.variable(field);
     this.variable("blast_radius");
     if (this.byName.has(ALL_ARGUMENTS) && this.variables.filter(({ name }) => isOfArguments(name)).length > 1)
       throw new UndecidableError("conditions read $args as a whole and one of its members");
@@ -233,7 +241,7 @@ export class CallDomain {
     const texts = textsFor([...(this.globs.get(field) ?? [])], this.namedLabels(field)).filter(
       (text) => text !== "",
     );
-    if (field === "source" || field === "sink")
+    if (field === "source" || field === "sink" || field === "acting")
       return some(labelSets([...(this.globs.get(field) ?? [])], texts));
     return some(field === "actor" ? texts : [null, ...texts]);
   }
@@ -262,6 +270,7 @@ export const NO_CALL = {
   tool: "",
   args: {},
   actor: "",
+  acting: [],
   tenant: null,
   environment: null,
   effect: null,

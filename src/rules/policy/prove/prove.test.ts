@@ -309,6 +309,25 @@ describe("the prover leaves out no kind of value", () => {
     expect(asked!.result).toBe("proved");
   });
 
+  it("nor a call of somebody's helper, or of its user alone", () => {
+    verifies("beyond.acting.prover");
+    const rules = [{ id: "r", match: { acting: "helper-*" }, action: "require_approval" }];
+    const claims = [
+      { name: "helpers ask", match: { acting: "helper-1" }, at_least: "require_approval" },
+      { name: "somebody acts", match: { acting: "*" }, at_least: "require_approval" },
+      { name: "everybody asks", at_least: "require_approval" },
+    ];
+    const policy = compiled({ version: 1, rules, claims });
+    const [helpers, somebody, everybody] = checkClaims(policy, how());
+    expect(helpers!.result).toBe("proved");
+    for (const one of [somebody!, everybody!]) {
+      expect(one.result).toBe("counterexample");
+      assertShown(policy, one);
+    }
+    expect(somebody!.counterexample!.input.acting).toHaveLength(1);
+    expect(everybody!.counterexample!.input.acting).toBeUndefined();
+  });
+
   it("nor a tool that is not declared among many that are", () => {
     const policy = compiled({
       version: 1,

@@ -104,6 +104,7 @@ function testedCall(run: TestInput, call: TestCall, labels: ToolLabels | null, s
     tool: call.tool,
     args: (call.args ?? {}) as JsonValue,
     actor: run.actor ?? "policy-test",
+    acting: run.acting ?? [],
     tenant: run.tenant ?? null,
     environment: run.environment ?? null,
     effect: call.effect ?? labels?.effect ?? null,
