@@ -10,10 +10,17 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ContentStore } from "../../src/hook/record/content-store.ts";
+import { sweepRecords } from "../../src/hook/record/sweep.ts";
+import { sweepDeletedRuns } from "../../src/hook/record/sweep-deleted.ts";
+import { type HookSettings, readSettings } from "../../src/hook/settings.ts";
 import { treeOf } from "../../stress/prove/histories.ts";
 import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
 import { program } from "../support/programs.ts";
@@ -260,6 +267,79 @@ describe("a rollback that cannot restore everything", () => {
     expect(failed).toMatchObject([
       { step: 0, error: "not recorded: 1 files", parts: [{ path: "large", error: "not recorded" }] },
     ]);
+    await s.server.stop();
+  });
+});
+
+describe("the retention of recorded contents", () => {
+  /** A session with one recorded command, whose contents are old enough to be removed. */
+  async function recorded() {
+    const s = await session();
+    writeFileSync(s.at("a"), "first content");
+    await s.call(bash("cp x a"), () => writeFileSync(s.at("a"), "second content"));
+    rmSync(s.at("a"));
+    const record = join(s.folder, "record");
+    for (const path of filesBelow(join(record, "objects"))) utimesSync(path, 1, 1);
+    const swept: string[][] = [];
+    const records = {
+      async sweep(deleted: readonly string[]) {
+        swept.push([...deleted]);
+        rmSync(join(record, "roots"), { recursive: true });
+        mkdirSync(join(record, "roots"));
+        sweepRecords(new ContentStore(record, false), deleted);
+      },
+    };
+    const kept = readSettings(join(s.folder, "claude-code.json"), s.env);
+    return {
+      ...s,
+      swept,
+      contents: () => filesBelow(join(record, "objects")).length,
+      sweep: (more: Partial<HookSettings> = {}) =>
+        sweepDeletedRuns(s.folder, records, () => ({ ...kept, ...more })),
+    };
+  }
+
+  it("follows the service: a run that is there keeps them, and so does one that cannot be asked for", async () => {
+    verifies("beyond.record.retention");
+    const s = await recorded();
+    await s.sweep();
+    expect(s.swept).toEqual([[]]);
+    expect(await s.rollback()).toMatchObject({ failed: [{ parts: [{ path: "a" }] }] });
+    await expect(s.sweep({ key: "another" })).rejects.toThrow("401");
+    await s.server.stop();
+    await expect(s.sweep()).rejects.toThrow();
+    expect({ swept: s.swept.length, contents: s.contents() }).toEqual({ swept: 1, contents: 1 });
+  });
+
+  it("removes them with a run that the service deleted, and from no other answer", async () => {
+    verifies("beyond.record.retention");
+    const s = await recorded();
+    await s.server.stop();
+    let answer = { status: 404, body: { error: "not found" } };
+    const fake = createServer((_, response) => {
+      response
+        .writeHead(answer.status, { "content-type": "application/json" })
+        .end(JSON.stringify(answer.body));
+    });
+    await new Promise<void>((done) => fake.listen(0, "127.0.0.1", done));
+    const server = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    await expect(s.sweep({ server })).rejects.toThrow("404");
+    expect(s.contents()).toBe(1);
+    answer = { status: 404, body: { error: "unknown run claude-code-s" } };
+    await s.sweep({ server });
+    expect({ swept: s.swept, contents: s.contents() }).toEqual({ swept: [["claude-code-s"]], contents: 0 });
+    fake.close();
+  });
+
+  it("is counted by the retention plan of the machine", async () => {
+    verifies("beyond.record.retention-plan");
+    const s = await session();
+    writeFileSync(join(s.folder, "policy.yaml"), "version: 1\nretention: {default_days: 30}\n");
+    await s.run("reload");
+    writeFileSync(s.at("a"), "first content");
+    await s.call(bash("cp x a"), () => writeFileSync(s.at("a"), "second content"));
+    const { out, err } = await s.run("retention", "plan");
+    expect(`${out}${err}`).toMatch(/claude-code-s .* \d{3} bytes recorded on this machine/);
     await s.server.stop();
   });
 });

@@ -77,6 +77,11 @@ export class ContentStore {
     }
   }
 
+  /** Bytes on disk, 0 if the content is missing. */
+  sizeOf(hash: string): number {
+    return statSync(this.pathOf(hash), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
   has(hash: string): boolean {
     return existsSync(this.pathOf(hash));
   }

@@ -84,6 +84,20 @@ export function recordedRuns(store: ContentStore): { run: string; paths: string[
   }));
 }
 
+/** Bytes on disk that each run's records need. A content that two runs share counts for both. */
+export function recordedBytes(store: ContentStore): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const { run, paths } of recordedRuns(store)) {
+    const contents = new Set(paths.flatMap((path) => contentsOf(readRecord(path))));
+    const own = paths.reduce((sum, path) => sum + statSync(path).size, 0);
+    bytes.set(
+      run,
+      [...contents].reduce((sum, hash) => sum + store.sizeOf(hash), own),
+    );
+  }
+  return bytes;
+}
+
 export const removeRecords = (store: ContentStore, run: string): void =>
   rmSync(runFolder(store, run), { recursive: true, force: true });
 

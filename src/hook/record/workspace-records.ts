@@ -10,7 +10,7 @@ import { ThreadPool } from "../../child-process/thread-pool.ts";
 import { withTimeout } from "../../kernel/timeout.ts";
 import { workTreeTop } from "../workspace/safe-git.ts";
 import { recordFolder } from "./content-store.ts";
-import type { SnapshotSettings } from "./record-scope.ts";
+import { SNAPSHOT_DEFAULTS, type SnapshotSettings } from "./record-scope.ts";
 import { isRecordableRoot, type RecordedEnd } from "./recorder.ts";
 import type { RecorderJob } from "./recorder-jobs.ts";
 
@@ -114,10 +114,10 @@ export class WorkspaceRecords {
   }
 
   /** Removes the records of deleted runs. Every index is saved first, because its contents stay. */
-  async sweep(deleted: readonly string[], settings: SnapshotSettings): Promise<void> {
+  async sweep(deleted: readonly string[]): Promise<void> {
     const save = (threads: ThreadPool) => threads.ask({ do: "save" } satisfies RecorderJob);
     await Promise.all([...this.threads.values()].map(save));
-    const threads = this.start("", settings);
+    const threads = this.start("", SNAPSHOT_DEFAULTS);
     try {
       await threads.ask({ do: "sweep", deleted } satisfies RecorderJob);
     } finally {
