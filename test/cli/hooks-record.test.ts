@@ -1,6 +1,7 @@
 /** Commands that the installed hook recorded, undone by `svc rollback`: through the real hook, service and command. */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   lstatSync,
@@ -22,7 +23,8 @@ import { sweepRecords } from "../../src/hook/record/sweep.ts";
 import { sweepDeletedRuns } from "../../src/hook/record/sweep-deleted.ts";
 import { type HookSettings, readSettings } from "../../src/hook/settings.ts";
 import { treeOf } from "../../stress/prove/histories.ts";
-import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
+import type { CliResult } from "../support/cli.ts";
+import { hookedPlace } from "../support/hooked.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -37,51 +39,24 @@ interface Tool {
 const bash = (command: string): Tool => ({ tool_name: "Bash", tool_input: { command } });
 const write = (file_path: string): Tool => ({ tool_name: "Write", tool_input: { file_path, content: "" } });
 
-/** Through a shell, as clients start a command hook. */
-function started(command: string, cwd: string, input: object, env: Record<string, string>) {
-  return new Promise<CliResult>((resolve) => {
-    const child = spawn("sh", ["-c", command], { cwd, env: { PATH: process.env["PATH"]!, ...env } });
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (text) => (out += text));
-    child.stderr.on("data", (text) => (err += text));
-    child.on("close", (code) => resolve({ code, out, err }));
-    child.stdin.end(JSON.stringify(input));
-  });
-}
-
 /** A connected workspace whose service runs, and a session in it. `settings` are added to the hook's. */
 async function session(settings: object = {}) {
-  const home = tempDir("recorded");
-  const cwd = join(home, "shop");
-  mkdirSync(cwd);
-  const env = { HOME: home };
-  await svc(["connect", "claude-code", "--hooks"], { cwd, env });
-  const folder = join(home, ".config/svc/hooks");
-  const config = join(folder, "svc.config.yaml");
-  const server = await startSvcServer(["--config", config], { cwd, env });
-  const path = join(folder, "claude-code.json");
-  const kept = JSON.parse(readFileSync(path, "utf8"));
-  writeFileSync(path, JSON.stringify({ ...kept, server: server.url, ...settings }));
-  const { hooks } = JSON.parse(readFileSync(join(cwd, ".claude/settings.json"), "utf8"));
+  const place = await hookedPlace("claude-code");
+  place.change(settings);
+  const { home, shop: cwd, folder, server } = place;
   let calls = 0;
-  const event = (name: string, body: object) =>
-    started(
-      hooks[name][0].hooks[0].command,
-      cwd,
-      { session_id: "s", cwd, hook_event_name: name, ...body },
-      env,
-    );
+  const event = (hook_event_name: string, body: object) => place.ask({ hook_event_name, ...body });
   return {
     home,
     cwd,
-    env,
+    env: { HOME: home },
     folder,
     server,
     event,
     at: (name: string) => join(cwd, name),
     /** Calls a tool: its two events, and between them what the tool does. */
     async call(tool: Tool, work: () => void | Promise<void>, fails = false): Promise<CliResult> {
-      const body = { ...tool, tool_use_id: `t${calls++}` };
+      const body = { ...tool, tool_use_id: `c${calls++}` };
       const before = await event("PreToolUse", body);
       if (before.code !== 0) return before;
       await work();
@@ -92,12 +67,11 @@ async function session(settings: object = {}) {
       return { ...after, out: `${before.out}${after.out}` };
     },
     async rollback(...options: string[]) {
-      const args = ["rollback", "claude-code-s", "--config", config, "--json", ...options];
-      const { out, err } = await svc(args, { cwd, env });
+      const { out, err } = await place.svc("rollback", "claude-code-s", "--json", ...options);
       if (!out.startsWith("{")) throw new Error(err);
       return JSON.parse(out);
     },
-    run: (...args: string[]) => svc([...args, "--config", config], { cwd, env }),
+    run: place.svc,
   };
 }
 
@@ -174,7 +148,7 @@ describe("a rollback that cannot restore everything", () => {
       for (const name of ["a", "b", "c"]) writeFileSync(s.at(name), "second");
     });
     writeFileSync(s.at("b"), "somebody's");
-    const report = await s.rollback("--skip", "c");
+    const report = await s.rollback("--skip", s.at("c"));
     expect(report).toMatchObject({
       complete: false,
       failed: [
@@ -222,10 +196,8 @@ describe("a rollback that cannot restore everything", () => {
     const s = await session();
     await s.call(bash("touch a"), () => writeFileSync(s.at("a"), ""));
     rmSync(join(s.folder, "record"), { recursive: true });
-    const config = join(s.folder, "svc.config.yaml");
     const { failed } = await s.rollback();
     expect(failed[0].error).toMatch(/^the recorded contents are not in /);
-    expect(existsSync(config)).toBe(true);
     await s.server.stop();
   });
 
@@ -324,7 +296,7 @@ describe("the retention of recorded contents", () => {
     await new Promise<void>((done) => fake.listen(0, "127.0.0.1", done));
     const server = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
     await expect(s.sweep({ server })).rejects.toThrow("404");
-    expect(s.contents()).toBe(1);
+    expect(s.contents()).toBe(2);
     answer = { status: 404, body: { error: "unknown run claude-code-s" } };
     await s.sweep({ server });
     expect({ swept: s.swept, contents: s.contents() }).toEqual({ swept: [["claude-code-s"]], contents: 0 });
@@ -334,8 +306,7 @@ describe("the retention of recorded contents", () => {
   it("is counted by the retention plan of the machine", async () => {
     verifies("beyond.record.retention-plan");
     const s = await session();
-    writeFileSync(join(s.folder, "policy.yaml"), "version: 1\nretention: {default_days: 30}\n");
-    await s.run("reload");
+    appendFileSync(join(s.folder, "policy.yaml"), "retention: {default_days: 30}\n");
     writeFileSync(s.at("a"), "first content");
     await s.call(bash("cp x a"), () => writeFileSync(s.at("a"), "second content"));
     const { out, err } = await s.run("retention", "plan");
