@@ -81,7 +81,7 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   server.decorateRequest("refused", null);
   readBodiesStrictly(server);
   server.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    reply.header("x-request-id", chosenRequestId(request) ?? request.id);
     done(closing ? STOPPING : findAmbiguousHeader(request.raw));
   });
   server.addHook("onSend", (request, _reply, payload, done) => {
@@ -111,6 +111,14 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   runRequestsInOrder(server.server);
   server.server.on("connect", (_request, socket) => refuseConnect(socket as Socket, tellUnreadable));
   return server;
+}
+
+/** AuthZEN clients choose the id of a request and expect it back. */
+function chosenRequestId({ url, headers }: FastifyRequest): string | undefined {
+  const given = headers["x-request-id"];
+  const isChosen =
+    url.startsWith("/access/v1/") && typeof given === "string" && /^[\w.:-]{1,128}$/.test(given);
+  return isChosen ? given : undefined;
 }
 
 function reportAnswers(server: FastifyInstance, answered: NonNullable<HttpDeps["answered"]>): void {

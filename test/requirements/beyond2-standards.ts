@@ -11,6 +11,15 @@ export const beyond2Standards = section("beyond", "Standards at the doors", {
   "beyond.oauth.without-oidc": [43, "without OIDC the metadata is a 404 and a 401 says `Bearer` alone"],
   "beyond.oauth.audience": [43, "a token is accepted for `oidc.audience` or for the endpoint that it was issued for, and nowhere else"],
 
+  "beyond.authzen.preview": [43, "an evaluation previews the decision and leaves nothing"],
+  "beyond.authzen.decision": [43, "`decision` is true for `allow` and `would_block`; `context.reasons` says why"],
+  "beyond.authzen.subject": [43, "`subject.id` is the caller (403); an auditor may preview for anybody"],
+  "beyond.authzen.commit": [43, "with `context.commit` it is the intent; without `run_id` it is a 400"],
+  "beyond.authzen.evaluations": [43, "at most 100 evaluations in one request, with defaults and the standard's semantics"],
+  "beyond.authzen.metadata": [43, "`/.well-known/authzen-configuration` is open and names the endpoints"],
+  "beyond.authzen.task": [43, "a decision that waits for approval answers with a task to poll; after the approval the same evaluation is permitted"],
+  "beyond.authzen.task-own": [43, "a task of another agent is a 404, and a denial counts only for the call that was denied"],
+
   "beyond.acting.agent-only": [43, "a token with `act` has the role agent only, whatever its groups map to"],
   "beyond.acting.run": [43, "the actor of its runs is `sub`, and `acting` lists every `act.sub`, outermost first"],
   "beyond.acting.match": [43, "`match.acting` matches any name in the list, and never a run without one"],

@@ -68,7 +68,7 @@ interface Places {
 }
 
 export function httpRoute(
-  place: `${HttpMethod} /v1/${string}`,
+  place: `${HttpMethod} ${"" | "/access"}/v1/${string}`,
   op: ServiceOperation,
   places: Places = {},
 ): HttpRow {

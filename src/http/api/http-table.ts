@@ -17,6 +17,8 @@ import {
   listDelegations,
   revokeDelegation,
 } from "../../operations/approvals/delegations.ts";
+import { evaluateAccess, evaluateAccesses } from "../../operations/authzen/evaluate.ts";
+import { getAccessRequest, requestAccess } from "../../operations/authzen/tasks.ts";
 import {
   containAgent,
   containPreview,
@@ -153,6 +155,10 @@ const accepting: HeaderField = {
 };
 
 export const HTTP_TABLE: readonly HttpRow[] = [
+  httpRoute("POST /access/v1/evaluation", evaluateAccess, { headers: [once] }),
+  httpRoute("POST /access/v1/evaluations", evaluateAccesses),
+  httpRoute("POST /access/v1/requests", requestAccess, { status: 202 }),
+  httpRoute("GET /access/v1/requests/{id}", getAccessRequest, { params: { id: textField("task_id") } }),
   httpRoute("POST /v1/runs", openRun, { status: 201 }),
   httpRoute("GET /v1/runs", listRuns, { query: page }),
   httpRoute("GET /v1/runs/{id}", getRun, run),

@@ -1,6 +1,7 @@
 /** Routes that need no credential, and `/metrics`, which needs one unless the settings make it public. */
 import type { FastifyInstance } from "fastify";
 import { tenantBinding } from "../../govern/roles.ts";
+import { authzenMetadata } from "../../operations/authzen/public-url.ts";
 import { requireRole, serviceWideOnly } from "../../operations/pipeline/access.ts";
 import { lastProbe, replicaState, storeKind, storeProblem } from "../../operations/status.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -43,6 +44,8 @@ export function openRoutes(
     }
     return reply.header("content-type", metrics.content_type).send(await metrics.render());
   });
+
+  server.get("/.well-known/authzen-configuration", async () => authzenMetadata(app.settings));
 
   let document: string | undefined;
   server.get("/openapi.json", async (_request, reply) => {

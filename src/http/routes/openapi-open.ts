@@ -74,6 +74,19 @@ export const OPEN_PATHS = {
       },
     },
   },
+  "/.well-known/authzen-configuration": open("authzen_configuration", "Metadata of the AuthZEN API", {
+    200: json("ok", {
+      type: "object",
+      properties: {
+        policy_decision_point: { type: "string" },
+        access_evaluation_endpoint: { type: "string" },
+        access_evaluations_endpoint: { type: "string" },
+        access_request_endpoint: { type: "string" },
+        capabilities: { type: "array", items: { type: "string" } },
+      },
+      required: ["policy_decision_point", "access_evaluation_endpoint"],
+    }),
+  }),
   "/openapi.json": open("openapi", "This document", { 200: json("ok", { type: "object" }) }),
   "/integrations/chat/actions": {
     post: {

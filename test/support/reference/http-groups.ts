@@ -48,6 +48,12 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys|passkeys)/,
   },
   {
+    page: "authzen",
+    title: "AuthZEN over HTTP",
+    about: "Ask for decisions by the AuthZEN Authorization API, and poll the ones that wait for approval.",
+    paths: /^\/access\//,
+  },
+  {
     page: "open",
     title: "Routes outside the API",
     about: "Health checks, metrics, the API description, and the callback of chat buttons.",
@@ -64,11 +70,22 @@ const TERMS = {
   reason: "returns of the winter sale",
 };
 const REFUND = { tool: "payments.refund", args: { order_id: "o-77", amount: 600 } };
+const AUTHZEN = {
+  subject: { type: "agent", id: "billing-bot" },
+  action: { name: REFUND.tool },
+  resource: { type: "tool", id: REFUND.tool, properties: REFUND.args },
+};
 const CARD_HASH = `sha256:${"0".repeat(64)}`;
 const POLICY = "version: 1\nrules:\n  - {id: no-mail, match: {tool: mail.send}, action: deny}\n";
 
 /** Bodies by operation. A request that is not listed has an empty body. */
 export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
+  evaluate_access: {
+    ...AUTHZEN,
+    context: { run_id: "ticket-4826", reason: "customer was charged twice", commit: true },
+  },
+  evaluate_accesses: { ...AUTHZEN, evaluations: [{}, { action: { name: "mail.send" } }] },
+  request_access: { ...AUTHZEN, denial: { evaluation_id: "apr_0b7e2f9c-1111-4222-8333-444455556666" } },
   open_run: { permissions: ["payments.refund", "mail.send"], run_id: "ticket-4826", reason: "ticket 4826" },
   give_texts: { texts: ["Refund the second charge of order 4711, please"] },
   intent: { ...REFUND, reason: "customer was charged twice" },
