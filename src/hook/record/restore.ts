@@ -21,6 +21,7 @@ import {
   type MaybePathState,
   modeOf,
   type PathState,
+  parentPath,
   type RecordedFile,
   shownPath,
 } from "./path-state.ts";
@@ -73,7 +74,10 @@ class Restorer {
   private readonly folder: SafeFolder;
   private readonly store: ContentStore;
   private readonly record: CommandRecord;
+  private readonly changes: ReadonlyMap<string, RecordedChange>;
   private readonly left = new Map<string, string>();
+  /** Files with several names that got a new inode, by their recorded one. */
+  private readonly renewed = new Map<string, string>();
   /** The states at the first look. */
   private readonly met = new Map<string, MaybePathState>();
   /** Created paths that are renamed back to a deleted one, because that content was not recorded. */
@@ -83,10 +87,10 @@ class Restorer {
     this.folder = folder;
     this.store = store;
     this.record = record;
-    const changes = new Map(record.changes.map((change) => [change.path, change]));
+    this.changes = new Map(record.changes.map((change) => [change.path, change]));
     for (const [from, to] of renamesOf(record.changes)) {
-      const before = changes.get(from)?.before;
-      if (before?.kind === "file" && before.hash === null) this.returns.set(from, changes.get(to)!);
+      const before = this.changes.get(from)?.before;
+      if (before?.kind === "file" && before.hash === null) this.returns.set(from, this.changes.get(to)!);
     }
   }
 
@@ -115,15 +119,27 @@ class Restorer {
 
   /** Null: it can be restored. "": nothing is to be done. Otherwise the reason to leave it. */
   private objection(change: RecordedChange, overwrite: boolean): string | null {
-    const now = stateNow(this.folder, this.store, change);
+    const seen = stateNow(this.folder, this.store, change);
+    const now = seen === "blocked" && change.after === null && this.isReplaced(change.path) ? null : seen;
     if (now === "blocked") return LINKED;
     this.met.set(change.path, now);
-    const asAfter = isSameState(change.after, now);
+    const asAfter = isSameContent(change.after, now);
     if (!asAfter && isSameContent(change.before, now)) return "";
     if (overwrite && now?.kind === change.after?.kind) return null;
     if (change.contested === true) return CONTESTED;
     if (asAfter) return null;
     return now?.kind === "link" && change.after?.kind !== "link" ? LINKED : CHANGED;
+  }
+
+  /** Whether the command put a file or a link where a directory above the path was, and it is still there. */
+  private isReplaced(path: string): boolean {
+    for (let above = parentPath(path); above !== ""; above = parentPath(above)) {
+      const change = this.changes.get(above);
+      if (change?.before?.kind !== "directory" || change.after === null) continue;
+      const now = stateNow(this.folder, this.store, change);
+      return change.after.kind !== "directory" && now !== "blocked" && isSameContent(change.after, now);
+    }
+    return false;
   }
 
   private attempt({ path }: RecordedChange, work: () => void): void {
@@ -195,7 +211,11 @@ class Restorer {
       this.writing(place, () =>
         replaceWith(place, now, (fresh) => writeFresh(fresh, bytes, before, isGitIndex(path))),
       );
-      if (before.links > 1 && (change.peers?.length ?? 0) > 0)
+      if (before.links < 2) return;
+      this.renewed.set(before.inode, path);
+      // Names in this record are linked to the new file when their turn comes.
+      const names = (change.peers ?? []).filter((peer) => this.changes.has(peer));
+      if (names.length < before.links - 1)
         throw new Error("it lost the hard link to its other name; link the two again");
     });
   }
@@ -225,10 +245,11 @@ class Restorer {
   /** Whether another name still has the file's inode and could be linked to this one. */
   private linkAgain({ before, peers = [] }: RecordedChange, place: SafePlace): boolean {
     if (before?.kind !== "file") return false;
-    return peers.some((peer) =>
+    const renewed = this.renewed.get(before.inode);
+    return [...peers, ...(renewed === undefined ? [] : [renewed])].some((peer) =>
       this.folder.at(peer, (other) => {
         const found = lstatSync(other.full, { throwIfNoEntry: false });
-        if (!found?.isFile() || inodeNameOf(found) !== before.inode) return false;
+        if (!found?.isFile() || (peer !== renewed && inodeNameOf(found) !== before.inode)) return false;
         const content = readContent(other.full, MAX_READ_BYTES);
         if (typeof content === "string" || this.store.hash(peer, content.bytes) !== before.hash) return false;
         this.writing(place, () => replaceWith(place, undefined, (fresh) => linkSync(other.full, fresh)));
