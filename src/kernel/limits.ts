@@ -11,6 +11,12 @@ export const SERVICE_LIMITS = {
   answer_bytes: 67_108_864,
   document_bytes: 1_073_741_824,
   json_depth: 64,
+  /** Messages of one stream that are answered at the same time, and the length of their ids. */
+  stream_in_flight: 256,
+  stream_id_chars: 128,
+  /** Unsent bytes after which a stream is not read from, and how often its other end is asked for. */
+  stream_buffer_bytes: 1_048_576,
+  stream_ping_ms: 30_000,
   run_id_chars: 128,
   tool_chars: 256,
   reason_chars: 4_000,
@@ -28,6 +34,9 @@ export const SERVICE_LIMITS = {
   given_texts: 1_000,
   given_chars: 1_048_576,
   open_approvals_per_run: 100,
+  /** Levels of a tree of runs, the root included, and child runs that one run can open. */
+  run_levels: 5,
+  child_runs: 100,
   approval_ttl_ms: 24 * 3_600_000,
   delegation_days: 30,
   plan_calls: 100,

@@ -61,6 +61,8 @@ export interface JobDoc {
     overwrite?: { step: number; reason: string; current_hash: string; to?: OverwriteTarget | undefined };
     /** Parts that every undo leaves alone, such as files. */
     skip?: readonly string[];
+    /** The rollback covers all runs below too. */
+    children?: true;
   };
   /** The length of the ledger when the job began. Undos recorded after it are the job's work. */
   since_seq: number;
@@ -117,6 +119,8 @@ export interface ContainmentDoc {
 
 export interface CaptureDoc {
   run_id: string;
+  /** Root of the run's tree, if it is a child run. */
+  counted_run?: string | undefined;
   step: number | null;
   tool: string;
   actor: string;

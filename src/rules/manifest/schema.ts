@@ -254,6 +254,12 @@ const card = z
         description: "Approving takes a second gesture, and each call is approved separately.",
       })
       .transform((confirm): true | undefined => (confirm === true ? confirm : undefined)),
+    line: cardTitleSchema
+      .nullish()
+      .describe(
+        "One sentence that everybody who can read the run sees, with placeholders for values that they may see.",
+      )
+      .transform(toUndeclared),
   })
   .transform(declaredFields);
 
