@@ -16,9 +16,7 @@ import {
   runOfSession,
 } from "./clients/clients.ts";
 import { clientLimit, decideCall } from "./hold.ts";
-import { listAgents } from "./inventory.ts";
 import { createPathGuard } from "./path-guard.ts";
-import { reconcileSession, rememberTranscripts } from "./reconcile.ts";
 import {
   changedFiles,
   changedPaths,
@@ -29,7 +27,8 @@ import {
 } from "./record/recorded-call.ts";
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { type HookDecision, reportMachine, reportOutcome, ServiceUnreachable } from "./service.ts";
+import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
+import { lookAtTranscripts } from "./session-end.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -41,9 +40,6 @@ import { changedSince } from "./workspace/work-tree.ts";
 
 /** Permissions in the hook's manifests. The key's `max_permissions` may allow fewer. */
 const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
-
-/** Agents in one report. The service takes no more. */
-const MAX_REPORTED = 1_000;
 
 const MAX_RUN_ID = 128;
 
@@ -74,24 +70,6 @@ export async function handleEvent(
     const why = explain(error, settings);
     return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };
   }
-}
-
-/** Continues after the answer: some clients give the hook of a session's end little time. */
-function lookAtTranscripts(
-  client: HookClient,
-  { session, session_over }: HookEvent,
-  settings: HookSettings,
-  { services }: CallContext,
-): void {
-  if (session_over)
-    services.afterwards(() =>
-      reportMachine(settings, listAgents({ ...settings, env: process.env }).slice(0, MAX_REPORTED)),
-    );
-  services.afterwards(async () =>
-    session_over
-      ? reconcileSession(settings, client, session)
-      : rememberTranscripts(settings, client, session),
-  );
 }
 
 function explain(error: unknown, settings: () => HookSettings): string {
