@@ -4,6 +4,7 @@ type CodeMeanings = Readonly<{ 1?: string; 2?: string }>;
 
 const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   hook: { 2: "the hook could not decide; the coding agent blocks the call" },
+  run: { 1: "the command was not started; else its own exit code" },
   validate: { 1: "a manifest is invalid" },
   "policy check": {
     1: "the policy is invalid, or a claim has a counterexample",
@@ -19,6 +20,7 @@ const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   rollback: { 2: "incomplete: some steps could not be undone" },
   contain: { 2: "incomplete: some steps could not be undone" },
   incidents: { 2: "an incident is open" },
+  reconcile: { 2: "different, or not checked" },
   drill: { 1: "a drill failed" },
   probe: { 1: "a guarantee does not hold", 2: "a guarantee could not be checked" },
   doctor: { 1: "a check failed" },

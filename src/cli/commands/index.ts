@@ -33,6 +33,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./server/proxy.ts")).registerProxy,
   ),
   row(
+    "run",
+    "Start an agent confined to its workspace and the proxy",
+    async () => (await import("./agents/run.ts")).registerRun,
+  ),
+  row(
     "init",
     "Draft the gateway files for a tool server",
     async () => (await import("./agents/init.ts")).registerInit,
@@ -194,6 +199,16 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     "kill-switch",
     "Create or remove the kill-switch file",
     async () => (await import("./stop/kill-switch.ts")).registerKillSwitch,
+  ),
+  row(
+    "agents",
+    "List the coding agents and MCP servers on this machine",
+    async () => (await import("./agents/agents.ts")).registerAgents,
+  ),
+  row(
+    "reconcile",
+    "Compare the transcripts of coding agents with the ledger",
+    async () => (await import("./agents/reconcile.ts")).registerReconcile,
   ),
   row(
     "probe",
