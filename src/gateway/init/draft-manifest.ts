@@ -135,7 +135,7 @@ function isRead(tool: Tool): boolean {
   );
 }
 
-/** Whether one call can do one of several things, of which not all are reads. */
+/** Whether one call can do one of several things, and not all are reads. */
 function doesSeveralThings({ definition }: Tool): boolean {
   const { description } = definition;
   if (typeof description === "string" && namesSeveralActions(description)) return true;

@@ -77,7 +77,7 @@ const AND = "(?:\\s*(?:,|/|\\||&|\\bor\\b|\\band\\b))+\\s*";
 const TWO_ACTIONS = new RegExp(`\\b(${ACTIONS})(s?)(?:\\s+[\\w-]+){0,2}${AND}(${ACTIONS})\\2\\b`, "gi");
 const READING = /^(?:list|get|read|show|view|describe|search|find)$/i;
 
-/** True if a text names several actions, of which one does more than read: "list, get, or set the context". */
+/** True if a text names several actions, and one does more than read: "list, get, or set the context". */
 export function namesSeveralActions(text: string): boolean {
   for (let at = 0; ; ) {
     TWO_ACTIONS.lastIndex = at;
