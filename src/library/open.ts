@@ -32,7 +32,6 @@ import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/run
 import { giveRunTexts } from "../operations/runs/values.ts";
 import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
 import { getSignatures } from "../operations/signing/signatures.ts";
-import type { RollbackReport } from "../rollback/plan/report.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 import { openApp } from "../service/open-app.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
@@ -73,6 +72,8 @@ export interface RunOptions {
   run_id?: string;
   /** `enforce` (default) blocks calls. `observe` and `advise` let them pass and report what `enforce` would block. */
   mode?: RunMode;
+  /** Your own run that opens this one. A child run shares its parent's limits, budgets, flows and given texts. */
+  parent?: string;
   /** Purpose of the run, shown to the approvers of its calls. */
   reason?: string;
   /** Tenant of the run, on installations with tenants. */
@@ -225,7 +226,7 @@ function rollback(
   agent: CallerPrincipal,
   run_id: string,
   { compensator, verifier, signal, overwrite: word, ...request }: RollbackRequest,
-): Promise<RollbackReport> {
+): Promise<TreeReport> {
   const { step: overwrite, ...rest } = word ?? {};
   const caller = {
     app,
