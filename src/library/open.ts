@@ -32,6 +32,7 @@ import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/run
 import { giveRunTexts } from "../operations/runs/values.ts";
 import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
 import { getSignatures } from "../operations/signing/signatures.ts";
+import type { TreeReport } from "../rollback/plan/report.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 import { openApp } from "../service/open-app.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
