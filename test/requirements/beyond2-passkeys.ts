@@ -72,5 +72,7 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.signatures-role": [38, "only the run's principal reads the signatures"],
   "beyond.approvers.file": [38, "the file is read again when it changes; one that is not valid or that others may write is ignored; missing at start: refused"],
   "beyond.approvers.missing": [38, "a gateway whose approvers file is missing does not start"],
+  "beyond.approvers.doctor": [38, "`svc doctor` warns of signed rules whose tools no `require` names"],
+  "beyond.approvers.mutated": [38, "a mutated assertion is never accepted and never crashes: origin, relying party, challenge, nonce, counter, flags, algorithm, credential, person, truncation"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
 });
