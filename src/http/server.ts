@@ -28,6 +28,7 @@ import { runRequestsInOrder } from "./request/request-order.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { openRoutes } from "./routes/open-routes.ts";
 import { operationRoutes } from "./routes/operation-routes.ts";
+import { securityEventRoutes } from "./routes/security-events.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -101,6 +102,7 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   });
   openRoutes(server, parts);
   operationRoutes(server, parts);
+  securityEventRoutes(server, app);
   chatRoutes(server, app, { named: (name) => parts.named?.(name) });
   server.addHook("preClose", (done) => {
     closing = true;
