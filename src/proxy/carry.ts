@@ -7,6 +7,7 @@ import { SvcError } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { answerValue, VALUE_BYTES } from "../rules/http/answer-value.ts";
 import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
+import type { CredentialVault } from "./credentials.ts";
 import { endToEnd, type HeaderLine, headerValue, withoutHeaders } from "./wire.ts";
 
 export interface CarriedRequest {
@@ -15,8 +16,14 @@ export interface CarriedRequest {
   readonly target: string;
   /** Without headers of the connection. */
   readonly headers: readonly HeaderLine[];
-  readonly body: { readonly bytes: number; open(): Readable | Buffer } | undefined;
+  readonly body: { readonly bytes: number; readonly sha256: string; open(): Readable | Buffer } | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** What carries a request: the guarded way out, and the credentials of its hosts. */
+export interface RequestCarrier {
+  readonly exchange: GuardedExchange;
+  readonly vault: CredentialVault;
 }
 
 export interface CarriedAnswer {
@@ -40,14 +47,24 @@ const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
 const WITH_BODY = new Set(["POST", "PUT", "PATCH"]);
 
 export async function carryRequest(
-  exchange: GuardedExchange,
+  { exchange, vault }: RequestCarrier,
   request: CarriedRequest,
 ): Promise<CarriedAnswer> {
-  const answer = await exchange.send(toExchange(request));
-  const lines = endToEnd(answer.headers);
+  const { target, headers, mask } = await vault.sign({ ...request, body_sha256: request.body?.sha256 });
+  const answer = await exchange.send(toExchange({ ...request, target, headers }));
+  const lines = endToEnd(answer.headers).map(([name, value]) => [name, mask.text(value)] as const);
   if (answer.upgraded !== undefined)
     return { status: answer.status, headers: lines, body: answer.body, upgraded: answer.upgraded };
-  return { status: answer.status, ...decoded(request, answer, lines), upgraded: undefined };
+  const read = decoded(request, answer, lines);
+  if (mask.isEmpty) return { status: answer.status, ...read, upgraded: undefined };
+  const masked = mask.stream();
+  read.body.once("error", (error) => masked.destroy(error));
+  return {
+    status: answer.status,
+    headers: withoutHeaders(read.headers, "content-length"),
+    body: read.body.pipe(masked),
+    upgraded: undefined,
+  };
 }
 
 function toExchange({ origin, method, target, headers, body, signal }: CarriedRequest): ExchangeRequest {

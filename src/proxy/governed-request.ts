@@ -137,7 +137,7 @@ async function carryOut(
 ): Promise<void> {
   let answer: CarriedAnswer;
   try {
-    answer = await carryRequest(deps.exchange, {
+    answer = await carryRequest(deps, {
       origin,
       method: request.method!,
       target,
@@ -246,6 +246,11 @@ export async function handleUpgrade(
       "forbidden",
       `WebSocket upgrades need http.websocket: true in the manifest of ${tool}`,
     );
+  if (deps.vault.has(origin))
+    throw new ProxyRefusal(
+      "forbidden",
+      "a WebSocket cannot be masked, so a host with a credential opens none",
+    );
   const read = requestArgs(match, target, {
     type: undefined,
     bytes: 0,
@@ -259,7 +264,7 @@ export async function handleUpgrade(
   const call = await acceptCall(deps.rules, caller, { tool, args: read.args, reason, gone: gone.signal });
   let answer: CarriedAnswer;
   try {
-    answer = await carryRequest(deps.exchange, {
+    answer = await carryRequest(deps, {
       origin,
       method: "GET",
       target: received.target,

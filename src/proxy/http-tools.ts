@@ -1,11 +1,11 @@
 /** Calls `http` tools with arguments: undos, read-backs and reads before a call, through the same egress guard. */
-import type { GuardedExchange } from "../egress/exchange.ts";
+import { sha256Hex } from "../kernel/hash.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import type { BeforeReader } from "../operations/runs/before-reads.ts";
 import type { CompensatorFn, ReaderFn } from "../rollback/ports.ts";
 import { buildRequest, httpRoutes } from "../rules/http/routes.ts";
 import type { ManifestSet } from "../rules/manifest/types.ts";
-import { AnswerRecord, carryRequest } from "./carry.ts";
+import { AnswerRecord, carryRequest, type RequestCarrier } from "./carry.ts";
 import type { HeaderLine } from "./wire.ts";
 import { headerValue } from "./wire.ts";
 
@@ -15,7 +15,7 @@ export interface HttpTools extends BeforeReader {
   unavailable(tool: string): Promise<string | null>;
 }
 
-export function httpTools(exchange: GuardedExchange, manifests: () => ManifestSet): HttpTools {
+export function httpTools(carrier: RequestCarrier, manifests: () => ManifestSet): HttpTools {
   const missing = (tool: string): string | null =>
     httpRoutes(manifests()).ofTool(tool) === undefined ? `${tool} has no http manifest` : null;
   const call = async (tool: string, args: JsonValue, signal: AbortSignal, headers: HeaderLine[]) => {
@@ -24,12 +24,15 @@ export function httpTools(exchange: GuardedExchange, manifests: () => ManifestSe
     const built = buildRequest(route, args);
     if ("problem" in built) throw new Error(`${tool}: ${built.problem}`);
     const bytes = Buffer.from(built.body ?? "");
-    return readWhole(exchange, {
+    return readWhole(carrier, {
       origin: built.origin,
       method: built.method,
       target: built.target,
       headers: [["User-Agent", "svc"], ["Accept", "*/*"], ...Object.entries(built.headers), ...headers],
-      body: built.body === undefined ? undefined : { bytes: bytes.length, open: () => bytes },
+      body:
+        built.body === undefined
+          ? undefined
+          : { bytes: bytes.length, sha256: sha256Hex(bytes), open: () => bytes },
       signal,
     });
   };
@@ -60,10 +63,10 @@ export function httpTools(exchange: GuardedExchange, manifests: () => ManifestSe
 }
 
 async function readWhole(
-  exchange: GuardedExchange,
+  carrier: RequestCarrier,
   request: Parameters<typeof carryRequest>[1],
 ): Promise<JsonObject> {
-  const { status, headers, body } = await carryRequest(exchange, request);
+  const { status, headers, body } = await carryRequest(carrier, request);
   const record = new AnswerRecord();
   for await (const chunk of body as AsyncIterable<Buffer>) record.add(chunk);
   return record.result(status, headerValue(headers, "content-type"));

@@ -1,6 +1,7 @@
-/** Settings of the governed proxy: the hosts that pass without a question. */
+/** Settings of the governed proxy: the hosts that pass without a question, and the credentials that it adds. */
 import * as z from "zod";
-import { settingRow, textSchema } from "../setting-row.ts";
+import { splitCommand } from "../../child-process/split-command.ts";
+import { locatePath, pathSchema, settingRow, textSchema } from "../setting-row.ts";
 
 const hostName = textSchema
   .max(253)
@@ -9,7 +10,95 @@ const hostName = textSchema
   })
   .transform((text) => text.toLowerCase());
 
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const PLAIN = /^[\x20-\x7e]*$/;
+
+/** Where a credential's value comes from. */
+const source = z.union([
+  z.strictObject({ env: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of a variable") }),
+  z.strictObject({ file: pathSchema }),
+  z.strictObject({
+    command: z
+      .union([z.array(textSchema).min(1), textSchema.transform((text) => splitCommand(text))])
+      .refine((words) => words.length > 0, "names no program"),
+  }),
+]);
+
+const credentialSchema = z
+  .strictObject({
+    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'is letters, digits, "-" and "_"'),
+    hosts: z
+      .array(
+        textSchema
+          .regex(
+            /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::\d{1,5})?$/,
+            "is one literal host, with or without a port",
+          )
+          .transform((text) => text.toLowerCase()),
+      )
+      .min(1)
+      .max(100),
+    header: z
+      .strictObject({
+        name: z.string().regex(HEADER_NAME, "is not a header name"),
+        prefix: z.string().regex(PLAIN, "must hold plain characters").default(""),
+      })
+      .optional(),
+    query: textSchema.optional(),
+    basic: z
+      .strictObject({
+        user: z.string().regex(/^[^:\p{Cc}]+$/u, "must not hold a colon or control characters"),
+      })
+      .optional(),
+    aws_sigv4: z.strictObject({ region: textSchema, service: textSchema }).optional(),
+    from: source,
+  })
+  .superRefine((credential, context) => {
+    const kinds = KINDS.filter((kind) => credential[kind] !== undefined);
+    if (kinds.length !== 1)
+      context.addIssue({
+        code: "custom",
+        message: `needs one of ${KINDS.join(", ")}, and has ${kinds.length}`,
+      });
+  });
+
+const KINDS = ["header", "query", "basic", "aws_sigv4"] as const;
+
+type CredentialPlace =
+  | { header: { name: string; prefix: string } }
+  | { query: string }
+  | { basic: { user: string } }
+  | { aws_sigv4: { region: string; service: string } };
+
+/** A credential that the proxy adds: where to, how, and where its value comes from. */
+export type CredentialSpec = {
+  name: string;
+  hosts: string[];
+  from: { env: string } | { file: string } | { command: string[] };
+} & CredentialPlace;
+
+const credentialsSchema = z
+  .array(credentialSchema)
+  .max(1_000)
+  .superRefine((list, context) => {
+    for (const [i, { name }] of list.entries())
+      if (list.findIndex((other) => other.name === name) < i)
+        context.addIssue({ code: "custom", path: [i, "name"], message: "another credential has this name" });
+  })
+  .transform((list) => list as CredentialSpec[]);
+
 export const PROXY_ROWS = {
+  credentials: settingRow<CredentialSpec[]>({
+    type: "list of credentials",
+    schema: credentialsSchema,
+    default: [],
+    about:
+      "Credentials that the proxy adds: `{name, hosts, from}` with `header`, `query`, `basic` or `aws_sigv4`. `from` is `{env}`, `{file}` or `{command}`.",
+    locate: (list, base) =>
+      list.map((one) =>
+        "file" in one.from ? { ...one, from: { file: locatePath(one.from.file, base) } } : one,
+      ),
+  }),
   allow_hosts: settingRow<string[]>({
     type: "list of hosts",
     schema: z.array(hostName).max(1_000),

@@ -3,13 +3,18 @@
 import type { LoadedSettings } from "../../config/settings.ts";
 import { GuardedExchange } from "../../egress/exchange.ts";
 import type { ServiceApp } from "../../operations/app.ts";
+import type { RequestCarrier } from "../../proxy/carry.ts";
+import { CredentialVault } from "../../proxy/credentials.ts";
 import { type HttpTools, httpTools } from "../../proxy/http-tools.ts";
 import type { UndoToolOptions } from "../../rollback/undo/execute.ts";
 import { httpRoutes } from "../../rules/http/routes.ts";
 
-/** The exchange of a proxy or a rollback: private addresses only by name. */
-export function guardedExchange({ egress, allow_hosts }: LoadedSettings): GuardedExchange {
-  return new GuardedExchange({ ...egress, block_private: true, literal: allow_hosts });
+/** What carries the requests of a proxy or a rollback: private addresses only by name, credentials of the settings. */
+export function requestCarrier({ egress, allow_hosts, credentials }: LoadedSettings): RequestCarrier {
+  return {
+    exchange: new GuardedExchange({ ...egress, block_private: true, literal: allow_hosts }),
+    vault: new CredentialVault(credentials, process.env),
+  };
 }
 
 /** Whether any manifest is an `http` tool. */
@@ -23,13 +28,13 @@ export async function withHttpUndos<T>(
   work: (tools: UndoToolOptions) => Promise<T>,
 ): Promise<T> {
   const manifests = () => app.core.rules().manifests;
-  const exchange = guardedExchange(app.settings);
-  const own = httpTools(exchange, manifests);
+  const carrier = requestCarrier(app.settings);
+  const own = httpTools(carrier, manifests);
   const isOwn = (tool: string) => httpRoutes(manifests()).ofTool(tool) !== undefined;
   try {
     return await work(eachByItsOwn(own, others, isOwn));
   } finally {
-    exchange.close();
+    carrier.exchange.close();
   }
 }
 

@@ -13,7 +13,7 @@ import { GoverningProxy } from "../../proxy/server.ts";
 import { credentialRefusal, ProxyRefusal } from "../../proxy/wire.ts";
 import { httpRoutes } from "../../rules/http/routes.ts";
 import type { RunningService } from "../service.ts";
-import { guardedExchange } from "./http-undo.ts";
+import { requestCarrier } from "./http-undo.ts";
 
 export interface RunningProxy {
   readonly proxy: GoverningProxy;
@@ -27,14 +27,14 @@ type Identify = ProxyDeps["identify"];
 /** Starts a proxy that does not listen yet. */
 export function createProxy(service: RunningService, identify?: Identify): RunningProxy {
   const { settings, core, log } = service;
-  const exchange = guardedExchange(settings);
+  const carrier = requestCarrier(settings);
   const manifests = () => core.rules().manifests;
   const now = () => core.env.now();
-  const { origins } = httpRoutes(manifests());
+  const origins = [...httpRoutes(manifests()).origins, ...carrier.vault.origins];
   const authority = new RunAuthority([...new Set(origins.map(({ host }) => host))], now());
   const proxy = new GoverningProxy({
-    rules: { manifests, wait_ms: settings.approvals.wait_ms, reads: httpTools(exchange, manifests) },
-    exchange,
+    rules: { manifests, wait_ms: settings.approvals.wait_ms, reads: httpTools(carrier, manifests) },
+    ...carrier,
     authority,
     allow_hosts: settings.allow_hosts,
     log,
