@@ -1,6 +1,6 @@
 /**
  * Security event tokens (RFC 8417) of one transmitter. A token is valid only with a signature of the transmitter's
- * published keys, its issuer and this receiver's audience. Its type keeps it apart from credentials of the same issuer.
+ * published keys, its issuer and this receiver's audience. Its type separates it from credentials of the same issuer.
  */
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
 import { SvcError } from "../kernel/errors.ts";

@@ -9,7 +9,7 @@ import type { UnitOfWork } from "../port/store.ts";
 
 interface HaltInput extends HaltScope {
   reason: string;
-  /** The actor is a plain name, whatever its characters. */
+  /** The actor is a plain name, also with characters of a glob. */
   literal?: boolean;
 }
 
