@@ -127,7 +127,7 @@ async function judge(
   calls: { tool: string; args: JsonValue }[],
 ) {
   const now_ms = core.env.now();
-  const { run_id, actor, tenant, environment } = run;
+  const { run_id, actor, acting, tenant, environment } = run;
   const held = await grantSnapshotFor(
     { core },
     calls.map(({ tool }) => tool),
@@ -136,7 +136,7 @@ async function judge(
   const live = await liveRun(core, run, principal, calls);
   const facts = { now_ms, environment, storeKey: core.storeKey, held, live };
   const sandbox = await openSandbox(core.rules(), facts);
-  return runInSlices(evaluatingPlan(sandbox, { run_id, actor, tenant, environment }, calls, now_ms));
+  return runInSlices(evaluatingPlan(sandbox, { run_id, actor, acting, tenant, environment }, calls, now_ms));
 }
 
 /** Tables with documents that affect the decision on a call. The run's own requests are not included. */

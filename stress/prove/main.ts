@@ -1,10 +1,12 @@
 /**
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
+ * `npm run prove -- authzen <folder>`: the AuthZEN working group's to-do scenario, from a clone of its repository.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
  */
 import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
 
@@ -13,6 +15,7 @@ const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "clients") return proveClients(args.slice(1));
+  if (args[0] === "authzen") return proveAuthzen(args[1]);
   const { values } = parseArgs({
     args,
     options: { pairs: { type: "string", default: "10000" }, seed: { type: "string", default: "0" } },
@@ -33,5 +36,12 @@ export async function main(args: string[]): Promise<number> {
 function proveClients(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/clients", ...args];
   const env = { ...process.env, SVC_PROVE_CLIENTS: process.env["SVC_PROVE_CLIENTS"] ?? "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveAuthzen(folder: string | undefined): number {
+  if (folder === undefined) throw new Error("name the folder with the scenario's decisions-*.json");
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/http/authzen-interop.test.ts"];
+  const env = { ...process.env, SVC_PROVE_AUTHZEN: resolve(folder) };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }

@@ -122,9 +122,13 @@ export function countingVoters(
   });
 }
 
+function isOwnDecision(request: ApprovalDoc): boolean {
+  return request.decided_by !== null && requestersOf(request).includes(request.decided_by);
+}
+
 /** True if an approved request covers the current terms, which can be stricter than when it was decided. */
 export function approvalCovers(request: ApprovalDoc, spec: MergedApproval, four_eyes: boolean): boolean {
-  if (request.break_glass) return !four_eyes || !requestersOf(request).includes(request.decided_by ?? "");
+  if (request.break_glass) return !four_eyes || !isOwnDecision(request);
   // After escalation, the escalation groups can substitute for the original groups.
   const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
   const needs = spec.needs.map((need) =>
