@@ -73,6 +73,11 @@ export class SecurityEventReceiver {
     return { issuer: iss!, jti, halts: haltsIn(payload) };
   }
 
+  /** Returns a problem with the transmitter's keys for svc doctor, or undefined. */
+  doctor(): Promise<string | undefined> {
+    return this.keys.check();
+  }
+
   private async verified(token: string): Promise<JWTPayload> {
     const { issuer, audience } = this.settings;
     try {

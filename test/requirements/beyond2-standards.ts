@@ -25,6 +25,7 @@ export const beyond2Standards = section("beyond", "Standards at the doors", {
   "beyond.caep.halt": [43, "`session-revoked` and `credential-change` of an `iss_sub` subject halt that actor by `caep:<issuer>`; other events do nothing"],
   "beyond.caep.exact": [43, "a subject with characters of a glob halts exactly that actor"],
   "beyond.caep.once": [43, "a `jti` counts once, also after a person lifted the halt"],
+  "beyond.caep.doctor": [43, "`svc doctor` fetches the keys of the transmitter"],
   "beyond.caep.forged": [43, "forged, foreign and unsigned events are refused"],
 
   "beyond.acting.agent-only": [43, "a token with `act` has the role agent only, whatever its groups map to"],
