@@ -1,6 +1,6 @@
 /** The `svc` command: parses arguments, runs one command, and turns errors into one line and an exit code. */
 import { Command, CommanderError, Help, type Option } from "commander";
-import { ProblemsError, SvcError } from "../kernel/errors.ts";
+import { messageWithLink, ProblemsError, SvcError } from "../kernel/errors.ts";
 import { PACKAGE_VERSION } from "../service/version.ts";
 import { COMMAND_TABLE } from "./commands/index.ts";
 import {
@@ -106,7 +106,7 @@ function failed(error: unknown, io: CommandIo): ExitCode {
   // Requested help and version output succeed. Help printed after a usage error does not.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
   if (error instanceof ProblemsError) for (const problem of error.problems) io.err(escapeControls(problem));
-  else if (error instanceof SvcError) io.err(`error: ${escapeControls(error.message)}`);
+  else if (error instanceof SvcError) io.err(`error: ${escapeControls(messageWithLink(error))}`);
   else io.err(`error: ${escapeControls(describe(error))}`);
   return 1;
 }

@@ -26,6 +26,7 @@ import { runRoutes } from "./pages/runs/run.ts";
 import { runsRoutes } from "./pages/runs/runs.ts";
 import { searchRoutes } from "./pages/runs/search.ts";
 import { settingsRoutes } from "./pages/settings.ts";
+import { signRoutes } from "./pages/sign.ts";
 import { drillRoutes } from "./pages/tools/drills.ts";
 import { registryRoutes } from "./pages/tools/registry.ts";
 import { toolsRoutes } from "./pages/tools/tools.ts";
@@ -60,4 +61,5 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...holdRoutes,
   ...keyRoutes,
   ...passkeyRoutes,
+  ...signRoutes,
 ];

@@ -24,6 +24,8 @@ export interface EngineCore {
   env: RuntimeEnv;
   rules(): ActiveRules;
   environment: string | null;
+  /** Name of the ledger in signed payloads; absent if the settings have none. */
+  ledger?: string | undefined;
   /** Reason in the kill-switch file; null if there is no file. */
   killSwitch(): string | null;
   /** Key for hashes that must match across runs. */

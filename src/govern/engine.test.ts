@@ -424,7 +424,9 @@ describe("an approval", () => {
       "contract.policy.approval-escalation",
     );
     const { e, id } = await pending();
-    await e.store.transact(breakGlassUnit(e.core, principal("root", "admin"), id, "site is down"));
+    await e.store.transact(
+      breakGlassUnit(e.core, principal("root", "admin"), id, { reason: "site is down" }),
+    );
     expect(await ask(e)).toMatchObject({ decision: "allow" });
     expect((await e.trail("r")).map((record) => record.detail)).toContain("break-glass: site is down");
 

@@ -46,7 +46,7 @@ export function refusalOf({ log }: ServiceApp, error: unknown): HttpRefusal {
 const extraFields = ({ code, extra }: SvcError) => (code === "delivery_failed" ? extra : undefined);
 
 function headersOf(status: number, error: SvcError): HttpRefusal["headers"] {
-  if (status === 409 && error.extra !== undefined)
+  if ((status === 409 || error.cause_code === "passkey_required") && error.extra !== undefined)
     return { [FACTS_HEADER]: encodeURIComponent(JSON.stringify(error.extra)) };
   if (error.challenge !== undefined) return { "www-authenticate": error.challenge };
   if (status === 401) return { "www-authenticate": "Bearer" };

@@ -95,3 +95,9 @@ export class ProblemsError extends SvcError {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The message for a person, with the page at which the person can sign. */
+export function messageWithLink(error: unknown): string {
+  const link = error instanceof SvcError ? error.extra?.["link"] : undefined;
+  return typeof link === "string" ? `${messageOf(error)}: ${link}` : messageOf(error);
+}

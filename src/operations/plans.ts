@@ -30,6 +30,7 @@ import type { TableName } from "../govern/port/tables.ts";
 import { type CallerPrincipal, hasRole } from "../govern/roles.ts";
 import { loadRun } from "../govern/runs/load-run.ts";
 import { describeUndoDeadline } from "../govern/runs/undo-deadlines.ts";
+import { signatureSchema } from "../govern/signing/payload.ts";
 import { carriedMarkKeys } from "../govern/traces/carried.ts";
 import { invalidError, notFoundError } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
@@ -46,6 +47,7 @@ import { proofWordsOf } from "./drills/drill-results.ts";
 import { delegationsTo, requireOwnRun, requireRole } from "./pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "./pipeline/operation.ts";
 import { anyJson, boundedText, givenId, noteSchema, pagingFields, runId, toolSchema } from "./schemas.ts";
+import { checkGiven, withSigningLink } from "./signing/check-signature.ts";
 import { grantSnapshotFor } from "./simulate/jobs.ts";
 import { openSandbox } from "./worker/execute.ts";
 
@@ -310,19 +312,27 @@ const decision = (verb: "approve" | "deny") =>
     role: "approver",
     role_or_delegate: true,
     within_tenant: true,
-    input: z.strictObject({ plan_id, note: noteSchema.optional(), card_hash: shownCardHash.optional() }),
+    input: z.strictObject({
+      plan_id,
+      note: noteSchema.optional(),
+      card_hash: shownCardHash.optional(),
+      signature: signatureSchema.optional(),
+    }),
     output: planShape,
     errors: { not_found: "unknown plan", conflict: "already decided, or the cards have changed" },
-    async run({ app, principal }: ApiCaller, { plan_id, note, card_hash }) {
+    async run({ app, principal }: ApiCaller, { plan_id, note, card_hash, signature }) {
       const delegations = await delegationsTo(app, principal.name);
       if (delegations.length === 0) requireRole(principal, "approver");
       // For another tenant's plan, not even its run is disclosed.
       const plan = await app.core.store.get("plans", plan_id);
       if (plan === undefined) throw notFoundError(`unknown plan ${plan_id}`, "unknown_plan");
       if (card_hash !== undefined) await learnPlanCards(app, plan);
-      const input = { decision: verb, note: note ?? null, card_hash };
-      const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);
-      return announceDecision(app, await app.core.store.transact(unit));
+      return withSigningLink(app, `plans/${plan_id}`, async () => {
+        const signed = await checkGiven(app, principal, signature);
+        const input = { decision: verb, note: note ?? null, card_hash, signature: signed };
+        const unit = decidePlanUnit(app.core, principal, plan_id, input, delegations);
+        return announceDecision(app, await app.core.store.transact(unit));
+      });
     },
   });
 

@@ -118,6 +118,7 @@ async function coreOn(
       env,
       rules: () => rules.current(),
       environment: settings.environment,
+      ledger: settings.ledger_origin ?? undefined,
       killSwitch: killSwitch(settings.kill_file),
       storeKey: await storeKey(store, env),
       leases: new SilenceWatch(),

@@ -4,6 +4,7 @@ import { startListening } from "../../src/http/lifecycle.ts";
 import { speak } from "../support/io.ts";
 import { SoftPasskey } from "../support/passkeys.ts";
 import { testServer } from "../support/server.ts";
+import { signingServer } from "../support/signing.ts";
 import { verifies } from "../support/verifies.ts";
 
 it("lists and revokes", async () => {
@@ -23,5 +24,19 @@ it("lists and revokes", async () => {
   expect((await speak(["passkeys", "revoke", id], { env, cwd: s.folder })).code).toBe(1);
   const json = JSON.parse((await speak(["passkeys", "list", "--json"], { env, cwd: s.folder })).out);
   expect(json.passkeys).toMatchObject([{ id, status: "revoked" }]);
+  await stop();
+});
+
+it("names the page to sign at, and exits 1", async () => {
+  verifies("beyond.signed.command");
+  const s = await signingServer();
+  const { url, stop } = await startListening(s.http, "127.0.0.1", 0);
+  const { id } = await s.ask();
+  const said = await speak(["approvals", "approve", id, "--yes"], {
+    env: { SVC_SERVER: url, SVC_TOKEN: "ann" },
+    cwd: s.folder,
+  });
+  expect(said.code).toBe(1);
+  expect(said.err).toContain(`a passkey is required: https://svc.example.com/console/approvals/${id}\n`);
   await stop();
 });

@@ -72,6 +72,7 @@ import {
 import { resolveOutcome } from "../../src/operations/runs/intents-and-outcomes.ts";
 import { replayCapturedRun } from "../../src/operations/runs/replay.ts";
 import { searchRuns } from "../../src/operations/runs/search.ts";
+import { openChallenge } from "../../src/operations/signing/challenges.ts";
 import {
   addPasskey,
   confirmPasskey,
@@ -339,7 +340,9 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "GET /passkeys": listPasskeys,
   "POST /passkeys": addPasskey,
   "POST /passkeys/options": passkeyOptions,
-  "POST /passkeys/:id/challenge": confirmPasskey,
+  "POST /challenges/:kind/:id": openChallenge,
+  "POST /delegations/challenge": createDelegation,
+  "POST /grants/challenge": createGrant,
   "POST /passkeys/:id/confirm": confirmPasskey,
   "POST /passkeys/:id/revoke": revokePasskey,
   "POST /settings/keys/:index": changeKey,

@@ -26,3 +26,33 @@ export const beyond2Passkeys = section("beyond", "Passkeys", {
   "beyond.passkeys.command": [38, "`svc passkeys list` and `revoke` do what the routes do"],
   "beyond.passkeys.tenants": [38, "an admin bound to a tenant sees and confirms the passkeys of that tenant only"],
 });
+
+// biome-ignore format: one statement a line
+export const beyond2Signed = section("beyond", "Signed decisions", {
+  "beyond.signed.payload": [38, "a challenge names the ledger, kind, id, decision, person, run, agent, tool, arguments, card, policy, end and a nonce of 32 bytes"],
+  "beyond.signed.required": [38, "with `signed: true` an approval without a signature is 403 `a passkey is required`"],
+  "beyond.signed.suffix": [38, "the `approved` record's detail ends with `; signed` and the hash of the assertion"],
+  "beyond.signed.lies": [38, "an assertion of another passkey, person, origin, relying party, request, tool or time, or without verification, decides nothing"],
+  "beyond.signed.nonce": [38, "a nonce is good once, for five minutes"],
+  "beyond.signed.stale": [38, "a payload that is no longer current is a 409"],
+  "beyond.signed.policy-hash": [38, "a vote signed under another policy no longer counts; the person can sign again"],
+  "beyond.signed.denial": [38, "a plain denial needs no signature"],
+  "beyond.signed.challenge-role": [38, "challenges are for those who may do the act, with an active passkey"],
+  "beyond.signed.off": [38, "without `signed` the records are the same as before"],
+  "beyond.signed.break-glass": [38, "break-glass needs the admin's own passkey, over the reason"],
+  "beyond.signed.pre-approval": [38, "a pre-approval is signed over exactly its arguments"],
+  "beyond.signed.offer": [38, "an offer is signed over the offered arguments"],
+  "beyond.signed.grant": [38, "a grant is signed over its terms, and covers nothing once the policy changed"],
+  "beyond.signed.before": [38, "approvals and grants given unsigned before no longer count"],
+  "beyond.signed.delegation": [38, "a delegation is signed over its terms"],
+  "beyond.signed.plan": [38, "a plan is signed as a whole"],
+  "beyond.signed.groups": [38, "signed requests are not decided in groups"],
+  "beyond.signed.compensations": [38, "approvals of undos are signed; approving them all at once is 403"],
+  "beyond.signed.chat": [38, "chat answers with the page to sign at"],
+  "beyond.signed.command": [38, "`svc approvals approve` names the page to sign at, and exits 1"],
+  "beyond.signed.operator": [38, "operator tools answer with the page to sign at"],
+  "beyond.signed.ledger-origin": [38, "`signed` without `ledger_origin` is a load error"],
+  "beyond.signed.looser": [38, "removing `signed` is looser in the policy comparison"],
+  "beyond.signed.console": [38, "the console signs approvals, offers, grants and delegations with the passkey, also on a phone"],
+  "beyond.signed.shown-marked": [38, "the card says what a signature does not cover"],
+});

@@ -53,7 +53,7 @@ import { beyond2Clients } from "./beyond2-clients.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
-import { beyond2Passkeys } from "./beyond2-passkeys.ts";
+import { beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Values } from "./beyond2-values.ts";
@@ -287,6 +287,7 @@ const SECTIONS = [
   beyond2Incidents,
   beyond2Proxy,
   beyond2Passkeys,
+  beyond2Signed,
   beyond2Standards,
   beyond2Values,
 ] as const;

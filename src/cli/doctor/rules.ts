@@ -48,7 +48,7 @@ async function loadManifestsOf(world: CheckContext, registry: RegistryRules): Pr
   const onlyManifests = { ...registry, activeFile: null, activePolicy: async () => null };
   const load = (data: string | null) =>
     openRules({
-      settings: { manifests: path, policy: null, data },
+      settings: { manifests: path, policy: null, data, ledger_origin: null },
       egress: world.egress,
       log,
       registry: onlyManifests,
@@ -108,7 +108,8 @@ async function loadPolicyOf(
   try {
     active = await registry.activePolicy();
     const log = silentLogger;
-    const given = { manifests: null, policy: settings.policy, data: null };
+    const { policy, ledger_origin } = settings;
+    const given = { manifests: null, policy, ledger_origin, data: null };
     rules = (await openRules({ settings: given, egress, log, registry: onlyPolicy })).current();
   } catch (error) {
     return failFindings(POLICY, error, FIX_POLICY);

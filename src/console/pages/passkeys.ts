@@ -1,9 +1,5 @@
 /** Passkeys page: add one, compare codes, sign further ones, and revoke. */
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
-import { invalidError, messageOf } from "../../kernel/errors.ts";
-import { type JsonValue, parseJson } from "../../kernel/json/json.ts";
-import { DocumentContent } from "../../operations/pipeline/operation.ts";
-import { openChallenge } from "../../operations/signing/challenges.ts";
 import {
   addPasskey,
   confirmPasskey,
@@ -18,6 +14,7 @@ import { cardBlock, emptyState, pageHead, tableBlock } from "../parts/blocks.ts"
 import { foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
 import { markLabel } from "../parts/marks.ts";
 import { formatAgo } from "../parts/time.ts";
+import { givenSignature, jsonContent, scriptField, signedForm } from "./sign.ts";
 
 const PATH = "/console/passkeys";
 
@@ -25,23 +22,9 @@ export const passkeyRoutes = [
   getRoute("/passkeys", passkeysPage),
   postRoute("/passkeys/options", passkeyOptions, createOptions),
   postRoute("/passkeys", addPasskey, add),
-  postRoute("/passkeys/:id/challenge", confirmPasskey, confirmationChallenge),
   postRoute("/passkeys/:id/confirm", confirmPasskey, confirm),
   postRoute("/passkeys/:id/revoke", revokePasskey, revoke),
 ];
-
-const jsonContent = (value: object): PageAnswer => ({
-  content: new DocumentContent("application/json", JSON.stringify(value)),
-});
-
-/** A JSON object that the page's script put into a form. */
-function scriptField(ctx: PageContext, name: string): JsonValue {
-  try {
-    return parseJson(ctx.form.document(name));
-  } catch (error) {
-    throw invalidError(`${name}: ${messageOf(error)}; passkeys need JavaScript`);
-  }
-}
 
 async function passkeysPage(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(listPasskeys);
@@ -78,7 +61,7 @@ function ownWaiting(ctx: PageContext, one: PasskeyView, signs: boolean): HtmlFra
     signs
       ? formElement(
           ctx,
-          { action: `${PATH}/${one.id}/confirm`, passkey: "sign", challenge: `${PATH}/${one.id}/challenge` },
+          { action: `${PATH}/${one.id}/confirm`, ...signedForm("passkey", one.id) },
           submitButton("Confirm with an active passkey", "primary"),
         )
       : emptyHtml,
@@ -148,15 +131,10 @@ async function add(ctx: PageContext): Promise<PageAnswer> {
   return { to: `${PATH}#${id}`, notice: { kind: "ok", text } };
 }
 
-async function confirmationChallenge(ctx: PageContext): Promise<PageAnswer> {
-  const id = ctx.params["id"]!;
-  return jsonContent(await ctx.call(openChallenge, { kind: "passkey", id, decision: "confirm" }));
-}
-
 async function confirm(ctx: PageContext): Promise<PageAnswer> {
   const passkey_id = ctx.params["id"]!;
   const code = ctx.form.optional("code")?.toLowerCase();
-  const how = code === undefined ? { signature: scriptField(ctx, "signature") as never } : { code };
+  const how = code === undefined ? givenSignature(ctx) : { code };
   const { name } = await ctx.call(confirmPasskey, { passkey_id, ...how });
   return { to: PATH, notice: { kind: "ok", text: `The passkey of ${name} is active.` } };
 }

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import type { CallerPrincipal, PrincipalRole } from "../../govern/roles.ts";
-import { invalidError, SvcError } from "../../kernel/errors.ts";
+import { invalidError, messageWithLink, SvcError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { appFor, requireRole } from "../../operations/pipeline/access.ts";
@@ -102,7 +102,7 @@ export async function callOwnTool(tool: OwnTool, call: OwnCall, raw: JsonObject)
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
     return textResult(
-      error.message,
+      messageWithLink(error),
       { error: error.message, ...(error.extra as JsonObject | undefined) },
       true,
     );

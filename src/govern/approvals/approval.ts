@@ -5,6 +5,7 @@ import { nullableSchema } from "../../rules/nullable-schema.ts";
 import type { ApprovalNeed } from "../../rules/policy/checks/approvals.ts";
 import type { ApprovalCauses, RequestedUndo } from "../cards/types.ts";
 import { isProbe, keyId, type PrincipalName, principalName, type StoredPrincipal } from "../roles.ts";
+import type { StoredSignature } from "../signing/payload.ts";
 
 export const APPROVAL_STATUSES = [
   "pending",
@@ -89,6 +90,8 @@ export interface ApprovalVoter {
   /** Delegator and delegation, if the voter used delegated authority. Votes recorded by earlier versions lack both. */
   lender?: StoredPrincipal | undefined;
   delegation?: string | undefined;
+  /** Hash of the policy under which the voter signed; absent for an unsigned vote. */
+  signed?: string | undefined;
 }
 
 export interface ApprovalDoc extends ApprovalView {
@@ -114,6 +117,12 @@ export interface ApprovalDoc extends ApprovalView {
     offer_for?: string | undefined;
     /** An approver approved the call before the agent requested it. */
     given_ahead?: true | undefined;
+    /** Only signed decisions count. */
+    signed?: true | undefined;
+    /** Verified signatures of its decisions. */
+    signatures?: StoredSignature[] | undefined;
+    /** A simulation assumes this approval; never stored. */
+    assumed?: true | undefined;
     /** Notifications group this request with others, because its actor had too many open. */
     in_digest?: true | undefined;
   };
@@ -182,6 +191,8 @@ export interface StoredDelegation {
   revoked_ms: number | null;
   /** Id of the recipient. Records of earlier versions have only `to`, which is then the name of a key. */
   to_id?: string | undefined;
+  /** Signature of the delegator, if one was required or given. */
+  signature?: StoredSignature | undefined;
   /** Snapshot of the delegator's authority at creation; absent from listings. */
   authority: StoredPrincipal;
 }
@@ -190,7 +201,7 @@ export function recipientOf({ to, to_id }: StoredDelegation): string {
   return to_id ?? keyId(to);
 }
 
-export interface DelegationView extends Omit<StoredDelegation, "authority" | "to_id"> {
+export interface DelegationView extends Omit<StoredDelegation, "authority" | "to_id" | "signature"> {
   from_principal: PrincipalName;
   to_principal: PrincipalName;
   /** Usable now: not expired, not revoked, and its delegator could still decide. */
@@ -198,7 +209,7 @@ export interface DelegationView extends Omit<StoredDelegation, "authority" | "to
 }
 
 export function delegationView(doc: StoredDelegation, in_force: boolean): DelegationView {
-  const { authority, to_id: _to_id, ...view } = doc;
+  const { authority, to_id: _to_id, signature: _signature, ...view } = doc;
   const from_principal = principalName(authority.principal);
   return { ...view, from_principal, to_principal: principalName(recipientOf(doc)), in_force };
 }

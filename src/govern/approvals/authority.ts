@@ -31,6 +31,8 @@ export interface AuthorityFacts {
   delegations: readonly StoredDelegation[];
   /** Resolves delegators to their current authority. Without it, delegations grant nothing. */
   today: ResolvePrincipal | undefined;
+  /** Delegations count only if their delegators signed them. */
+  signed?: boolean;
 }
 
 /**
@@ -79,6 +81,7 @@ export function authoritiesFor(
     found.push({ for: null, groups: principal.groups });
   for (const delegation of facts.delegations) {
     if (recipientOf(delegation) !== principal.id) continue;
+    if (facts.signed === true && delegation.signature === undefined) continue;
     const lender = facts.today?.(delegation.authority) ?? null;
     if (lender !== null && !seesTenant(lender, tenant)) continue;
     const groups = delegatedGroups(delegation, facts);

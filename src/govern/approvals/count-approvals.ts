@@ -5,6 +5,7 @@
  */
 
 import { type MergedApproval, needsMet } from "../../rules/policy/checks/approvals.ts";
+import type { CompiledPolicy } from "../../rules/policy/compile.ts";
 import type { EngineCore } from "../core.ts";
 import { isInForce } from "../expiry.ts";
 import type { StoreTx } from "../port/store.ts";
@@ -67,10 +68,11 @@ export function withCurrentApprovals(core: EngineCore, tx: StoreTx, request: App
   const { internal, tenant, votes } = request;
   const lent = internal.voters.flatMap(({ delegation }) => delegation ?? []);
   if (lent.length > 0) tx.expect(lent.map((id) => ["delegations", id]));
-  const counted = internal.voters.map((voter) => {
-    const { delegation } = voter;
+  const counted = internal.voters.map((voter): ApprovalVoter | null => {
+    const { delegation, signed } = voter;
     const isLent = delegation === undefined || isLentNow(tx.get("delegations", delegation), core.env.now());
-    return isLent ? standing(voter, tenant, core.today) : null;
+    const now = isLent ? standing(voter, tenant, core.today) : null;
+    return now && { groups: [...now.groups], ...(signed === undefined ? {} : { signed }) };
   });
   const approvals = votes.filter(({ decision }) => decision === "approve");
   return {
@@ -78,13 +80,21 @@ export function withCurrentApprovals(core: EngineCore, tx: StoreTx, request: App
     votes: approvals.filter((_, index) => counted[index] != null),
     internal: {
       ...internal,
-      voters: counted.flatMap((one) => (one === null ? [] : [{ groups: [...one.groups] }])),
+      voters: counted.flatMap((one) => one ?? []),
     },
   };
 }
 
 function isLentNow(delegation: StoredDelegation | undefined, now: number): boolean {
   return delegation !== undefined && isInForce(delegation, now);
+}
+
+/** The request with only the approvals that were signed under this policy. */
+export function withSignedApprovals(request: ApprovalDoc, policy_hash: string): ApprovalDoc {
+  const approvals = request.votes.filter(({ decision }) => decision === "approve");
+  const isSigned = (_: unknown, i: number) => request.internal.voters[i]?.signed === policy_hash;
+  const voters = request.internal.voters.filter(isSigned);
+  return { ...request, votes: approvals.filter(isSigned), internal: { ...request.internal, voters } };
 }
 
 /** Approvals so far that count, with the persons behind each. */
@@ -127,12 +137,25 @@ function isOwnDecision(request: ApprovalDoc): boolean {
 }
 
 /** True if an approved request covers the current terms, which can be stricter than when it was decided. */
-export function approvalCovers(request: ApprovalDoc, spec: MergedApproval, four_eyes: boolean): boolean {
-  if (request.break_glass) return !four_eyes || !isOwnDecision(request);
+export function approvalCovers(
+  request: ApprovalDoc,
+  spec: MergedApproval,
+  { approvals, hash }: Pick<CompiledPolicy, "approvals" | "hash">,
+): boolean {
+  const { four_eyes } = approvals;
+  if (request.internal.assumed === true) return true;
+  if (request.break_glass)
+    return (!four_eyes || !isOwnDecision(request)) && (!spec.signed || isGlassSigned(request, hash));
   // After escalation, the escalation groups can substitute for the original groups.
   const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
   const needs = spec.needs.map((need) =>
     need.groups.length === 0 ? need : { ...need, groups: [...need.groups, ...stand_in] },
   );
-  return needsMet(needs, countingVoters(request, four_eyes));
+  const counted = spec.signed ? withSignedApprovals(request, hash) : request;
+  return needsMet(needs, countingVoters(counted, four_eyes));
 }
+
+const isGlassSigned = ({ internal }: ApprovalDoc, hash: string): boolean =>
+  (internal.signatures ?? []).some(
+    ({ payload }) => payload.kind === "break_glass" && payload.policy_hash === hash,
+  );

@@ -21,6 +21,15 @@ import { isExpired } from "../expiry.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { CallerPrincipal } from "../roles.ts";
 import type { RunDoc } from "../runs/run.ts";
+import { callDraft } from "../signing/draft.ts";
+import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import {
+  type CheckedSignature,
+  passkeyRequired,
+  signedVoter,
+  ttlOf,
+  useSignature,
+} from "../signing/signature.ts";
 import type { ApprovalDoc, ApprovalVote } from "./approval.ts";
 import { type AuthorityFacts, authoritiesOver } from "./authority.ts";
 import { countingVoters, toVoter } from "./count-approvals.ts";
@@ -37,6 +46,13 @@ export interface CreatedOffer {
   record: LedgerRecord;
 }
 
+interface OfferGiven {
+  principal: CallerPrincipal;
+  facts: AuthorityFacts;
+  input: OfferInput;
+  signature: CheckedSignature | undefined;
+}
+
 /**
  * Creates the counter-proposal. Changes `run` in place; the caller stores it. Throws, without any decision, if the
  * counter-proposal is invalid.
@@ -46,7 +62,7 @@ export function makeOffer(
   tx: StoreTx,
   run: RunDoc,
   denied: ApprovalDoc,
-  { principal, facts, input }: { principal: CallerPrincipal; facts: AuthorityFacts; input: OfferInput },
+  { principal, facts, input, signature: given }: OfferGiven,
 ): CreatedOffer {
   assertOffer(denied, run, input.args);
   const { manifests, policy } = core.rules();
@@ -59,12 +75,18 @@ export function makeOffer(
     throw invalidError(
       `offer.args: the policy denies them, regardless of approvals: ${judged.reasons.join("; ")}`,
     );
+  const spec = judged.approval ?? mergeTerms([policy.approvals]);
+  const required = spec.signed === true;
+  if (required && given === undefined) throw passkeyRequired();
+  const ttl_ms = ttlOf(given, denied.expires_ms - denied.requested_ms, facts.now);
+  const offered_call = { id: input.id, tool: denied.tool, args_hash, expires_ms: facts.now + ttl_ms };
+  const signature = signatureOf({ core, tx, run }, principal, given, offered_call);
   const { score, factors } = judged.risk;
   const opened = openApproval(tx, run, {
     id: input.id,
     spec: {
-      ...(judged.approval ?? mergeTerms([policy.approvals])),
-      ttl_ms: denied.expires_ms - denied.requested_ms,
+      ...spec,
+      ttl_ms,
     },
     rule: judged.rules[0] ?? null,
     tool: denied.tool,
@@ -79,7 +101,7 @@ export function makeOffer(
     // Stores the arguments in full for the agent that uses them, even if the policy shows approvers only names.
     shown: { args: visibleArgs(input.args, manifest), offer: input.args },
   });
-  const found = authoritiesOver(opened, principal, facts);
+  const found = authoritiesOver(opened, principal, { ...facts, signed: required });
   if (found instanceof SvcError) throw found;
   const authority = found[0]!;
   const vote: ApprovalVote = {
@@ -94,12 +116,30 @@ export function makeOffer(
     votes: [vote],
     internal: {
       ...opened.internal,
-      voters: [toVoter(principal, authority, core.today)],
+      ...signedVoter(toVoter(principal, authority, core.today), signature),
       offer_for: slotOf(denied),
     },
   };
   tx.put("approval_slots", offerSlot(slotOf(denied)), { id: input.id });
-  return { approval: voted, record: settleOffer(core, tx, run, voted, { vote, denied, facts }) };
+  return { approval: voted, record: settleOffer(core, tx, run, voted, { vote, denied, facts, signature }) };
+}
+
+interface OfferedCall {
+  id: string;
+  tool: string;
+  args_hash: string;
+  expires_ms: number;
+}
+
+function signatureOf(
+  { core, tx, run }: { core: EngineCore; tx: StoreTx; run: RunDoc },
+  principal: CallerPrincipal,
+  given: CheckedSignature | undefined,
+  call: OfferedCall,
+): StoredSignature | null {
+  if (given === undefined) return null;
+  const offered = { kind: "offer", by: principal.name, ...call } as const;
+  return useSignature(core, tx, principal, given, (nonce) => ({ ...callDraft(core, run, offered), nonce }));
 }
 
 function assertOffer(denied: ApprovalDoc, run: RunDoc, args: JsonValue): void {
@@ -147,10 +187,15 @@ function settleOffer(
   tx: StoreTx,
   run: RunDoc,
   voted: ApprovalDoc,
-  { vote, denied, facts }: { vote: ApprovalVote; denied: ApprovalDoc; facts: AuthorityFacts },
+  {
+    vote,
+    denied,
+    facts,
+    signature,
+  }: { vote: ApprovalVote; denied: ApprovalDoc; facts: AuthorityFacts; signature: StoredSignature | null },
 ): LedgerRecord {
   const voters = countingVoters(voted, facts.four_eyes, core.today);
-  const why = `offered instead of request ${denied.id}`;
+  const why = `offered instead of request ${denied.id}${signedSuffix(signature)}`;
   const now = core.env.now();
   if (!needsMet(voted.internal.needs, voters)) {
     const detail = `request ${voted.id} (${voters.length} of ${voted.approvers.quorum}): ${why}`;

@@ -14,6 +14,9 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import type { CallerPrincipal } from "../roles.ts";
 import { loadRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
+import { isSignatureRequired } from "../signing/draft.ts";
+import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import type { CheckedSignature } from "../signing/signature.ts";
 import {
   type ApprovalDoc,
   type ApprovalVote,
@@ -26,6 +29,7 @@ import {
 import { assertNotOwnRequest, authoritiesOver, type DecidingAuthority } from "./authority.ts";
 import { countingVoters, findCountedPerson, toVoter } from "./count-approvals.ts";
 import { makeOffer, type OfferInput } from "./counter-proposal.ts";
+import { countableApprovals, useRequestSignature, withSignature } from "./request-signature.ts";
 import { addApprovalVote, type SettledApproval, settleApproval } from "./requests.ts";
 
 interface DecideInput {
@@ -37,6 +41,8 @@ interface DecideInput {
   group_of?: number | undefined;
   /** Counter-proposal: other arguments that the decider approves along with a denial. */
   offer?: OfferInput | undefined;
+  /** Verified signature of the decider. */
+  signature?: CheckedSignature | undefined;
 }
 
 export type DecideResult = {
@@ -71,11 +77,14 @@ export function decideUnit(
       const current = delegations.flatMap(({ id }) => tx.get("delegations", id) ?? []);
       const four_eyes = core.rules().policy.approvals.four_eyes;
       assertNotOwnRequest(approval, principal, four_eyes);
-      const facts = { four_eyes, now, delegations: current, today: core.today };
+      const required = isSignatureRequired(core, approval);
+      const facts = { four_eyes, now, delegations: current, today: core.today, signed: required };
       const found = authoritiesOver(approval, principal, facts);
       if (found instanceof SvcError) throw found;
       // An approver who has voted, or whose delegate has, can still deny.
       const authority = input.decision === "deny" ? found[0]! : fresh(core, approval, principal, found);
+      const signature =
+        input.decision === "deny" ? null : useRequestSignature({ core, tx, run, approval }, principal, input);
       assertCurrentCard(core, tx, run, approval, input.card_hash);
       const note = input.note === null ? null : core.redact(input.note);
       const vote: ApprovalVote = {
@@ -88,12 +97,21 @@ export function decideUnit(
       const voted: ApprovalDoc = {
         ...approval,
         votes: [...approval.votes, vote],
-        internal: withVoter(approval, input.decision, toVoter(principal, authority, core.today)),
+        internal: withVoter(approval, input.decision, {
+          ...toVoter(principal, authority, core.today),
+          ...(signature === null ? {} : { signed: signature.payload.policy_hash }),
+          signature,
+        }),
       };
       const linked = input.offer === undefined ? voted : withOffer(voted, input.offer.id);
-      const settled = settle(core, tx, run, linked, { vote, four_eyes, input });
+      const settled = settle(core, tx, run, linked, { vote, four_eyes, input, signature });
       if (input.offer === undefined) return settled;
-      const made = makeOffer(core, tx, run, approval, { principal, facts, input: input.offer });
+      const made = makeOffer(core, tx, run, approval, {
+        principal,
+        facts,
+        input: input.offer,
+        signature: input.signature,
+      });
       tx.put("runs", run.run_id, run);
       return { ...settled, records: [...settled.records, made.record], offered: made.approval };
     },
@@ -128,11 +146,12 @@ function fresh(
   { name }: CallerPrincipal,
   found: readonly DecidingAuthority[],
 ): DecidingAuthority {
+  const counting = countableApprovals(core, approval);
   const counted = (authority: DecidingAuthority) =>
-    findCountedPerson(approval, { by: name, for: authority.for }, core.today);
+    findCountedPerson(counting, { by: name, for: authority.for }, core.today);
   const unused = found.find((authority) => counted(authority) === undefined);
   if (unused !== undefined) return unused;
-  const voted = approval.votes.some(({ by }) => by === name);
+  const voted = counting.votes.some(({ by }) => by === name);
   throw conflictError(
     "already_voted",
     voted
@@ -142,12 +161,20 @@ function fresh(
 }
 
 function withVoter(
-  approval: ApprovalDoc,
+  { internal }: ApprovalDoc,
   decision: ApprovalVote["decision"],
-  voter: ApprovalVoter,
+  { signature, ...voter }: ApprovalVoter & { signature: StoredSignature | null },
 ): ApprovalDoc["internal"] {
-  const { internal } = approval;
-  return decision === "deny" ? internal : { ...internal, voters: [...internal.voters, voter] };
+  return decision === "deny"
+    ? internal
+    : withSignature({ ...internal, voters: [...internal.voters, voter] }, signature);
+}
+
+interface Settling {
+  vote: ApprovalVote;
+  four_eyes: boolean;
+  input: DecideInput;
+  signature: StoredSignature | null;
 }
 
 function settle(
@@ -155,15 +182,15 @@ function settle(
   tx: StoreTx,
   run: RunDoc,
   voted: ApprovalDoc,
-  { vote, four_eyes, input }: { vote: ApprovalVote; four_eyes: boolean; input: DecideInput },
+  { vote, four_eyes, input, signature }: Settling,
 ): DecideResult {
   const { needs } = voted.internal;
-  const voters = countingVoters(voted, four_eyes, core.today);
+  const voters = countingVoters(countableApprovals(core, voted), four_eyes, core.today);
   const { group_of, card_hash } = input;
   // Placed before the note, so that the decider's own text cannot imitate it.
   const group = group_of === undefined ? "" : ` in a group of ${group_of}`;
   const card = card_hash === undefined ? "" : `; card ${card_hash}`;
-  const tail = `${group}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
+  const tail = `${group}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}${signedSuffix(signature)}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     const record = addApprovalVote(tx, run, voted, {
       by: vote.by,
@@ -192,16 +219,23 @@ export function breakGlassUnit(
   core: EngineCore,
   principal: CallerPrincipal,
   id: string,
-  reason: string,
+  { reason, signature: given }: { reason: string; signature?: CheckedSignature | undefined },
 ): UnitOfWork<DecideResult> {
   return {
-    needs: [["approvals", id]],
+    needs: [
+      ["approvals", id],
+      ["approval_values", id],
+    ],
     run(tx) {
       const { approval, run, ended } = openRequest(core, tx, id);
       if (ended !== null) return ended;
       assertNotOwnRequest(approval, principal, core.rules().policy.approvals.four_eyes);
       const now = core.env.now();
       const why = core.redact(reason);
+      const signature = useRequestSignature({ core, tx, run, approval }, principal, {
+        signature: given,
+        reason: why,
+      });
       const vote: ApprovalVote = {
         by: principal.name,
         decision: "approve",
@@ -216,9 +250,10 @@ export function breakGlassUnit(
         decided_ms: now,
         note: why,
         break_glass: true,
+        internal: withSignature(approval.internal, signature),
       };
       const by = principal.name;
-      const detail = `break-glass: ${why}`;
+      const detail = `break-glass: ${why}${signedSuffix(signature)}`;
       return stored(
         tx,
         run,

@@ -12,9 +12,12 @@ import { compileGlob } from "../../kernel/text/glob.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { EngineCore } from "../core.ts";
 import { assertExpiryWithin } from "../expiry.ts";
-import type { UnitOfWork } from "../port/store.ts";
+import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { type CallerPrincipal, hasRole, keyId, ROLE_MESSAGES, toStoredPrincipal } from "../roles.ts";
-import type { StoredDelegation } from "./approval.ts";
+import { anySignatureRequired, delegationDraft } from "../signing/draft.ts";
+import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
+import { recipientOf, type StoredDelegation } from "./approval.ts";
 
 interface DelegateInput {
   to: string;
@@ -23,6 +26,7 @@ interface DelegateInput {
   tools: string;
   reason: string;
   expires_ms: number;
+  signature?: CheckedSignature | undefined;
 }
 
 type DelegationResult = { delegation: StoredDelegation; records: LedgerRecord[] };
@@ -39,7 +43,7 @@ export function delegateUnit(
   if (input.to === principal.name) throw invalidError("to: you cannot delegate to yourself");
   compileGlob(input.tools);
   const delegation: StoredDelegation = {
-    id: `dlg_${core.env.uuid()}`,
+    id: input.signature?.payload.id ?? `dlg_${core.env.uuid()}`,
     from: principal.name,
     to: input.to,
     to_id: input.to_id ?? keyId(input.to),
@@ -52,8 +56,12 @@ export function delegateUnit(
   };
   return {
     run(tx) {
-      tx.put("delegations", delegation.id, delegation);
-      const detail = `${delegation.id}: ${delegation.tools} to ${delegation.to}`;
+      const signature = signatureOf(core, tx, principal, delegation, input.signature);
+      tx.put("delegations", delegation.id, {
+        ...delegation,
+        ...(signature === null ? {} : { signature }),
+      });
+      const detail = `${delegation.id}: ${delegation.tools} to ${delegation.to}${signedSuffix(signature)}`;
       const record = tx.append({
         event: "delegated",
         actor: principal.name,
@@ -64,6 +72,26 @@ export function delegateUnit(
       return { delegation, records: [record] };
     },
   };
+}
+
+/** Uses the signature. Throws if any approval has to be signed and the delegation is not. */
+function signatureOf(
+  core: EngineCore,
+  tx: StoreTx,
+  principal: CallerPrincipal,
+  delegation: StoredDelegation,
+  given: CheckedSignature | undefined,
+): StoredSignature | null {
+  if (given === undefined) {
+    if (anySignatureRequired(core)) throw passkeyRequired();
+    return null;
+  }
+  const { id, tools, reason, expires_ms } = delegation;
+  const terms = { to_id: recipientOf(delegation), tools, reason };
+  return useSignature(core, tx, principal, given, (nonce) => ({
+    ...delegationDraft(core, { id, by: principal.name, expires_ms }, terms),
+    nonce,
+  }));
 }
 
 /** Revokes a delegation, as its delegator or as an admin. */

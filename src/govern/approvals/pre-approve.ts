@@ -3,14 +3,25 @@ import { keyedHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { needsMet } from "../../rules/policy/checks/approvals.ts";
+import { evaluatePolicy } from "../../rules/policy/evaluate.ts";
 import { visibleArgs } from "../cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore } from "../core.ts";
 import { coveredBy } from "../decide/approval-stage.ts";
+import { policyCall, readCounters } from "../decide/load-facts.ts";
 import { slotKey } from "../document-keys.ts";
 import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import type { CallerPrincipal } from "../roles.ts";
 import { loadSealedRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
+import { callDraft } from "../signing/draft.ts";
+import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import {
+  type CheckedSignature,
+  passkeyRequired,
+  signedVoter,
+  ttlOf,
+  useSignature,
+} from "../signing/signature.ts";
 import { type ApprovalDoc, OPEN_APPROVAL_STATUSES } from "./approval.ts";
 import { assertNotOwnRequest } from "./authority.ts";
 import { toVoter } from "./count-approvals.ts";
@@ -22,6 +33,7 @@ interface PreApproveInput {
   args: JsonValue;
   note: string | null;
   ttl_ms: number | null;
+  signature?: CheckedSignature | undefined;
 }
 
 export function preApproveUnit(
@@ -30,7 +42,7 @@ export function preApproveUnit(
   run_id: string,
   input: PreApproveInput,
 ): UnitOfWork<DecideResult> {
-  const id = `apr_${core.env.uuid()}`;
+  const id = input.signature?.payload.id ?? `apr_${core.env.uuid()}`;
   return {
     needs: [["runs", run_id]],
     run(tx) {
@@ -39,6 +51,8 @@ export function preApproveUnit(
       const now = core.env.now();
       const note = input.note === null ? null : core.redact(input.note);
       const args_hash = keyedHash(run.salt, input.args);
+      const signature = signatureOf({ core, tx, run }, principal, { ...input, id, args_hash });
+      const ttl_ms = ttlOf(input.signature, input.ttl_ms ?? core.rules().policy.approvals.ttl_ms, now);
       const closed = closeCovered(tx, run, {
         id,
         tool: input.tool,
@@ -46,7 +60,12 @@ export function preApproveUnit(
         groups: principal.groups,
         now,
       });
-      const request = openApproval(tx, run, { id, now, args_hash, ...requestOf(core, input, note) });
+      const request = openApproval(tx, run, {
+        id,
+        now,
+        args_hash,
+        ...requestOf(core, { ...input, ttl_ms }, note),
+      });
       const decided: ApprovalDoc = {
         ...request,
         votes: [{ by: principal.name, decision: "approve", note, at_ms: now, for: null }],
@@ -56,19 +75,37 @@ export function preApproveUnit(
         internal: {
           ...request.internal,
           given_ahead: true,
-          voters: [toVoter(principal, { for: null, groups: principal.groups }, core.today)],
+          ...signedVoter(toVoter(principal, { for: null, groups: principal.groups }, core.today), signature),
         },
       };
       const { approval, record } = settleApproval(tx, run, decided, {
         status: "approved",
         by: principal.name,
         at_ms: now,
-        detail: `pre-approved: ${note ?? ""}`.trimEnd(),
+        detail: `${`pre-approved: ${note ?? ""}`.trimEnd()}${signedSuffix(signature)}`,
       });
       tx.put("runs", run.run_id, run);
       return { approval, records: [...closed, record], refused: null };
     },
   };
+}
+
+/** Uses the signature. Throws if the policy requires one for such a call and it is missing. */
+function signatureOf(
+  { core, tx, run }: { core: EngineCore; tx: StoreTx; run: RunDoc },
+  principal: CallerPrincipal,
+  { tool, args, id, args_hash, signature }: PreApproveInput & { id: string; args_hash: string },
+): StoredSignature | null {
+  const { manifests, policy } = core.rules();
+  const call = policyCall(run, tool, args, manifests.active(tool) ?? null);
+  const { approval } = evaluatePolicy(policy, call, core.env.now(), readCounters(tx, policy, call));
+  const required = policy.approvals.signed === true || approval?.signed === true;
+  if (required && signature === undefined) throw passkeyRequired();
+  if (signature === undefined) return null;
+  return useSignature(core, tx, principal, signature, (nonce, { expires_ms = 0 }) => ({
+    ...callDraft(core, run, { kind: "pre_approval", id, by: principal.name, tool, args_hash, expires_ms }),
+    nonce,
+  }));
 }
 
 /** Request with a quorum of one approver of any group, as if the agent had made the call. */

@@ -84,6 +84,7 @@ export function buildApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
       risk_score: input.risk_score,
       needs: spec.needs,
       voters: [],
+      ...(spec.signed ? { signed: true as const } : {}),
       ...(input.because === undefined ? {} : { because: input.because }),
       ...(input.undo === undefined ? {} : { undo: input.undo }),
       ...(input.before_hash === undefined ? {} : { before_hash: input.before_hash }),
@@ -119,15 +120,23 @@ export function renewTerms(
   const request = tx.get("approvals", id);
   if (request === undefined) return;
   const { internal, approvers } = request;
-  const settled = request.escalated_ms !== null || needsMet(spec.needs, countingVoters(request, four_eyes));
+  const settled =
+    request.escalated_ms !== null ||
+    (spec.signed !== true && needsMet(spec.needs, countingVoters(request, four_eyes)));
   const needs = settled ? internal.needs : spec.needs;
-  const was = { rule: request.rule, because: internal.because, needs: internal.needs };
-  if (isDeepStrictEqual(was, { rule, because, needs })) return;
+  const was = {
+    rule: request.rule,
+    because: internal.because,
+    needs: internal.needs,
+    signed: internal.signed,
+  };
+  const { signed } = spec;
+  if (isDeepStrictEqual(was, { rule, because, needs, signed })) return;
   tx.put("approvals", id, {
     ...request,
     rule,
     approvers: settled ? approvers : { groups: spec.groups, quorum: spec.quorum },
-    internal: { ...internal, because, needs, risk_score },
+    internal: { ...internal, because, needs, risk_score, signed },
   });
 }
 

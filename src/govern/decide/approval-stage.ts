@@ -24,9 +24,7 @@ export function approvalStage(
   blocked: boolean,
 ): ApprovalStage {
   const isGood = (one: ApprovalDoc | null): one is ApprovalDoc =>
-    one?.status === "approved" &&
-    !isExpired(one, facts.now) &&
-    approvalCovers(one, spec, facts.policy.approvals.four_eyes);
+    one?.status === "approved" && !isExpired(one, facts.now) && approvalCovers(one, spec, facts.policy);
   // If the plan's approval no longer covers the call, uses the call's own request.
   const found = facts.beside != null && !isGood(facts.request) ? facts.beside : facts.request;
   const expired = found !== null && isExpired(found, facts.now) ? found.id : null;

@@ -3,7 +3,7 @@
  * approve the call alone now, and only for approvals required by the rules it names.
  */
 import { globMatches } from "../../kernel/text/glob.ts";
-import { type ApprovalNeed, mergeTerms, needsMet } from "../../rules/policy/checks/approvals.ts";
+import { type MergedApproval, mergeTerms, needsMet } from "../../rules/policy/checks/approvals.ts";
 import { sumAmounts } from "../../rules/policy/checks/decimal.ts";
 import { combineFindings } from "../../rules/policy/combine.ts";
 import type { CompiledPolicy, PolicyCall } from "../../rules/policy/compile.ts";
@@ -65,8 +65,12 @@ function useOf(
   if (amount === null) return null;
   const spent = sumAmounts(doc.spent, amount);
   if (doc.budget !== null && spent > doc.budget.max) return null;
-  const needs = liftedNeeds(doc, policy, findings);
-  if (needs === null || !authorities.some((authority) => needsMet(needs, [authority]))) return null;
+  const lifted = liftedTerms(doc, policy, findings);
+  if (lifted === null) return null;
+  const { needs, signed } = lifted;
+  const { signature } = doc.internal;
+  if (signed && signature?.payload.policy_hash !== policy.hash) return null;
+  if (!authorities.some((authority) => needsMet(needs, [authority]))) return null;
   return { id: doc.id, use: doc.uses + 1, max_uses: doc.max_uses, spent };
 }
 
@@ -86,16 +90,16 @@ function isOwn({ by, internal }: GrantDoc, { call, principal }: GrantedCall): bo
 }
 
 /** Approval terms that the grant replaces; null if another finding also blocks the call or requires approval. */
-function liftedNeeds(
+function liftedTerms(
   { rules }: Pick<GrantDoc, "rules">,
   policy: Pick<CompiledPolicy, "approvals">,
   findings: readonly PolicyFinding[],
-): ApprovalNeed[] | null {
+): MergedApproval | null {
   const lifts = ({ stage, action, rule }: PolicyFinding) =>
     stage === "rule" && action === "require_approval" && rule !== null && rules.includes(rule);
   const lifted = findings.filter(lifts);
   if (lifted.length === 0) return null;
   const rest = findings.filter((finding) => !lifts(finding));
   if (combineFindings(policy, rest).action !== "allow") return null;
-  return mergeTerms(lifted.map(({ approval }) => approval ?? policy.approvals)).needs;
+  return mergeTerms(lifted.map(({ approval }) => approval ?? policy.approvals));
 }

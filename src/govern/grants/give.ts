@@ -15,14 +15,18 @@ import type { StoredDelegation } from "../approvals/approval.ts";
 import { authoritiesFor, type DecidingAuthority } from "../approvals/authority.ts";
 import type { EngineCore } from "../core.ts";
 import { assertExpiryWithin } from "../expiry.ts";
-import type { UnitOfWork } from "../port/store.ts";
+import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { type CallerPrincipal, hasRole, type ResolvePrincipal, toStoredPrincipal } from "../roles.ts";
+import { grantDraft } from "../signing/draft.ts";
+import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
 import type { GrantDoc, GrantMatch, GrantTerms } from "./grant.ts";
 import { addGrantToIndex, grantBuckets, removeGrantFromIndex } from "./grant-index.ts";
 
 export interface GrantInput extends GrantTerms {
   reason: string;
   expires_ms: number;
+  signature?: CheckedSignature | undefined;
 }
 
 export interface GrantGiver {
@@ -47,7 +51,7 @@ function grantOf(core: EngineCore, giver: GrantGiver, input: GrantInput): GrantD
   assertExpiryWithin(input, now, SERVICE_LIMITS.grant_days, "grant");
   assertCanGrant(core, giver, input);
   return {
-    id: `grt_${core.env.uuid()}`,
+    id: input.signature?.payload.id ?? `grt_${core.env.uuid()}`,
     ...termsOf(input),
     reason: core.redact(input.reason),
     by: principal.name,
@@ -72,18 +76,48 @@ export function giveGrantUnit(
   const grant = grantOf(core, giver, input);
   return {
     run(tx) {
+      const signature = signatureOf(core, tx, giver.principal, grant, input);
       addGrantToIndex(tx, grant, grant.created_ms);
-      tx.put("grants", grant.id, grant);
+      const internal = signature === null ? grant.internal : { ...grant.internal, signature };
+      tx.put("grants", grant.id, { ...grant, internal });
       const record = tx.append({
         event: "granted",
         actor: grant.by,
         ts_ms: grant.created_ms,
-        detail: described(grant),
+        detail: `${described(grant)}${signedSuffix(signature)}`,
         reason: grant.reason,
       });
       return { grant, records: [record] };
     },
   };
+}
+
+/** Uses the signature. Throws if a named rule requires one and it is missing. */
+function signatureOf(
+  core: EngineCore,
+  tx: StoreTx,
+  principal: CallerPrincipal,
+  grant: GrantDoc,
+  { signature }: GrantInput,
+): StoredSignature | null {
+  if (signature === undefined) {
+    if (isSignedGrant(core, grant)) throw passkeyRequired();
+    return null;
+  }
+  const { id, by, expires_ms } = grant;
+  return useSignature(core, tx, principal, signature, (nonce) => ({
+    ...grantDraft(core, { id, by, expires_ms }, grant),
+    nonce,
+  }));
+}
+
+/** Whether a rule that the grant replaces counts only signed decisions. */
+function isSignedGrant(core: EngineCore, { rules }: Pick<GrantTerms, "rules">): boolean {
+  const named = core
+    .rules()
+    .policy.rules.all()
+    .filter(({ id }) => rules.includes(id));
+  return named.some(({ approval }) => approval.signed === true);
 }
 
 function termsOf({ match, rules, when, args_only, max_uses, budget, irreversible }: GrantTerms): GrantTerms {

@@ -7,6 +7,7 @@ import type { PolicyCondition } from "../../rules/policy/compile.ts";
 import { COMPARISON_OPS, type OpName } from "../../rules/policy/ops/table.ts";
 import { isInForce } from "../expiry.ts";
 import type { StoredPrincipal } from "../roles.ts";
+import type { StoredSignature } from "../signing/payload.ts";
 
 export interface GrantMatch {
   tool: string;
@@ -49,6 +50,8 @@ export interface GrantDoc extends GrantTerms {
     giver: StoredPrincipal;
     /** Given at the command line by a local user, so no key of the giver can expire. */
     at_the_data: boolean;
+    /** Signature of the giver, if one was required or given. */
+    signature?: StoredSignature | undefined;
     /** Delegations that the giver used. Each counts while it is active. */
     delegations: string[];
   };

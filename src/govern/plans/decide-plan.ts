@@ -14,6 +14,7 @@ import {
 } from "../approvals/approval.ts";
 import { type AuthorityFacts, assertNotOwnRequest, authoritiesOver } from "../approvals/authority.ts";
 import { countingVoters, findCountedPerson, toVoter } from "../approvals/count-approvals.ts";
+import { countableApprovals } from "../approvals/request-signature.ts";
 import { type BuiltCard, buildingCard, cachedCardSummary } from "../cards/card-cache.ts";
 import type { CardRun } from "../cards/load-card-facts.ts";
 import type { ApprovalValues } from "../cards/types.ts";
@@ -24,6 +25,9 @@ import { appendApprovalRecord, appendRunRecord } from "../records.ts";
 import { type CallerPrincipal, hasRole, ROLE_MESSAGES } from "../roles.ts";
 import { loadRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
+import { isSignatureRequired, planDraft } from "../signing/draft.ts";
+import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
 import type { PlanDoc } from "./plan.ts";
 import { endPlan, removePlanFromRun } from "./plan-progress.ts";
 import { addPlanToRun } from "./propose.ts";
@@ -32,6 +36,7 @@ interface DecidePlanInput {
   decision: "approve" | "deny";
   note: string | null;
   card_hash?: string | undefined;
+  signature?: CheckedSignature | undefined;
 }
 
 export interface PlanDecisionResult {
@@ -91,9 +96,11 @@ export function decidePlanUnit(
       const facts = { four_eyes, now, delegations: current, today: core.today };
       const note = input.note === null ? null : core.redact(input.note);
       const vote = { by: principal.name, decision: input.decision, note, at_ms: now };
-      const voted = castVotes(core, plan, principal, vote, facts);
+      const signature =
+        input.decision === "deny" ? null : signatureOf({ core, tx, run, plan }, principal, input);
+      const voted = castVotes(core, plan, principal, { ...vote, signature }, facts);
       assertCurrentCards(core, tx, run, plan, input.card_hash);
-      return settle(core, tx, run, voted, { input, vote: voted.votes.at(-1)!, four_eyes });
+      return settle(core, tx, run, voted, { input, vote: voted.votes.at(-1)!, four_eyes, signature });
     },
   };
 }
@@ -103,20 +110,25 @@ function castVotes(
   core: EngineCore,
   plan: PlanDoc,
   principal: CallerPrincipal,
-  vote: Omit<ApprovalVote, "for">,
+  { signature, ...vote }: Omit<ApprovalVote, "for"> & { signature: StoredSignature | null },
   facts: AuthorityFacts,
 ): PlanDoc {
   const problems: SvcError[] = [];
   let lender: string | null | undefined;
   const requests = plan.internal.requests.map((request, i) => {
     if (plan.calls[i]!.approval_id === null) return request;
-    const found = authoritiesOver(request, principal, facts);
+    const signed = isSignatureRequired(core, request);
+    const found = authoritiesOver(request, principal, { ...facts, signed });
     if (found instanceof SvcError) {
       problems.push(found);
       return request;
     }
     const fresh = (one: (typeof found)[number]) =>
-      findCountedPerson(request, { by: principal.name, for: one.for }, core.today) === undefined;
+      findCountedPerson(
+        countableApprovals(core, request),
+        { by: principal.name, for: one.for },
+        core.today,
+      ) === undefined;
     const authority = vote.decision === "deny" ? found[0] : found.find(fresh);
     if (authority === undefined) {
       problems.push(
@@ -125,7 +137,8 @@ function castVotes(
       return request;
     }
     lender ??= authority.for;
-    return withVote(request, { ...vote, for: authority.for }, toVoter(principal, authority, core.today));
+    const voter = toVoter(principal, authority, core.today);
+    return withVote(request, { ...vote, for: authority.for }, voter, signature);
   });
   const counts = requests.some((request, i) => request !== plan.internal.requests[i]);
   if (!counts)
@@ -139,10 +152,45 @@ function castVotes(
   return { ...plan, votes, internal: { ...plan.internal, requests } };
 }
 
-function withVote(request: ApprovalDoc, vote: ApprovalVote, voter: ApprovalVoter): ApprovalDoc {
+interface PlanInUnit {
+  core: EngineCore;
+  tx: StoreTx;
+  run: RunDoc;
+  plan: PlanDoc;
+}
+
+/** Uses the signature of an approval. Throws if a call requires one and it is missing. */
+function signatureOf(
+  { core, tx, run, plan }: PlanInUnit,
+  principal: CallerPrincipal,
+  { signature }: DecidePlanInput,
+): StoredSignature | null {
+  const required = plan.internal.requests.some(
+    (one, i) => plan.calls[i]!.approval_id !== null && isSignatureRequired(core, one),
+  );
+  if (required && signature === undefined) throw passkeyRequired();
+  if (signature === undefined) return null;
+  const values = plan.internal.requests.map(({ id }) => tx.get("approval_values", id));
+  const card_hash = planHashNow(core.rules(), run, plan, values);
+  return useSignature(core, tx, principal, signature, (nonce) => ({
+    ...planDraft(core, run, plan, { by: principal.name, card_hash }),
+    nonce,
+  }));
+}
+
+function withVote(
+  request: ApprovalDoc,
+  vote: ApprovalVote,
+  voter: ApprovalVoter,
+  signature: StoredSignature | null,
+): ApprovalDoc {
   const { internal } = request;
-  const voters = vote.decision === "approve" ? [...internal.voters, voter] : internal.voters;
-  return { ...request, votes: [...request.votes, vote], internal: { ...internal, voters } };
+  const votes = [...request.votes, vote];
+  if (vote.decision !== "approve") return { ...request, votes };
+  const signed = signature === null ? {} : { signed: signature.payload.policy_hash };
+  const kept = signature === null ? {} : { signatures: [...(internal.signatures ?? []), signature] };
+  const voters = [...internal.voters, { ...voter, ...signed }];
+  return { ...request, votes, internal: { ...internal, voters, ...kept } };
 }
 
 function assertCurrentCards(
@@ -167,18 +215,24 @@ function settle(
   tx: StoreTx,
   run: RunDoc,
   voted: PlanDoc,
-  { input, vote, four_eyes }: { input: DecidePlanInput; vote: ApprovalVote; four_eyes: boolean },
+  {
+    input,
+    vote,
+    four_eyes,
+    signature,
+  }: { input: DecidePlanInput; vote: ApprovalVote; four_eyes: boolean; signature: StoredSignature | null },
 ): PlanDecisionResult {
   const { now } = core.env;
   const at = now();
   const needing = voted.internal.requests.filter((_, i) => voted.calls[i]!.approval_id !== null);
   const met = needing.every((one) =>
-    needsMet(one.internal.needs, countingVoters(one, four_eyes, core.today)),
+    needsMet(one.internal.needs, countingVoters(countableApprovals(core, one), four_eyes, core.today)),
   );
   const tail = [
     vote.for === null ? "" : ` for ${vote.for}`,
     vote.note === null ? "" : `: ${vote.note}`,
     input.card_hash === undefined ? "" : `; card ${input.card_hash}`,
+    signedSuffix(signature),
   ].join("");
   const write = (event: "plan_approved" | "plan_denied", what: string) =>
     appendRunRecord(tx, run, {
@@ -226,11 +280,12 @@ function makeApproval(
     note: vote.note,
   };
   tx.put("approvals", approval.id, approval);
+  const signed = approval.internal.signatures?.findLast(({ payload }) => payload.by === vote.by);
   return appendApprovalRecord(tx, run, approval, {
     event: "approved",
     actor: vote.by,
     ts_ms: vote.at_ms,
-    detail: `request ${approval.id} of plan ${plan.id}`,
+    detail: `request ${approval.id} of plan ${plan.id}${signedSuffix(signed)}`,
   });
 }
 

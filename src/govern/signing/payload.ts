@@ -18,7 +18,7 @@ const DECISION_KINDS = [
 export type DecisionKind = (typeof DECISION_KINDS)[number];
 
 /** `passkey` confirms a further passkey of the same person. */
-const SIGNED_KINDS = [...DECISION_KINDS, "passkey"] as const;
+export const SIGNED_KINDS = [...DECISION_KINDS, "passkey"] as const;
 export type SignedKind = (typeof SIGNED_KINDS)[number];
 
 const text = (description: string) => z.string().max(4_096).exactOptional().meta({ description });
@@ -103,6 +103,14 @@ export const isSamePayload = (a: SignedPayload, b: SignedPayload): boolean =>
 const payloadText = (payload: SignedPayload): string => toCanonicalJson(payload as JsonValue);
 
 export const payloadDigest = (payload: SignedPayload): Buffer => sha256(payloadText(payload));
+
+/** The hash of an assertion, as records name it. */
+const assertionHash = (assertion: PasskeyAssertion): string =>
+  sha256Hex(toCanonicalJson(assertion as JsonValue));
+
+/** What a record's detail ends with. */
+export const signedSuffix = (signature: StoredSignature | null | undefined): string =>
+  signature == null ? "" : `; signed ${assertionHash(signature.assertion)}`;
 
 /** The first characters of the hash of the public key, which people compare. */
 export const passkeyCode = (spki: Uint8Array): string => sha256Hex(spki).slice(0, 8);

@@ -3,6 +3,7 @@
  * must still be active. So nothing that changed between the verification and the unit goes unseen.
  */
 import { conflictError, forbiddenError, type SvcError } from "../../kernel/errors.ts";
+import type { ApprovalDoc, ApprovalVoter } from "../approvals/approval.ts";
 import type { EngineCore } from "../core.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { CallerPrincipal } from "../roles.ts";
@@ -56,3 +57,20 @@ const stale = (): SvcError =>
     "signature_stale",
     "the content changed since you signed it; review it again, then sign a new challenge",
   );
+
+/** Time to live of a new approval: the signed end, if there is one, so that approval and signature end together. */
+export function ttlOf(given: CheckedSignature | undefined, ttl_ms: number, now: number): number {
+  const end = given?.payload.expires_ms;
+  if (end === undefined) return ttl_ms;
+  if (end <= now) throw stale();
+  return end - now;
+}
+
+/** The first voter of a new approval, with the signature. */
+export const signedVoter = (
+  voter: ApprovalVoter,
+  signature: StoredSignature | null,
+): Pick<ApprovalDoc["internal"], "voters" | "signatures"> =>
+  signature === null
+    ? { voters: [voter] }
+    : { voters: [{ ...voter, signed: signature.payload.policy_hash }], signatures: [signature] };

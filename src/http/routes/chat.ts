@@ -7,7 +7,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { RequestAuthenticator } from "../../auth/authenticate.ts";
-import { forbiddenError, invalidError, SvcError } from "../../kernel/errors.ts";
+import { forbiddenError, invalidError, messageWithLink, SvcError } from "../../kernel/errors.ts";
 import { hmacHex, sameSecret, sha256Hex } from "../../kernel/hash.ts";
 import { parseJson } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
@@ -66,7 +66,9 @@ export function chatRoutes(
       const verb = action.action_id === "svc_approve" ? "approve" : "deny";
       const headers = { idempotency_key: undefined, if_match: undefined, accept: undefined };
       const call = { app, principal, signal: new AbortController().signal, headers };
-      const decided = await decideRequest(call, action.value, { decision: verb, note: "from chat" });
+      const given = { decision: verb, note: "from chat" } as const;
+      const decided = await decideRequest(call, action.value, given).catch(signingLinkOf);
+      if (typeof decided === "string") return { text: decided };
       const isOpen = decided.status === "pending" || decided.status === "escalated";
       // With several votes required, one vote leaves the request open, and the reply must say that.
       const what = isOpen
@@ -75,6 +77,12 @@ export function chatRoutes(
       return { text: `request ${decided.id}: ${what}` };
     });
   });
+}
+
+/** The reply that sends a person to the page at which they can sign. Throws every other error. */
+function signingLinkOf(error: unknown): string {
+  if (error instanceof SvcError && error.cause_code === "passkey_required") return messageWithLink(error);
+  throw error;
 }
 
 async function checkSignature(

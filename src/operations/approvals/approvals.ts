@@ -19,8 +19,9 @@ import {
 import { preApproveUnit } from "../../govern/approvals/pre-approve.ts";
 import { precomputingCall } from "../../govern/decide/precompute-values.ts";
 import { hasRole, seesTenant } from "../../govern/roles.ts";
+import { type GivenSignature, signatureSchema } from "../../govern/signing/payload.ts";
 import { tryDuration } from "../../kernel/duration.ts";
-import { forbiddenError, notFoundError } from "../../kernel/errors.ts";
+import { forbiddenError, invalidError, notFoundError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
@@ -30,6 +31,7 @@ import { cutPage, positionOf } from "../cursor.ts";
 import { delegationsTo, requireRole } from "../pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { anyJson, givenId, noteSchema, pagingFields, runId, toolSchema } from "../schemas.ts";
+import { checkGiven, withSigningLink } from "../signing/check-signature.ts";
 import { awaitDecision } from "./await-decision.ts";
 import { cardShape } from "./card-shape.ts";
 import { cacheCard, loadCard } from "./cards.ts";
@@ -121,30 +123,32 @@ interface DecisionGiven {
   card_hash?: string | undefined;
   group_of?: number | undefined;
   offer?: { args: JsonValue } | undefined;
+  signature?: GivenSignature | undefined;
 }
 
-export async function decideRequest(
+export function decideRequest(
+  caller: Pick<ApiCaller, "app" | "principal">,
+  id: string,
+  given: DecisionGiven,
+): Promise<ApprovalView> {
+  return withSigningLink(caller.app, `approvals/${id}`, () => decideOnce(caller, id, given));
+}
+
+async function decideOnce(
   { app, principal }: Pick<ApiCaller, "app" | "principal">,
   id: string,
   { offer, ...given }: DecisionGiven,
-) {
+): Promise<ApprovalView> {
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
   if (given.card_hash !== undefined) await cacheCard(app, id);
   if (offer !== undefined) await learnOffer(app, id, offer.args);
-  const result = await app.core.store.transact(
-    decideUnit(
-      app.core,
-      principal,
-      id,
-      {
-        ...given,
-        note: given.note ?? null,
-        ...(offer === undefined ? {} : { offer: { id: `apr_${app.core.env.uuid()}`, args: offer.args } }),
-      },
-      delegations,
-    ),
-  );
+  const signature = await checkGiven(app, principal, given.signature);
+  if (signature !== undefined && given.decision === "deny" && offer === undefined)
+    throw invalidError("signature: a denial needs none");
+  const offered = offer && { id: signature?.payload.id ?? `apr_${app.core.env.uuid()}`, args: offer.args };
+  const input = { ...given, note: given.note ?? null, signature, ...(offered && { offer: offered }) };
+  const result = await app.core.store.transact(decideUnit(app.core, principal, id, input, delegations));
   const decided = told(app, result);
   // If an offer needs further votes, the other approvers are notified.
   if (result.offered?.status === "pending") app.core.listeners.approvalRequested(result.offered);
@@ -186,6 +190,7 @@ const decisionInput = z.strictObject({
   approval_id,
   note: noteSchema.optional(),
   card_hash: shownCardHash.optional(),
+  signature: signatureSchema.optional(),
   group_of: z
     .int()
     .min(1)
@@ -265,11 +270,16 @@ export const breakGlass = defineOperation({
         (value) => value.trim().length >= SERVICE_LIMITS.break_glass_reason_chars,
         `at least ${SERVICE_LIMITS.break_glass_reason_chars} characters`,
       ),
+    signature: signatureSchema.optional(),
   }),
   output: approvalViewShape,
   errors: { not_found: "unknown request", conflict: "already decided" },
-  async run({ app, principal }, { approval_id, reason }) {
-    return told(app, await app.core.store.transact(breakGlassUnit(app.core, principal, approval_id, reason)));
+  async run({ app, principal }, { approval_id, reason, signature }) {
+    return withSigningLink(app, `approvals/${approval_id}`, async () => {
+      const given = { reason, signature: await checkGiven(app, principal, signature) };
+      const unit = breakGlassUnit(app.core, principal, approval_id, given);
+      return told(app, await app.core.store.transact(unit));
+    });
   },
 });
 
@@ -286,9 +296,10 @@ export const preApprove = defineOperation({
       .string()
       .refine((value) => (tryDuration(value) ?? 0) > 0, "must be a duration such as 4h")
       .optional(),
+    signature: signatureSchema.optional(),
   }),
   output: approvalViewShape,
-  errors: { not_found: "unknown run" },
+  errors: { not_found: "unknown run", conflict: "the content changed since it was signed" },
   run_of: ({ run_id }) => run_id,
   async run({ app, principal }, { run_id, ...body }) {
     const input = {
@@ -296,6 +307,7 @@ export const preApprove = defineOperation({
       args: body.args as JsonValue,
       note: body.note ?? null,
       ttl_ms: body.ttl === undefined ? null : tryDuration(body.ttl)!,
+      signature: await checkGiven(app, principal, body.signature),
     };
     await runAnyInSlices(precomputingCall(app.core, input.tool, input.args));
     return told(app, await app.core.store.transact(preApproveUnit(app.core, principal, run_id, input)));

@@ -8,6 +8,7 @@ import {
 import { delegatedGroups } from "../../govern/approvals/authority.ts";
 import { delegateUnit, revokeUnit, unknownDelegation } from "../../govern/approvals/delegations.ts";
 import { tenantBinding } from "../../govern/roles.ts";
+import { signatureSchema } from "../../govern/signing/payload.ts";
 import { tryTimestamp } from "../../kernel/duration.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
@@ -15,6 +16,7 @@ import { announceRecords, type ServiceApp } from "../app.ts";
 import { cutPage, positionOf } from "../cursor.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { boundedText, givenId, pagingFields, personsReason } from "../schemas.ts";
+import { checkGiven, withSigningLink } from "../signing/check-signature.ts";
 
 const principalShape = z.strictObject({
   kind: z.string(),
@@ -68,8 +70,10 @@ export const createDelegation = defineOperation({
       .string()
       .refine((value) => tryTimestamp(value) !== undefined, "must be an ISO 8601 timestamp"),
     reason: personsReason,
+    signature: signatureSchema.optional(),
   }),
   output: delegationShape,
+  errors: { conflict: "the content changed since it was signed" },
   async run({ app, principal }, body) {
     const input = {
       to: body.to,
@@ -77,8 +81,11 @@ export const createDelegation = defineOperation({
       tools: body.tools ?? "*",
       reason: body.reason,
       expires_ms: tryTimestamp(body.expires_at)!,
+      signature: await checkGiven(app, principal, body.signature),
     };
-    const { delegation, records } = await app.core.store.transact(delegateUnit(app.core, principal, input));
+    const { delegation, records } = await withSigningLink(app, "approvals", () =>
+      app.core.store.transact(delegateUnit(app.core, principal, input)),
+    );
     announceRecords(app.core.listeners, records);
     return shown(app, delegation);
   },

@@ -15,6 +15,7 @@ import type { ManifestFile } from "../../rules/manifest/entry.ts";
 import { type LoadedManifests, loadedManifests, readManifests } from "../../rules/manifest/load.ts";
 import { manifestSet } from "../../rules/manifest/set.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
+import { asksSignatures } from "../../rules/policy/checks/approvals.ts";
 import { type CompiledPolicy, compilePolicy, EMPTY_POLICY } from "../../rules/policy/compile.ts";
 import { loadPolicy } from "../../rules/policy/load.ts";
 import type { ServiceLogger } from "../../telemetry/log.ts";
@@ -62,7 +63,7 @@ export interface RegistryRules {
 
 interface RulesParts {
   /** Without a data directory, remote manifests have no local copy. */
-  settings: Pick<LoadedSettings, "manifests" | "policy"> & { data: string | null };
+  settings: Pick<LoadedSettings, "manifests" | "policy" | "ledger_origin"> & { data: string | null };
   egress: EgressClient;
   log: ServiceLogger;
   registry: RegistryRules;
@@ -164,7 +165,12 @@ async function readPolicy(
     (await registry.activePolicy()) ??
     (path === null ? null : { file: path, text: await readTextFile(path) });
   if (found === null) return { policy: EMPTY_POLICY, policy_text: null };
-  return { policy: await reader.policy(found.text, found.file), policy_text: found.text };
+  const policy = await reader.policy(found.text, found.file);
+  if (settings.ledger_origin === null && asksSignatures(policy.doc))
+    throw new ProblemsError([
+      `${found.file}: signed approvals need ledger_origin (SVC_LEDGER_ORIGIN), the name of the ledger that people sign for`,
+    ]);
+  return { policy, policy_text: found.text };
 }
 
 async function stampOf({ settings, registry }: RulesParts): Promise<string> {

@@ -10,6 +10,7 @@ import {
 import { type GrantDoc, grantView } from "../../govern/grants/grant.ts";
 import type { UnitOfWork } from "../../govern/port/store.ts";
 import { hasRole, tenantBinding } from "../../govern/roles.ts";
+import { signatureSchema } from "../../govern/signing/payload.ts";
 import { invalidError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
@@ -18,6 +19,7 @@ import { cutPage, positionOf } from "../cursor.ts";
 import { delegationsTo } from "../pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { givenId, noFields, pagingFields } from "../schemas.ts";
+import { checkGiven, withSigningLink } from "../signing/check-signature.ts";
 import { captureFeature } from "../simulate/simulate.ts";
 import { giveInputOf, grantInput, previewInput, termsOf } from "./grant-input.ts";
 import { grantPreview, grantPreviewShape } from "./grant-preview.ts";
@@ -99,12 +101,16 @@ export const createGrant = defineOperation({
     "Approve similar calls in advance: for a limited time and number of uses, within the authority that you have alone",
   role: "approver",
   within_tenant: true,
-  input: grantInput,
+  input: grantInput.extend({ signature: signatureSchema.optional() }),
   output: grantShape,
   errors: { conflict: "too many grants for tools and actors like these" },
-  async run(caller, input) {
-    const { core } = caller.app;
-    const { grant, records } = await giving(caller, input, giveGrantUnit);
+  async run(caller, { signature, ...input }) {
+    const { app, principal } = caller;
+    const { core } = app;
+    const signed = await checkGiven(app, principal, signature);
+    const { grant, records } = await withSigningLink(app, "grants", () =>
+      giving(caller, input, (to, giver, terms) => giveGrantUnit(to, giver, { ...terms, signature: signed })),
+    );
     announceRecords(core.listeners, records);
     return shown(caller, grant);
   },

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { OVERWRITE_TARGETS } from "../../govern/port/docs.ts";
 import { type CallerPrincipal, hasRole, toStoredPrincipal } from "../../govern/roles.ts";
 import { STEP_STATUSES } from "../../govern/runs/run.ts";
+import { passkeyRequired } from "../../govern/signing/signature.ts";
 import { forbiddenError, invalidError, SvcError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
@@ -12,6 +13,7 @@ import type { OverwriteDecision } from "../../rollback/ports.ts";
 import { executeRollback } from "../../rollback/undo/execute.ts";
 import { selfOverwriteError } from "../../rollback/undo/self-rollback.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
+import type { ServiceApp } from "../app.ts";
 import { readRun } from "../pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { anyJson, boundedText, ofRun, ofStep, runId } from "../schemas.ts";
@@ -118,6 +120,11 @@ const stale = "a rollback of this run is in progress, or the state to overwrite 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
 export const rollbackStarted = z.strictObject({ job: startedJob });
 
+/** Refuses to approve all undos at once if each approval has to be signed. */
+function assertMayApproveAll({ core }: ServiceApp, all: boolean | undefined): void {
+  if (all === true && core.rules().policy.approvals.signed === true) throw passkeyRequired();
+}
+
 export const startRollback = defineOperation({
   id: "start_rollback",
   summary: "Roll the run back with the server's compensator; without confirm, show the plan",
@@ -137,6 +144,7 @@ export const startRollback = defineOperation({
       throw forbiddenError(
         "approve_compensations: a rollback of your own run waits for approvals; omit this field",
       );
+    assertMayApproveAll(app, body.approve_compensations);
     if (confirm !== true) return { dry_run: true as const, plan: await planFor(caller, run_id) };
     if (app.jobTools === null) {
       throw new SvcError(
@@ -167,6 +175,7 @@ export const rollbackHere = defineOperation({
   async run(caller, { run_id, overwrite: step, reason, current_hash, to, ...body }) {
     const { app, principal, undo } = caller;
     await readRun(app, run_id);
+    assertMayApproveAll(app, body.approve_compensations);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
     if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, surfaceStateReader(undo));
     return executeRollback(app.core, run_id, {

@@ -2,54 +2,26 @@
 import * as z from "zod";
 import { requestOptions } from "../../auth/webauthn.ts";
 import { storeChallenge } from "../../govern/signing/challenge.ts";
-import {
-  activePasskeys,
-  confirmationOf,
-  requirePasskeyOwner,
-  unknownPasskey,
-} from "../../govern/signing/enrol.ts";
-import { type SignedPayload, signedPayloadSchema } from "../../govern/signing/payload.ts";
+import { activePasskeys, requirePasskeyOwner } from "../../govern/signing/enrol.ts";
+import { SIGNED_KINDS, type SignedPayload, signedPayloadSchema } from "../../govern/signing/payload.ts";
 import { passkeyRequired } from "../../govern/signing/signature.ts";
-import type { ServiceApp } from "../app.ts";
-import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
+import { defineOperation } from "../pipeline/operation.ts";
 import { givenId } from "../schemas.ts";
 import { passkeysOf, passkeysOff, requirePlace } from "./check-signature.ts";
+import { PAYLOAD_DRAFTERS } from "./drafters.ts";
 
-interface Asked {
-  id: string | undefined;
-  decision: string;
-  body: unknown;
-}
-
-type Draft = Omit<SignedPayload, "nonce">;
-type Drafter = (caller: ApiCaller, asked: Asked) => Promise<Draft>;
-
-/** Builds the payload of each kind. Throws if the caller may not do the act. */
-const DRAFTERS = { passkey: draftConfirmation } as const satisfies Partial<
-  Record<SignedPayload["kind"], Drafter>
->;
-
-type ChallengeKind = keyof typeof DRAFTERS;
-
-async function draftConfirmation({ app, principal }: ApiCaller, { id }: Asked): Promise<Draft> {
-  const found = (await passkeysOf(app, principal))?.passkeys.find((one) => one.id === id);
-  if (found === undefined) throw unknownPasskey();
-  return confirmationOf(found, principal, ledgerName(app));
-}
-
-/** Name of the ledger in payloads. */
-const ledgerName = ({ settings }: ServiceApp): string | undefined => settings.ledger_origin ?? undefined;
+/** A plain denial needs no signature. */
+const CHALLENGE_DECISIONS = ["approve", "offer", "grant", "delegate", "confirm"] as const;
 
 export const openChallenge = defineOperation({
   id: "open_challenge",
   summary: "Get what to sign with a passkey before a decision",
   role: "approver",
-  any_role: true,
   within_tenant: true,
   input: z.strictObject({
-    kind: z.enum(Object.keys(DRAFTERS) as [ChallengeKind]),
+    kind: z.enum(SIGNED_KINDS),
     id: givenId("apr_<uuid>").optional(),
-    decision: z.string().max(64),
+    decision: z.enum(CHALLENGE_DECISIONS),
     body: z.unknown().optional(),
   }),
   output: z.strictObject({
@@ -57,12 +29,12 @@ export const openChallenge = defineOperation({
     options: z.record(z.string(), z.unknown()).meta({ description: "options for navigator.credentials.get" }),
   }),
   feature: passkeysOff,
-  errors: { not_found: "unknown id, or one that you cannot decide" },
-  async run(caller, { kind, id, decision, body }) {
+  errors: { not_found: "unknown id, or one that you cannot decide", conflict: "already decided" },
+  async run(caller, { kind, id, body }) {
     const { app, principal } = caller;
     const owner = requirePasskeyOwner(principal);
     const place = requirePlace(app);
-    const draft = await DRAFTERS[kind](caller, { id, decision, body });
+    const draft = await PAYLOAD_DRAFTERS[kind](caller, { id, body });
     const passkeys = activePasskeys(app.core, await passkeysOf(app, principal));
     if (passkeys.length === 0) throw passkeyRequired();
     const nonce = Buffer.from(app.core.env.bytes(32)).toString("base64url");

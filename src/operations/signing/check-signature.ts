@@ -43,3 +43,28 @@ export async function checkSignature(
     throw forbiddenError(`signature: does not hold: ${found.problem}`, "passkey_required");
   return { payload, assertion, passkey_id: passkey.id, counter: found.counter };
 }
+
+/** The signature of a request, verified; undefined if it has none. */
+export function checkGiven(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  signature: GivenSignature | undefined,
+): Promise<CheckedSignature> | undefined {
+  return signature === undefined ? undefined : checkSignature(app, principal, signature);
+}
+
+/** Runs a decision. If it needs a passkey, the error names the page to sign at. */
+export async function withSigningLink<T>(
+  { settings }: Pick<ServiceApp, "settings">,
+  page: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const base = settings.approve_url ?? settings.console_url;
+    if (!(error instanceof SvcError) || error.cause_code !== "passkey_required" || base === null) throw error;
+    const extra = { link: `${base}/console/${page}` };
+    throw new SvcError(error.code, error.message, { cause: error, cause_code: error.cause_code, extra });
+  }
+}

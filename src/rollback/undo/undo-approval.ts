@@ -84,7 +84,11 @@ export function resolveUndoApproval(at: StepInProgress, undo: UndoCall, input: C
     return { waits_for: null, opened: null, records };
   }
   // Approving all undos at once is a decision too: under four eyes, the run's requesters cannot approve its undos.
-  if (input.approve && !(approvals.four_eyes && requestersOf(run).includes(input.actor))) {
+  if (
+    input.approve &&
+    approvals.signed !== true &&
+    !(approvals.four_eyes && requestersOf(run).includes(input.actor))
+  ) {
     records.push(approveNow(at, request, input.actor));
     return { waits_for: null, opened: null, records };
   }
@@ -111,10 +115,8 @@ export async function isUndoApproved(core: EngineCore, step: StepDoc): Promise<b
 }
 
 function isGiven(core: EngineCore, request: ApprovalDoc): boolean {
-  const { approvals } = core.rules().policy;
-  return (
-    request.status === "approved" && approvalCovers(request, mergeTerms([approvals]), approvals.four_eyes)
-  );
+  const { policy } = core.rules();
+  return request.status === "approved" && approvalCovers(request, mergeTerms([policy.approvals]), policy);
 }
 
 /** Ends an open request that no longer has anything to approve. */

@@ -24,6 +24,8 @@ export interface ApprovalTerms {
   ttl_ms: number;
   escalate_after_ms: number | null;
   escalate_to: string[];
+  /** Counts only decisions that a person signed with a passkey. */
+  signed?: true;
 }
 
 /** Data of a call stored for approvers. */

@@ -79,6 +79,11 @@ export const approvalOf = (defaults?: { ttl: string }) => {
       "groups that can also decide after the escalation",
       byDefault([]),
     ).optional(),
+    signed: describeField(
+      z.boolean(),
+      "count only decisions that a person signed with a passkey",
+      byDefault(false),
+    ).optional(),
   });
 };
 export const approvalSchema = approvalOf();

@@ -99,14 +99,14 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "all undos of one's own run are approved at once",
     file: "src/rollback/undo/undo-approval.ts",
-    find: "if (input.approve && !(approvals.four_eyes && requestersOf(run).includes(input.actor))) {",
-    replace: "if (input.approve) {",
+    find: "!(approvals.four_eyes && requestersOf(run).includes(input.actor))",
+    replace: "true",
     tests: ["test/http/four-eyes.test.ts"],
   },
   {
     name: "a consent from before four eyes begins an undo",
     file: "src/rollback/undo/undo-approval.ts",
-    find: 'request.status === "approved" && covers(request, mergeTerms([approvals]), approvals.four_eyes)',
+    find: 'request.status === "approved" && covers(request, mergeTerms([policy.approvals]), policy)',
     replace: 'request.status === "approved"',
     tests: ["test/http/four-eyes.test.ts"],
   },

@@ -11,6 +11,7 @@ import type { PageAnswer, PageContext } from "../../page-context.ts";
 import { cardBlock, pageHead } from "../../parts/blocks.ts";
 import { formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { formatCountOf } from "../../parts/marks.ts";
+import { givenSignature } from "../sign.ts";
 import { type ApprovalLine, chosenLines } from "./approval-data.ts";
 import { linesTable, tableHtml } from "./approval-group.ts";
 import { idField } from "./approval-list.ts";
@@ -32,7 +33,11 @@ interface Decided {
 }
 
 export const decideAs = (ctx: PageContext, verb: DecisionVerb, what: Decided) =>
-  ctx.call(verb === "approve" ? approveRequest : denyRequest, { ...what, note: ctx.form.optional("note") });
+  ctx.call(verb === "approve" ? approveRequest : denyRequest, {
+    ...what,
+    ...(verb === "approve" ? givenSignature(ctx) : {}),
+    note: ctx.form.optional("note"),
+  });
 
 export async function isIrreversibleRequest({ app }: PageContext, id: string): Promise<boolean> {
   const approval = await findApproval(app, id);

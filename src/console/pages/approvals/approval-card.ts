@@ -26,6 +26,7 @@ import { copyButton, runLink } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
 import { riskLine } from "../../parts/risk.ts";
 import { formatAgo, formatTime } from "../../parts/time.ts";
+import { signedIfRequired } from "../sign.ts";
 import type { ShownRequest } from "./approval-data.ts";
 import { sentenceHtml } from "./approval-list.ts";
 import { cardValues } from "./card-fields.ts";
@@ -95,24 +96,28 @@ function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
 
 function before({ so_far, like, given = [] }: LoadedCard): HtmlFragment {
   const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
-  return html`<section><h3>History</h3>${factList([
+  return html`<section><h3>History</h3><p class="soft">A signature does not cover the history, times and proofs.</p>${factList(
     [
-      "In this run",
-      so_far.calls === 0
-        ? "no calls yet"
-        : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
+      [
+        "In this run",
+        so_far.calls === 0
+          ? "no calls yet"
+          : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
+      ],
+      given.length === 0
+        ? null
+        : [
+            "Given by people",
+            joinHtml(
+              given.map(
+                ({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`,
+              ),
+              "; ",
+            ),
+          ],
+      ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
     ],
-    given.length === 0
-      ? null
-      : [
-          "Given by people",
-          joinHtml(
-            given.map(({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`),
-            "; ",
-          ),
-        ],
-    ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
-  ])}</section>`;
+  )}</section>`;
 }
 
 function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
@@ -156,7 +161,11 @@ const hashField = (card: LoadedCard): HtmlFragment =>
 function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): HtmlFragment {
   return formElement(
     ctx,
-    { action: `/console/approvals/${approval.id}`, class: "decide" },
+    {
+      action: `/console/approvals/${approval.id}`,
+      class: "decide",
+      ...signedIfRequired(ctx, "approval", approval),
+    },
     hashField(card),
     card.irreversible
       ? irreversibleCheckbox("I have read the values. This call cannot be undone.", ".approval")
@@ -174,7 +183,7 @@ function offerForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): H
     "Deny and offer other arguments",
     formElement(
       ctx,
-      { action: `/console/approvals/${approval.id}/offer` },
+      { action: `/console/approvals/${approval.id}/offer`, ...signedIfRequired(ctx, "offer", approval) },
       hashField(card),
       textareaField({
         label: "Arguments that you would approve",
@@ -209,6 +218,7 @@ function glassForm(ctx: PageContext, approval: ApprovalDoc): HtmlFragment {
       ctx,
       {
         action: `/console/approvals/${approval.id}/break-glass`,
+        ...signedIfRequired(ctx, "break_glass", approval),
         confirm:
           "Approve alone, bypassing groups and quorum. This raises an alert and is recorded in the ledger.",
         verb: "Break glass",

@@ -12,6 +12,7 @@ import {
 import type { SentencePart } from "../../../govern/cards/types.ts";
 import { computingVisibleArgs } from "../../../govern/cards/visible-values.ts";
 import { seesTenant } from "../../../govern/roles.ts";
+import { isSignatureRequired } from "../../../govern/signing/draft.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
@@ -92,7 +93,8 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
     const together =
       args !== "large" &&
       isVoteCounted(ctx.app, ctx.principal, approval, delegations) &&
-      !summary.irreversible;
+      !summary.irreversible &&
+      !isSignatureRequired(ctx.app.core, approval);
     lines.push({
       approval,
       // Without the values, the tool's name says more than a sentence with empty placeholders.

@@ -17,6 +17,7 @@ import { nameText, runLink } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf } from "../../parts/marks.ts";
 import { formatTime } from "../../parts/time.ts";
 import { similarGrantForm } from "../grants/similar-grant.ts";
+import { givenSignature } from "../sign.ts";
 import { decideAs, decideMany, isIrreversibleRequest, readVerb } from "./approval-batch.ts";
 import { approvalCard } from "./approval-card.ts";
 import {
@@ -189,6 +190,7 @@ async function offer(ctx: PageContext): Promise<PageAnswer> {
     note: ctx.form.optional("note"),
     card_hash: ctx.form.optional("card_hash"),
     offer: { args },
+    ...givenSignature(ctx),
   });
   return {
     to: PATH,
@@ -201,6 +203,7 @@ async function breakGlass(ctx: PageContext): Promise<PageAnswer> {
   const { tool } = await ctx.call(breakGlassOp, {
     approval_id: ctx.params["id"]!,
     reason: ctx.form.text("reason"),
+    ...givenSignature(ctx),
   });
   return { to: PATH, notice: { kind: "warn", text: `Approved alone: ${tool}. An alert was raised.` } };
 }

@@ -2,6 +2,7 @@
 import { ENGINE_ACTOR } from "../../../govern/core.ts";
 import type { PlanStatus } from "../../../govern/plans/plan.ts";
 import { actorText } from "../../../govern/roles.ts";
+import { anySignatureRequired } from "../../../govern/signing/draft.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 import { approvePlan, denyPlan, getPlan, listPlans, type PlanShown } from "../../../operations/plans.ts";
 import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
@@ -21,6 +22,7 @@ import { checkboxField, decisionFields, formElement, irreversibleCheckbox } from
 import { nameText, runLink } from "../../parts/ids.ts";
 import { formatCountOf, type MarkTone, markLabel, rulingMark } from "../../parts/marks.ts";
 import { formatAgo, formatTime } from "../../parts/time.ts";
+import { givenSignature, signedForm } from "../sign.ts";
 import { cardSections } from "./approval-card.ts";
 import { sentenceHtml } from "./approval-list.ts";
 import { approvalTabs } from "./approval-tabs.ts";
@@ -170,12 +172,16 @@ function callCard(shown: PlanShown, i: number): HtmlFragment {
 const nothingTakesBack = ({ irreversible, cards }: PlanShown): boolean =>
   irreversible.length > 0 || (cards ?? []).some((one) => one?.irreversible);
 
+/** Asked for whenever the policy signs anything: a signature that no call needs does no harm. */
+const signs = ({ app }: PageContext, { calls }: PlanShown): boolean =>
+  anySignatureRequired(app.core) && calls.some(({ approval_id }) => approval_id !== null);
+
 function decisionForm(ctx: PageContext, shown: PlanShown): HtmlFragment {
   const { id, card_hash } = shown;
   const closed = closedCalls(shown, Number.NaN).size;
   return formElement(
     ctx,
-    { action: `${PATH}/${id}`, class: "decide" },
+    { action: `${PATH}/${id}`, class: "decide", ...(signs(ctx, shown) ? signedForm("plan", id) : {}) },
     html`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
     closed === 0
       ? null
@@ -212,6 +218,7 @@ async function decide(ctx: PageContext): Promise<PageAnswer> {
     plan_id,
     note: ctx.form.optional("note"),
     card_hash: ctx.form.optional("card_hash"),
+    ...(verb === "approve" ? givenSignature(ctx) : {}),
   });
   const text =
     status === "pending"

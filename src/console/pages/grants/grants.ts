@@ -2,9 +2,11 @@
 import type { z } from "zod";
 import { type GrantView, grantState, parseGrantCondition, splitNames } from "../../../govern/grants/grant.ts";
 import { hasRole } from "../../../govern/roles.ts";
+import { anySignatureRequired } from "../../../govern/signing/draft.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import type { previewInput } from "../../../operations/grants/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../../operations/grants/grants.ts";
+import { openChallenge } from "../../../operations/signing/challenges.ts";
 import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, pagerLinks, tableBlock } from "../../parts/blocks.ts";
@@ -13,6 +15,7 @@ import { nameText, runLink } from "../../parts/ids.ts";
 import { formatCountOf, markLabel, rulingMark } from "../../parts/marks.ts";
 import { formatAgo, formatTime } from "../../parts/time.ts";
 import { approvalTabs } from "../approvals/approval-tabs.ts";
+import { givenSignature, jsonContent, signedAt, signedExpiry } from "../sign.ts";
 import { MAX_GRANT_HOURS, readBudget, readExpiry, readUses } from "./grant-fields.ts";
 
 const PATH = "/console/grants";
@@ -20,6 +23,7 @@ const PATH = "/console/grants";
 export const grantRoutes = [
   getRoute("/grants", grants),
   postRoute("/grants", createGrant, give),
+  postRoute("/grants/challenge", createGrant, challenge),
   postRoute("/grants/preview", previewGrant, preview),
   postRoute("/grants/:id/revoke", revokeGrant, revoke),
 ];
@@ -96,9 +100,10 @@ function giveForm(ctx: PageContext): HtmlFragment {
     .rules()
     .policy.rules.all()
     .filter(({ action }) => action === "require_approval");
+  const signs = anySignatureRequired(ctx.app.core) ? signedAt(`${PATH}/challenge`) : {};
   return formElement(
     ctx,
-    { action: PATH },
+    { action: PATH, ...signs },
     html`<div class="row">${inputField({ label: "Tools", name: "tool", value: value("tool"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${inputField({ label: "Actors", name: "actor", value: value("actor"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${inputField({ label: "Rules", name: "rules", value: value("rules"), required: true, list: "asking-rules", hint: "rules whose approval it replaces, comma-separated" })}</div>
 <datalist id="asking-rules">${rules.slice(0, 200).map(({ id }) => html`<option value="${id}"></option>`)}</datalist>
 <div class="row">${inputField({ label: "Uses", name: "max_uses", type: "number", value: value("max_uses") || "10", required: true, hint: `1 to ${SERVICE_LIMITS.grant_uses}` })}${inputField({ label: "Valid for hours", name: "hours", type: "number", value: value("hours") || "8", required: true, hint: `at most ${MAX_GRANT_HOURS}` })}${inputField({ label: "Tenant", name: "tenant", value: value("tenant"), placeholder: "any" })}${inputField({ label: "Environment", name: "environment", value: value("environment"), placeholder: "any" })}</div>`,
@@ -158,14 +163,22 @@ function termsOf(ctx: PageContext): z.input<typeof previewInput> {
 
 async function give(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(createGrant);
+  const given = givenSignature(ctx);
+  const expires_at = signedExpiry(given) ?? readExpiry(ctx);
   const grant = await ctx.call(createGrant, {
     ...termsOf(ctx),
-    expires_at: readExpiry(ctx),
+    expires_at,
     reason: ctx.form.text("reason"),
+    ...given,
   });
   const { tool, actor } = grant.match;
   const text = `Granted: the next ${formatCountOf(grant.max_uses, "call")} of ${tool} by ${actor}.`;
   return { to: PATH, notice: { kind: "ok", text } };
+}
+
+async function challenge(ctx: PageContext): Promise<PageAnswer> {
+  const body = { ...termsOf(ctx), expires_at: readExpiry(ctx), reason: ctx.form.text("reason") };
+  return jsonContent(await ctx.call(openChallenge, { kind: "grant", decision: "grant", body }));
 }
 
 async function preview(ctx: PageContext): Promise<PageAnswer> {

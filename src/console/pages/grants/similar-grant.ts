@@ -16,6 +16,7 @@ import {
   presetChoice,
 } from "../../../govern/approvals/grant-from-call.ts";
 import { unknownRun } from "../../../govern/runs/load-run.ts";
+import { isSignatureRequired } from "../../../govern/signing/draft.ts";
 import {
   conflictError,
   forbiddenError,
@@ -54,6 +55,8 @@ export async function similarGrantForm(ctx: PageContext, shown: ShownRequest): P
   const { approval, card } = shown;
   if (card?.card_hash == null || !OPEN_APPROVAL_STATUSES.has(approval.status) || !ctx.may(createGrant))
     return emptyHtml;
+  // The approval and the grant would each need a signature.
+  if (isSignatureRequired(ctx.app.core, approval)) return emptyHtml;
   try {
     const like = await likeCall(ctx, shown);
     const draft = draftOf({ ...ctx, form: NOTHING_SENT }, like);

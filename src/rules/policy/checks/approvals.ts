@@ -45,7 +45,19 @@ export function compileTerms(doc: ApprovalTermsDoc | undefined, defaults: Approv
     escalate_after_ms:
       doc?.escalate_after === undefined ? defaults.escalate_after_ms : parseDuration(doc.escalate_after),
     escalate_to: [...(doc?.escalate_to ?? defaults.escalate_to)],
+    // An entry cannot waive the signatures that the policy requires.
+    ...((doc?.signed ?? false) || defaults.signed ? { signed: true as const } : {}),
   };
+}
+
+const SECTIONS = ["rules", "limits", "budgets", "flows", "windows", "freezes"] as const;
+
+/** Whether any approval under this policy has to be signed. */
+export function asksSignatures(doc: PolicyDoc): boolean {
+  const entries = SECTIONS.flatMap(
+    (name): readonly { approval?: ApprovalTermsDoc | undefined }[] => doc[name] ?? [],
+  );
+  return doc.approvals?.signed === true || entries.some(({ approval }) => approval?.signed === true);
 }
 
 /** One of the requirements that a request must meet. */
@@ -74,6 +86,7 @@ export function mergeTerms(all: readonly ApprovalTerms[]): MergedApproval {
     ttl_ms: Math.min(...all.map((terms) => terms.ttl_ms)),
     escalate_after_ms: escalations.length > 0 ? Math.min(...escalations) : null,
     escalate_to: [...new Set(all.flatMap((terms) => terms.escalate_to))],
+    ...(all.some((terms) => terms.signed) ? { signed: true as const } : {}),
     needs: distinctNeeds(all),
   };
 }

@@ -27,6 +27,7 @@ function takesMore(was: Terms, is: Terms): boolean {
   return (
     !asksFor(is.needs, was.needs) ||
     (was.four_eyes && !is.four_eyes) ||
+    (was.signed === true && is.signed !== true) ||
     is.ttl_ms > was.ttl_ms ||
     escalatesSooner(was, is)
   );
@@ -42,6 +43,7 @@ export function describeTerms({ approvals }: CompiledPolicy, terms: MergedApprov
   return [
     who.join(" and "),
     ...(approvals.four_eyes ? ["not the requester"] : []),
+    ...(terms.signed ? ["signed"] : []),
     `within ${formatDuration(ttl_ms)}`,
     ...(escalate_after_ms === null
       ? []

@@ -73,8 +73,8 @@ function withoutWords(doc: AnyDoc): unknown {
 }
 
 function approvalsOf({ approvals }: PolicyDoc): JsonValue {
-  const { groups, quorum, ttl, escalate_after, escalate_to, four_eyes } = approvals ?? {};
-  return asJson({ groups, quorum, ttl, escalate_after, escalate_to, four_eyes });
+  const { groups, quorum, ttl, escalate_after, escalate_to, four_eyes, signed } = approvals ?? {};
+  return asJson({ groups, quorum, ttl, escalate_after, escalate_to, four_eyes, signed });
 }
 
 /** The parts of a policy that concern every call. Two policies with equal settings and entries decide alike. */

@@ -1,0 +1,25 @@
+/**
+ * The part of a card that a signature covers: everything that the card draws, except the history, times and the age of
+ * a proof. Its hash is keyed with a key of the request, so that it reveals no values without the card.
+ */
+import { hmacHex, keyedHash } from "../../kernel/hash.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import type { ApprovalDoc } from "../approvals/approval.ts";
+import type { CardContent } from "../cards/types.ts";
+import type { RunDoc } from "../runs/run.ts";
+
+export function shownCard(
+  run: Pick<RunDoc, "environment">,
+  { id, run_id, actor, tenant, tool, kind, step, arg_names, approvers, internal }: ApprovalDoc,
+  judged: CardContent,
+): JsonValue {
+  const head = { approval_id: id, run_id, actor, tenant, environment: run.environment, tool, kind, step };
+  const who = { approvers, needs: internal.needs };
+  return { ...head, arg_names, ...who, card: judged } as unknown as JsonValue;
+}
+
+/** Key of a request's shown hash. People who see the card may know it. */
+export const shownKey = ({ salt }: Pick<RunDoc, "salt">, { id }: Pick<ApprovalDoc, "id">): string =>
+  hmacHex(salt, `shown ${id}`);
+
+export const shownHash = (key: string, shown: JsonValue): string => keyedHash(key, shown);
