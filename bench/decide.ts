@@ -59,6 +59,7 @@ export function factsFor(doc: PolicyDoc): DecisionFacts {
   return {
     now: 0,
     run,
+    open_requests: 0,
     caller: { max_permissions: null, allow_observe: false },
     tool: manifest.tool,
     args,

@@ -95,6 +95,7 @@ function bareDecisions(calls: readonly HistoricCall[]): number {
       ...{ missing_prerequisites: [], fallen_dependencies: [], counters: new Map(), request: null },
       caller: { max_permissions: null, allow_observe: false },
       fresh_approval_id: "apr",
+      open_requests: 0,
     };
   });
   const start = performance.now();

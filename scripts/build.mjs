@@ -16,6 +16,7 @@ const BEGUN = [
   "cli/bin",
   "cli/demo",
   "operations/worker/worker",
+  "operations/worker/pdf-worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",

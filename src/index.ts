@@ -42,7 +42,12 @@ export type {
   PlanAction,
   RollbackPlan,
 } from "./rollback/plan/plan.ts";
-export type { RollbackReport, StepFailure as Failure } from "./rollback/plan/report.ts";
+export type {
+  ChildReport,
+  RollbackReport,
+  StepFailure as Failure,
+  TreeReport,
+} from "./rollback/plan/report.ts";
 export type {
   CompensationCall,
   CompensatorFn as Compensator,

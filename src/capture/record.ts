@@ -37,6 +37,7 @@ export async function capturedCall(
     ...(run.acting === undefined ? {} : { acting: run.acting }),
     tenant: run.tenant,
     environment: run.environment,
+    ...(run.child_of === undefined ? {} : { counted_run: run.child_of.counted_run }),
     args: args.value,
     result: null,
     has_result: false,

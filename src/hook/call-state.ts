@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import type { FileSnapshot } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
+import { editsOf, joinEdits, type OwnEdit, type OwnEdits } from "./workspace/own-edits.ts";
 
 export interface CallState {
   run: string;
@@ -41,6 +42,7 @@ interface KeptNote {
 const MAX_TWINS = 99;
 const GONE = "gone";
 const CHANGED = "changed";
+const EDITS = "edits";
 
 export class CallStateStore {
   private readonly folder: string;
@@ -97,6 +99,24 @@ export class CallStateStore {
     appendFileSync(join(this.folder, CHANGED), lines.join(""), { mode: 0o600 });
   }
 
+  /** Files that this session edited. */
+  edits(): OwnEdits {
+    const path = join(this.folder, EDITS);
+    if (!existsSync(path)) return new Map();
+    const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+    return joinEdits(lines.map((line) => JSON.parse(line) as OwnEdit));
+  }
+
+  /** Adds the edits of a call that took place. */
+  keepEdits({ before }: CallState, { after }: { after?: FileSnapshot }): void {
+    if (before === null || after === undefined) return;
+    const lines = editsOf(before, after).map((edit) => `${JSON.stringify(edit)}\n`);
+    if (lines.length === 0) return;
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    // Calls at the same time add to one file, so nothing is rewritten.
+    appendFileSync(join(this.folder, EDITS), lines.join(""), { mode: 0o600 });
+  }
+
   keepGone(paths: readonly string[]): void {
     writeFileSync(join(this.folder, GONE), JSON.stringify(paths), { mode: 0o600 });
   }
@@ -110,7 +130,7 @@ export class CallStateStore {
       return [];
     }
     return names.flatMap((name) =>
-      name === GONE || name === CHANGED ? [] : (this.read(join(this.folder, name)) ?? []),
+      name === GONE || name === CHANGED || name === EDITS ? [] : (this.read(join(this.folder, name)) ?? []),
     );
   }
 

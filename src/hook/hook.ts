@@ -24,10 +24,13 @@ import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
 import { packCall } from "./tool-calls.ts";
 import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
+import { hexHash } from "./workspace/hash.ts";
 import { changedSince } from "./workspace/work-tree.ts";
 
 /** Permissions in the hook's manifests. The key's `max_permissions` may allow fewer. */
 const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
+
+const MAX_RUN_ID = 128;
 
 /** How many changed files a report names. */
 const MAX_NAMED = 20;
@@ -77,10 +80,11 @@ async function before(
   });
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
-  const call = classifyWithTimeout(() => packCall(client, event, guard, { home: settings.home, changed }));
-  const run_id = runOf(client, event.session);
+  const call = classifyWithTimeout(() =>
+    packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
+  );
   const opening = {
-    run_id,
+    ...runOf(client, event),
     mode: settings.mode,
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
@@ -88,6 +92,7 @@ async function before(
   const intent = { tool: call.tool, args: call.args, reason: call.reason };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
+  const { run_id } = decided;
   if (decided.decision === "block" || decided.step === undefined)
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
@@ -138,9 +143,13 @@ function refusal(
   ].join("\n");
 }
 
-/** Builds a run id from the client's session id, limited to the characters of run ids. */
-function runOf(client: HookClient, session: string): string {
-  return `${client}-${session.replace(/[^A-Za-z0-9._-]/g, "_")}`.slice(0, 128);
+/** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
+function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
+  const clean = (id: string) => id.replace(/[^A-Za-z0-9._-]/g, "_");
+  const run_id = `${client}-${clean(session)}`.slice(0, MAX_RUN_ID);
+  if (agent === null) return { run_id };
+  const own = `${run_id}.${clean(agent)}`;
+  return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };
 }
 
 /** Reports the outcome. Returns a remark for the session, or null. */
@@ -165,6 +174,7 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   }
   const { note, kept_ms, forget } = kept;
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
+  notes.keepEdits(note, outcome as { after?: FileSnapshot });
   const { command } = note;
   const missed = notes.gone();
   const changes = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);

@@ -7,7 +7,12 @@ interface ServiceAddress {
   key: string;
 }
 
-export interface HookDecision {
+export interface HookDecision extends AnsweredDecision {
+  /** The run that the call was decided in. */
+  run_id: string;
+}
+
+interface AnsweredDecision {
   decision: "allow" | "would_block" | "block";
   step?: number;
   reasons?: string[];
@@ -35,6 +40,8 @@ export interface RunOpening {
   mode: string;
   permissions: readonly string[];
   reason: string;
+  /** The session's run, for the run of a sub-agent. */
+  parent?: string;
 }
 
 export async function requestDecision(
@@ -42,24 +49,38 @@ export async function requestDecision(
   opening: RunOpening,
   intent: object,
 ): Promise<HookDecision> {
-  const path = `/v1/runs/${encodeURIComponent(opening.run_id)}/intents`;
-  let reply = await post(address, path, intent);
+  const ask = (run: string) => post(address, `/v1/runs/${encodeURIComponent(run)}/intents`, intent);
+  let { run_id } = opening;
+  let reply = await ask(run_id);
   if (reply.status === 404) {
-    const { run_id, mode, permissions, reason } = opening;
-    const opened = await post(address, "/v1/runs", { run_id, mode, permissions, reason });
-    // Another call of the same session may have opened the run in the meantime.
-    if (opened.status !== 201 && opened.status !== 409) throw refused(opened);
-    reply = await post(address, path, intent);
+    run_id = await openRun(address, opening);
+    reply = await ask(run_id);
   }
   if (reply.status !== 200) throw refused(reply);
   if (!isDecided(reply.body)) throw new Error(`${address.server} ${STRANGER}`);
-  return reply.body;
+  return { ...reply.body, run_id };
+}
+
+/** Opens the run, and its parent before it. Returns the run to ask in. */
+async function openRun(address: ServiceAddress, opening: RunOpening): Promise<string> {
+  const { parent, run_id } = opening;
+  let opened = await post(address, "/v1/runs", opening);
+  if (parent !== undefined && opened.status === 404) {
+    const { parent: _, ...own } = opening;
+    await openRun(address, { ...own, run_id: parent });
+    opened = await post(address, "/v1/runs", opening);
+  }
+  // A run has a maximum of children. Further sub-agents of the session act in its own run.
+  if (parent !== undefined && opened.status === 400) return parent;
+  // Another call of the same session may have opened the run in the meantime.
+  if (opened.status !== 201 && opened.status !== 409) throw refused(opened);
+  return run_id;
 }
 
 const STRANGER =
   "does not answer like svc: it returned no decision; check the URL (server in the hook's settings)";
 
-function isDecided(body: unknown): body is HookDecision {
+function isDecided(body: unknown): body is AnsweredDecision {
   if (!isRecord(body)) return false;
   const { decision, step, reasons } = body;
   if (decision === "block") return Array.isArray(reasons) && reasons.length > 0;

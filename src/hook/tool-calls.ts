@@ -2,7 +2,7 @@
  * Maps a client's own tools to the tools of the hook's manifests: the kind of call, its arguments and the files it
  * changes.
  */
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { cutText } from "../kernel/text/truncate.ts";
 import { type HookClient, type HookEvent, isRecord, nonEmptyString } from "./clients/clients.ts";
 import { isStartedOnly, unknownFields } from "./clients/tool-fields.ts";
@@ -15,6 +15,7 @@ import { changedTest, decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { type CommandLocation, expandHome } from "./workspace/expand-home.ts";
 import { missingDirectories } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
+import type { OwnEdits } from "./workspace/own-edits.ts";
 
 interface PackCall {
   tool: string;
@@ -34,6 +35,8 @@ interface PackCall {
 export interface CallCircumstances {
   home: string;
   changed: readonly string[];
+  /** Files that the session edited before this call. */
+  edits?: OwnEdits;
 }
 
 /** Tools that show the content of the files that they find. */
@@ -48,11 +51,11 @@ export function packCall(
   client: HookClient,
   event: HookEvent,
   guard: PathGuard,
-  { home, changed }: CallCircumstances,
+  { home, changed, edits = new Map() }: CallCircumstances,
 ): PackCall {
   const { tool, input } = event;
   // Codex can type into the terminal of an earlier command, and has no hook event for that.
-  const around = { home, changed: changedTest(changed), terminal: client === "codex" };
+  const around = { home, changed: changedTest(changed), edits, terminal: client === "codex" };
   const said = nonEmptyString(input["description"]) ?? nonEmptyString(input["explanation"]);
   const {
     ran_in,
@@ -155,7 +158,7 @@ function lookCall({ tool, input, cwd }: HookEvent, guard: PathGuard, home: strin
   const found = patterns.flatMap((pattern) => folders.map((folder) => absolute(pattern, folder)));
   const touches = [...pathsOf(input), ...given, ...found].flatMap((path) => guard.path(path, cwd) ?? []);
   touches.push(...patterns.filter(namesSecrets).map((pattern) => `${pattern} matches credential files`));
-  const args = { name: tool, input: shown(input) };
+  const args = { name: tool, files: shortNames(given, cwd), input: shown(input) };
   if (!SEARCHES.test(tool)) return { tool: "code.read", args, files: [], touches };
   // A search through the complete home directory would show every key in it.
   if (folders.some((path) => home === path || home.startsWith(join(path, "/"))))
@@ -232,7 +235,7 @@ function fileCall(
   const edited = paths.map((path) => (isAbsolute(path) && !path.endsWith("/") ? path : resolve(cwd, path)));
   // The undo also removes directories that the edit creates.
   const files = [...new Set(edited.flatMap((path) => [...missingDirectories(path), path]))].sort();
-  const args = { name, paths: files, input: shown(input) };
+  const args = { name, paths: files, files: shortNames(edited, cwd), input: shown(input) };
   // An edit without a file name cannot be undone, so it needs approval.
   if (files.length === 0) return { tool: "code.other", args, files, touches: named(input, guard) };
   const unasked = edited.some((path) => guard.runsUnasked(path, cwd));
@@ -242,6 +245,15 @@ function fileCall(
     files,
     touches: edited.flatMap((path) => guard.path(path, cwd) ?? []),
   };
+}
+
+/** File names as a person would say them: relative to the directory, if they are below it. */
+function shortNames(paths: readonly string[], cwd: string): string {
+  const short = (path: string) => {
+    const name = relative(cwd, path);
+    return name === "" || name.startsWith("..") || isAbsolute(name) ? path : name;
+  };
+  return [...new Set(paths.map(short))].join(", ");
 }
 
 function pathsOf(input: Record<string, unknown>): string[] {

@@ -106,6 +106,7 @@ const OTHERS = {
   group_required: cause("forbidden", "The request needs a member of certain groups.", "Ask a member of those groups."),
   run_owner_only: cause("forbidden", "Only the principal that opened the run or made the request can do this.", "Use the credential of that principal."),
   giver_only: cause("forbidden", "Only the person who created it, or an admin, can revoke it.", "Ask that person or an admin."),
+  permissions_exceed_parent: cause("forbidden", "The permissions are more than those of the parent run.", "Request permissions that the parent run has."),
   permissions_exceed_cap: cause("forbidden", "The permissions are more than the key's `max_permissions`.", "Request fewer permissions."),
   observe_not_allowed: cause("forbidden", "The mode needs a key with `allow_observe`.", "Open the run in `enforce` mode."),
   may_give_required: cause("forbidden", "The key cannot give texts to a run.", "Use a key with `may_give`, which an agent's adapter or hook has."),

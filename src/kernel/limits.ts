@@ -28,6 +28,9 @@ export const SERVICE_LIMITS = {
   given_texts: 1_000,
   given_chars: 1_048_576,
   open_approvals_per_run: 100,
+  /** Levels of a tree of runs, the root included, and child runs that one run can open. */
+  run_levels: 5,
+  child_runs: 100,
   approval_ttl_ms: 24 * 3_600_000,
   delegation_days: 30,
   plan_calls: 100,

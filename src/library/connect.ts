@@ -19,8 +19,10 @@ import {
 } from "../operations/runs/intents-and-outcomes.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
 import { giveRunTexts } from "../operations/runs/values.ts";
+import { rollBackInOrder } from "../rollback/plan/multi-run.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
-import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { RollbackReport, TreeReport } from "../rollback/plan/report.ts";
+import type { TreePlan } from "../rollback/tree/plan-tree.ts";
 import { executeOnBackend } from "../rollback/undo/execute.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
 import type { EmbeddedSvc, RunOptions } from "./open.ts";
@@ -162,14 +164,47 @@ async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise
 async function remoteRollback(
   client: OperationsClient,
   run_id: string,
-  { verifier, approve_compensations, overwrite, ...work }: RollbackRequest,
-): Promise<RollbackReport> {
+  { verifier, approve_compensations, overwrite, children, ...work }: RollbackRequest,
+): Promise<TreeReport> {
   if (approve_compensations)
     throw invalidError(
       "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
     );
-  return executeOnBackend(new RemoteRollbackBackend(client, run_id, overwrite), systemEnv, {
-    ...work,
-    reader: verifier ?? null,
+  const options = { ...work, reader: verifier ?? null };
+  if (children === true) {
+    if (overwrite !== undefined)
+      throw invalidError("overwrite: names a step of this run alone; omit children");
+    return remoteTreeRollback(client, run_id, options);
+  }
+  return executeOnBackend(new RemoteRollbackBackend(client, run_id, overwrite), systemEnv, options);
+}
+
+/** The runs and the order of their undos come from the server's plan. */
+async function remoteTreeRollback(
+  client: OperationsClient,
+  run_id: string,
+  options: Parameters<typeof executeOnBackend>[2],
+): Promise<TreeReport> {
+  const plan = (await retryOnQuota(() => client.perform(planOp, { run_id, children: true }))) as TreePlan;
+  const places = new Map([plan, ...(plan.children ?? [])].map((one) => [one.run_id, placesOf(one)]));
+  const order = [...places].map(([id, calls]) => ({
+    run_id: id,
+    newest_seq: Math.max(-1, ...calls.values()),
+  }));
+  const reports = new Map<string, RollbackReport>();
+  await rollBackInOrder(order, async (id, turn) => {
+    const backend = new RemoteRollbackBackend(client, id, undefined, places.get(id));
+    reports.set(id, await executeOnBackend(backend, systemEnv, { ...options, turn }));
   });
+  const complete = [...reports.values()].every((report) => report.complete);
+  const children = (plan.children ?? []).map(({ run_id: id }) => ({ ...reports.get(id)!, run_id: id }));
+  return { ...reports.get(run_id)!, children, complete };
+}
+
+function placesOf({ actions }: RollbackPlan): Map<number, number> {
+  return new Map(
+    actions.flatMap((action) =>
+      action.kind === "compensate" && action.seq !== undefined ? [[action.step, action.seq]] : [],
+    ),
+  );
 }

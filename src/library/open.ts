@@ -29,7 +29,7 @@ import {
 } from "../operations/runs/intents-and-outcomes.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
 import { giveRunTexts } from "../operations/runs/values.ts";
-import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { TreeReport } from "../rollback/plan/report.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 import { openApp } from "../service/open-app.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
@@ -67,6 +67,8 @@ export interface RunOptions {
   run_id?: string;
   /** `enforce` (default) blocks calls. `observe` and `advise` let them pass and report what `enforce` would block. */
   mode?: RunMode;
+  /** Your own run that opens this one. A child run shares its parent's limits, budgets, flows and given texts. */
+  parent?: string;
   /** Purpose of the run, shown to the approvers of its calls. */
   reason?: string;
   /** Tenant of the run, on installations with tenants. */
@@ -203,7 +205,7 @@ function rollback(
   agent: CallerPrincipal,
   run_id: string,
   { compensator, verifier, signal, overwrite: word, ...request }: RollbackRequest,
-): Promise<RollbackReport> {
+): Promise<TreeReport> {
   const { step: overwrite, ...rest } = word ?? {};
   const caller = {
     app,

@@ -30,8 +30,16 @@ export class RemoteRollbackBackend implements RollbackBackend {
   readonly run_id: string;
   private readonly client: OperationsClient;
   private readonly overwrite: OverwriteDecision | undefined;
+  private readonly places: ReadonlyMap<number, number> | undefined;
 
-  constructor(client: OperationsClient, run_id: string, overwrite?: OverwriteDecision) {
+  /** `places`: positions of the run's calls, if it is undone together with other runs. */
+  constructor(
+    client: OperationsClient,
+    run_id: string,
+    overwrite?: OverwriteDecision,
+    places?: ReadonlyMap<number, number>,
+  ) {
+    this.places = places;
     this.client = client;
     this.run_id = run_id;
     this.overwrite = overwrite;
@@ -44,7 +52,9 @@ export class RemoteRollbackBackend implements RollbackBackend {
       const { step, tool } = action;
       const read = action.kind === "compensate" ? (action.before ?? null) : null;
       const closes_ms = action.kind === "compensate" ? action.closes_ms : undefined;
-      return { step, tool, outcome: outcomeOf(action), fallen: false, read, closes_ms };
+      const seq = this.places?.get(step);
+      const place = seq === undefined ? undefined : { intended_seq: seq, succeeded_seq: seq };
+      return { step, tool, outcome: outcomeOf(action), fallen: false, read, closes_ms, place };
     });
     return { visits, known_steps: actions.length };
   }

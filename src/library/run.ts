@@ -14,7 +14,7 @@ import { messageOf } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { withTimeout } from "../kernel/timeout.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
-import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { TreeReport } from "../rollback/plan/report.ts";
 import type { ReadRequest } from "../rollback/ports.ts";
 import { readEach } from "../rollback/undo/read-each.ts";
 import { endedReason, type OfferedApproval, offerOf, type WaitTime, waitFor, waitMs } from "./approvals.ts";
@@ -117,7 +117,7 @@ export class AgentRun {
    * if (!report.complete) console.log("not undone:", report.failed, report.unrecoverable);
    * ```
    */
-  rollback(request: RollbackRequest): Promise<RollbackReport> {
+  rollback(request: RollbackRequest): Promise<TreeReport> {
     return this.transport.rollback(request);
   }
 

@@ -7,7 +7,7 @@ import type { GivenText } from "../govern/traces/trace.ts";
 import { notFoundError } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
-import type { RollbackReport } from "../rollback/plan/report.ts";
+import type { TreeReport } from "../rollback/plan/report.ts";
 import type { CompensatorFn, OverwriteDecision, ReaderFn } from "../rollback/ports.ts";
 import type { ReadApproval } from "./approvals.ts";
 
@@ -55,6 +55,8 @@ export interface RollbackRequest {
   retries?: number;
   /** Runs undos that need approval without an approval. Not available on a server, where an approver decides. */
   approve_compensations?: boolean;
+  /** Also undoes all runs below this one. The report then has their reports in `children`. */
+  children?: boolean;
   /** Undoes this one step despite a conflict, if its state still has the hash `current_hash`. */
   overwrite?: OverwriteDecision;
   /** Aborts at once with RollbackInterrupted. The undo in progress then has an unknown result and runs again later. */
@@ -97,7 +99,7 @@ export interface RunTransport {
   withdraw(id: string): Promise<ApprovalView | PlanView>;
   give(texts: readonly string[]): Promise<GivenText[]>;
   plan(): Promise<RollbackPlan>;
-  rollback(request: RollbackRequest): Promise<RollbackReport>;
+  rollback(request: RollbackRequest): Promise<TreeReport>;
 }
 
 /** Dependencies in the form that the operations accept. */

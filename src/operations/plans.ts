@@ -25,10 +25,11 @@ import {
 } from "../govern/plans/plan.ts";
 import { type ProposedCall, proposeUnit } from "../govern/plans/propose.ts";
 import { rowPages } from "../govern/port/pages.ts";
-import type { DocKey } from "../govern/port/store.ts";
+import type { DocKey, StoreTx } from "../govern/port/store.ts";
 import type { TableName } from "../govern/port/tables.ts";
 import { type CallerPrincipal, hasRole } from "../govern/roles.ts";
-import { loadRun } from "../govern/runs/load-run.ts";
+import { loadCountedRun, loadRun } from "../govern/runs/load-run.ts";
+import type { RunDoc } from "../govern/runs/run.ts";
 import { describeUndoDeadline } from "../govern/runs/undo-deadlines.ts";
 import { signatureSchema } from "../govern/signing/payload.ts";
 import { carriedMarkKeys } from "../govern/traces/carried.ts";
@@ -129,7 +130,7 @@ async function judge(
   calls: { tool: string; args: JsonValue }[],
 ) {
   const now_ms = core.env.now();
-  const { run_id, actor, acting, tenant, environment } = run;
+  const { run_id, actor, acting, tenant, environment, child_of } = run;
   const held = await grantSnapshotFor(
     { core },
     calls.map(({ tool }) => tool),
@@ -138,7 +139,14 @@ async function judge(
   const live = await liveRun(core, run, principal, calls);
   const facts = { now_ms, environment, storeKey: core.storeKey, held, live };
   const sandbox = await openSandbox(core.rules(), facts);
-  return runInSlices(evaluatingPlan(sandbox, { run_id, actor, acting, tenant, environment }, calls, now_ms));
+  return runInSlices(
+    evaluatingPlan(
+      sandbox,
+      { run_id, actor, acting, tenant, environment, counted_run: child_of?.counted_run },
+      calls,
+      now_ms,
+    ),
+  );
 }
 
 /** Tables with documents that affect the decision on a call. The run's own requests are not included. */
@@ -166,15 +174,30 @@ async function liveRun(
   return core.store.transact({
     needs: [["runs", run.run_id], ...keys],
     run(tx) {
-      const marks = calls.flatMap(({ args }) => carriedMarkKeys(tx, run, args));
+      const own = loadRun(tx, run.run_id);
+      const marks = calls.flatMap(({ args }) => carriedMarkKeys(tx, own, args));
       const docs = [...keys, ...marks].flatMap((key) => {
         const doc = tx.get(key[0], key[1]);
         return doc === undefined ? [] : [{ key, doc }];
       });
-      const { scope, salt } = loadRun(tx, run.run_id);
-      return { permissions: scope.permissions, salt, max_permissions, kill_switch: core.killSwitch(), docs };
+      const { permissions } = own.scope;
+      const kill_switch = core.killSwitch();
+      return {
+        permissions,
+        salt: own.salt,
+        max_permissions,
+        kill_switch,
+        docs: [...docs, ...rootOf(tx, own)],
+      };
     },
   });
+}
+
+/** The root of a child run's tree: the run's counters and followed values are there. */
+function rootOf(tx: StoreTx, run: RunDoc): LiveRun["docs"][number][] {
+  if (run.child_of === undefined) return [];
+  const doc = loadCountedRun(tx, run);
+  return [{ key: ["runs", doc.run_id], doc }];
 }
 
 const isOwner = (principal: CallerPrincipal, plan: PlanDoc) => plan.internal.principal === principal.id;

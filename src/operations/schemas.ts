@@ -63,6 +63,10 @@ export const stepView = z.strictObject({
   before_hash: z.string().optional(),
   after_hash: z.string().optional(),
   closes_ms: z.int().optional(),
+  line: z
+    .string()
+    .optional()
+    .meta({ description: "the manifest's sentence on the call; absent if the manifest has none" }),
 });
 
 /** A text of a person: when it was added, and its length. */
@@ -83,6 +87,9 @@ export const runView = z.strictObject({
   unresolved: z.array(z.int()),
   /** Texts of people that the run was given; absent without them. */
   given: z.array(givenView).optional(),
+  /** The run that opened this one, and the runs that this one opened; absent without them. */
+  parent: z.string().optional(),
+  children: z.array(z.string()).optional(),
 });
 
 /** The state to read before the call, and to report with its outcome. */

@@ -8,10 +8,12 @@ import { allRows } from "../govern/port/pages.ts";
 import type { StateStore, StoreTx } from "../govern/port/store.ts";
 import type { TableName } from "../govern/port/tables.ts";
 import { appendRunRecord } from "../govern/records.ts";
+import { childRunsOf } from "../govern/runs/child-runs.ts";
 import type { RunDoc } from "../govern/runs/run.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { leaseNeed, mayBeRollingBack } from "../rollback/lease.ts";
+import { unconfinedStore } from "../store/tenant-store.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
 import { dropRunlessIncidents, forgetRunOfIncidents, incidentsNaming } from "./incidents.ts";
 import { type PlannedRun, planRetention, type RetentionSettings } from "./plan.ts";
@@ -38,23 +40,37 @@ export const NOT_ARCHIVED = "it could not be archived";
 
 export async function applyRetention(core: EngineCore, options: ApplyOptions): Promise<ApplyReport> {
   const report: ApplyReport = { deleted: [], would_delete: [], kept: [], archived: [] };
+  const parents: PlannedRun[] = [];
   for await (const planned of planRetention(core, options)) {
-    const { run_id } = planned.run;
-    const { archive } = options;
-    const reason = reasonToKeep(planned);
-    if (reason !== null) report.kept.push({ run_id, reason });
-    else if (archive !== null && "impossible" in archive)
-      report.kept.push({ run_id, reason: archive.impossible });
-    else if (options.dry_run) report.would_delete.push(run_id);
-    else await purge(core, planned, options.by, archive, report);
+    if ((planned.run.children ?? 0) > 0) parents.push(planned);
+    else await applyTo(core, planned, options, report);
   }
+  // A run is deleted after the runs that it opened, which are younger.
+  for (const planned of parents.reverse()) await applyTo(core, planned, options, report);
   if (!options.dry_run) await dropRunlessIncidents(core, options.days ?? options.rules.default_days);
   if (report.deleted.length > 0) await core.store.scrub();
   return report;
 }
 
-function reasonToKeep({ decision, hold, age_days, keep_days }: PlannedRun): string | null {
+async function applyTo(
+  core: EngineCore,
+  planned: PlannedRun,
+  { archive, dry_run, by }: ApplyOptions,
+  report: ApplyReport,
+): Promise<void> {
+  const { run_id } = planned.run;
+  const reason = reasonToKeep(planned);
+  if (reason !== null) report.kept.push({ run_id, reason });
+  else if (archive !== null && "impossible" in archive)
+    report.kept.push({ run_id, reason: archive.impossible });
+  else if (dry_run) report.would_delete.push(run_id);
+  else await purge(core, planned, by, archive, report);
+}
+
+function reasonToKeep({ decision, hold, kept_child, age_days, keep_days }: PlannedRun): string | null {
   if (hold !== null) return `legal hold ${hold.id}: ${hold.reason}`;
+  if (decision === "keep" && kept_child !== null && age_days >= keep_days)
+    return `its child run ${kept_child} is kept`;
   if (decision === "keep") return `${age_days} of ${keep_days} days old`;
   if (decision === "due") return null;
   return "its manifest requires evidence: an archive directory and signing key are needed";
@@ -93,6 +109,7 @@ async function purgeRun(
   archived: string | null,
 ): Promise<Purged> {
   const owned = await ownedKeys(core.store, run.run_id);
+  const [child] = await childRunsOf(unconfinedStore(core.store), run);
   const incidents = await incidentsNaming(core.store, run);
   return core.store.transact({
     needs: [["runs", run.run_id], ["meta", ACTIVE_HOLDS], leaseNeed(run.run_id)],
@@ -102,6 +119,8 @@ async function purgeRun(
       // Checked again inside the unit: a hold placed during the apply wins.
       const hold = coveringHold(activeHolds(tx), now, calledInTx(tx, run.run_id));
       if (hold !== undefined) return { kept: `legal hold ${hold.id}: ${hold.reason}` };
+      if (child !== undefined || (now.children ?? 0) !== (run.children ?? 0))
+        return { kept: "a child run of it is kept" };
       if (now.next_run_seq !== run.next_run_seq || now.next_step !== run.next_step)
         return { kept: "it was used in the meantime" };
       if (mayBeRollingBack(core, tx, run.run_id)) return { kept: "a rollback of it is in progress" };
@@ -119,6 +138,7 @@ async function purgeRun(
       deleteAll(tx, owned);
       forgetRunOfIncidents(tx, run.run_id, incidents);
       tx.delete("runs", run.run_id);
+      tx.delete("child_runs", run.run_id);
       tx.delete(...leaseNeed(run.run_id));
       tx.delete("jobs", run.run_id);
       return { record };

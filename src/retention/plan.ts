@@ -2,6 +2,7 @@
 import type { EngineCore } from "../govern/core.ts";
 import { allRows } from "../govern/port/pages.ts";
 import type { ListQuery } from "../govern/port/store.ts";
+import { childRunsOf } from "../govern/runs/child-runs.ts";
 import type { LegalHold } from "../govern/runs/hold.ts";
 import type { RunDoc } from "../govern/runs/run.ts";
 import { globMatches } from "../kernel/text/glob.ts";
@@ -27,6 +28,8 @@ export interface PlannedRun {
   decision: "keep" | "due" | "due; needs an evidence bundle first" | `HELD (${string})`;
   hold: LegalHold | null;
   tools: string[];
+  /** A child run that is kept, so that this run is kept too; null if there is none. */
+  kept_child: string | null;
 }
 
 /** Yields runs, oldest first, after the run `after`. */
@@ -65,17 +68,35 @@ async function planRun(
   const keep_days = keepDays(run, tools, settings, manifests);
   const covering = (some: readonly LegalHold[]) => coveringHold(some, run, (tool) => tools.includes(tool));
   const hold = covering(holds.listed) ?? null;
-  return { run, age_days, keep_days, hold, tools, decision: decisionOf() };
+  const kept_child = await keptChild(core, run, settings, holds, manifests);
+  return { run, age_days, keep_days, hold, tools, kept_child, decision: decisionOf() };
 
   function decisionOf(): PlannedRun["decision"] {
     // Reported at any age, so that the person who placed the hold can see that it works.
     if (hold !== null) return `HELD (${hold.reason})`;
     if (covering(holds.all) !== undefined) return "HELD (by a hold that is not this tenant's)";
-    if (age_days < keep_days) return "keep";
+    if (age_days < keep_days || kept_child !== null) return "keep";
     return needsEvidence(tools, manifests) && !settings.can_archive
       ? "due; needs an evidence bundle first"
       : "due";
   }
+}
+
+/** A run is kept as long as one of its child runs, whose counters and followed values may belong to it. */
+async function keptChild(
+  core: EngineCore,
+  run: RunDoc,
+  settings: RetentionSettings,
+  holds: Holds,
+  manifests: ManifestSet,
+): Promise<string | null> {
+  for (const run_id of await childRunsOf(core.store, run)) {
+    const child = await core.store.get("runs", run_id);
+    if (child === undefined) continue;
+    const { decision } = await planRun(core, child, settings, holds, manifests);
+    if (!decision.startsWith("due")) return run_id;
+  }
+  return null;
 }
 
 /** Returns the longest retention of the default, every matching rule and the tools' manifests. */

@@ -29,8 +29,9 @@ import {
   type WorkLease,
 } from "./lease.ts";
 import { markUnfinished } from "./plan/leftovers.ts";
-import type { RollbackReport } from "./plan/report.ts";
+import type { TreeReport } from "./plan/report.ts";
 import type { OverwriteDecision } from "./ports.ts";
+import { executeTreeRollback } from "./tree/roll-back-tree.ts";
 import { checkRetries, executeRollback, RollbackInterrupted, type UndoToolOptions } from "./undo/execute.ts";
 
 /** Dependencies shared by all jobs of this server. */
@@ -49,6 +50,8 @@ interface JobInput {
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: OverwriteDecision | undefined;
+  /** True to roll back all runs below too. */
+  children?: boolean | undefined;
 }
 
 interface RunningJob {
@@ -60,7 +63,7 @@ interface RunningJob {
 /** Response body of `GET .../rollback`. The report is present once the job has ended. */
 export function jobView(job: JobDoc) {
   const { run_id, state, started_ms, finished_ms, by, current_step, error } = job;
-  const report = state === "running" ? null : (job.report as RollbackReport | null);
+  const report = state === "running" ? null : (job.report as TreeReport | null);
   return { run_id, state, started_ms, finished_ms, by, current_step, report, error };
 }
 
@@ -81,6 +84,7 @@ export async function startJob(
     retries: checkRetries(input.retries ?? SERVICE_LIMITS.rollback_retries.default),
     approve_compensations: input.approve_compensations ?? false,
     ...(input.overwrite === undefined ? {} : { overwrite: input.overwrite }),
+    ...(input.children === true ? { children: true as const } : {}),
   };
   const holder = newHolder(core);
   const { job, lease } = await core.store.transact({
@@ -159,8 +163,10 @@ async function runJob(
   tools: JobTools,
 ): Promise<JobDoc | null> {
   const { run_id } = job;
+  const { children, ...options } = job.options;
+  const execute = children === true ? executeTreeRollback : executeRollback;
   try {
-    const report = await executeRollback(core, run_id, {
+    const report = await execute(core, run_id, {
       ...tools,
       // A job continues only while its initiator is still allowed to start it.
       authorised: () =>
@@ -172,7 +178,7 @@ async function runJob(
         ),
       actor: job.by,
       principal: job.own ? job.authority?.principal : undefined,
-      ...job.options,
+      ...options,
       lease,
       since_seq: job.since_seq,
       onBegin: (tx, step) => tx.put("jobs", run_id, { ...job, current_step: step }),

@@ -98,12 +98,13 @@ export class HistoryReplay {
     for (const [run_id, state] of this.runs) this.finishDue(run_id, state, Number.POSITIVE_INFINITY);
   }
 
-  private stateOf({ run_id, actor, acting, tenant, environment, mode }: HistoricCall): RunState {
+  private stateOf({ run_id, actor, acting, tenant, environment, mode, counted_run }: HistoricCall): RunState {
     const known = this.runs.get(run_id);
     if (known !== undefined) return known;
     const state: RunState = { waiting: [], fallen: null, refused: null };
     this.runs.set(run_id, state);
-    this.sandbox.open({ run_id, actor, acting, tenant, environment, mode: mode as RunMode });
+    const facts = { run_id, actor, acting, tenant, environment, mode: mode as RunMode, counted_run };
+    this.sandbox.open(facts);
     return state;
   }
 

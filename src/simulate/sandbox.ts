@@ -66,6 +66,8 @@ export interface SandboxRun {
   mode: RunMode;
   tenant: string | null;
   environment: string | null;
+  /** Root of the run's tree, if it is a child run. */
+  counted_run?: string | undefined;
 }
 
 export interface SandboxCall extends SandboxAssumptions {
@@ -100,6 +102,9 @@ const PRINCIPAL: CallerPrincipal = {
   max_permissions: ["*"],
   allow_observe: true,
 };
+
+/** Level of a child run in a sandbox, where only the root of its tree matters. */
+const FIRST_CHILD = 2;
 
 /** Aborts a unit that must not store anything. */
 const DISCARD = new Error("discarded");
@@ -141,10 +146,16 @@ export class SandboxEngine {
     this.template = live === undefined ? template : { ...template, salt: live.salt };
   }
 
-  open({ environment, ...facts }: SandboxRun): void {
+  /** Opens a run once. A child run has its root, which owns the counters. */
+  open({ environment, counted_run, ...facts }: SandboxRun): void {
+    if (this.store.getSync("runs", facts.run_id) !== undefined) return;
+    if (counted_run !== undefined) this.open({ ...facts, environment, run_id: counted_run });
+    const child_of =
+      counted_run === undefined ? undefined : { parent: counted_run, counted_run, level: FIRST_CHILD };
     const { permissions } = this.template.scope;
-    const scope = { permissions, seal: scopeSeal({ ...facts, permissions }) };
-    this.store.transactSync(openRunUnit({ ...this.template, ...facts, environment, scope }));
+    const scope = { permissions, seal: scopeSeal({ ...facts, permissions, child_of }) };
+    const run = { ...this.template, ...facts, environment, scope };
+    this.store.transactSync(openRunUnit(child_of === undefined ? run : { ...run, child_of }));
   }
 
   judge(question: SandboxCall): SandboxDecision {

@@ -26,6 +26,9 @@ const RUN: Required<RunDoc> = {
   plans: ["p"],
   called_ms: 9,
   undo_left: { unfinished: true, steps: [{ step: 1, why: "conflict" }] },
+  child_of: { parent: "run_0", counted_run: "run_0", level: 2 },
+  children: 1,
+  tree_open_approvals: 1,
 };
 const STEP: Required<StepDoc> = {
   run_id: "run_1",
@@ -60,6 +63,7 @@ const STEP: Required<StepDoc> = {
   after_hash: "a",
   closes_ms: 8,
   fed_by: [{ run_id: "r", step: 1, path: "$args.a", kind: "id" }],
+  line: "l",
 };
 const RUN_TOOL: Required<RunToolDoc> = { run_id: "r", tool: "t", calls: 1, standing: 0 };
 const NULLABLE = ["tenant", "effect", "error", "finished_ms", "succeeded_seq", "idempotency", "handle"];
@@ -71,8 +75,10 @@ const PLAIN_MORE = {
   before_by: undefined,
   closes_ms: undefined,
   fed_by: undefined,
+  line: undefined,
 };
 const PLAIN_HASHES = { before_hash: undefined, after_hash: undefined };
+const NO_TREE = { child_of: undefined, children: undefined, tree_open_approvals: undefined };
 const ODD = ['quo"te', "back\\slash", "two\nlines", "\u0000", "ü €", "\u2028", "\ud800", "😀", ""];
 const ODD_NUMBERS = [-1, 0.5, 1e21, Number.NaN, Number.POSITIVE_INFINITY, -0, 2 ** 53 - 1];
 
@@ -97,7 +103,7 @@ it.each<[TableName, object]>([
 });
 
 it.each<[TableName, object, number]>([
-  ["runs", { ...RUN, plans: undefined, undo_left: undefined, acting: undefined }, 8],
+  ["runs", { ...RUN, ...NO_TREE, plans: undefined, undo_left: undefined, acting: undefined }, 8],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {

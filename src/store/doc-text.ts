@@ -76,6 +76,7 @@ function runText(run: RunDoc): string | undefined {
 function changedRun(before: RunDoc, after: RunDoc): string | undefined {
   if (before.plans !== undefined || before.scope !== after.scope || !isSame(before, after)) return undefined;
   if (
+    hasTreeMembers(before) ||
     before.acting !== undefined ||
     before.undo_left !== undefined ||
     (before.called_ms !== undefined && after.called_ms === undefined)
@@ -90,6 +91,7 @@ function runCounts(run: RunDoc): string | undefined {
   const sum = next_step + next_run_seq + open + uncertain + compensation_failed + awaiting + open_approvals;
   const { plans, undo_left, called_ms, acting } = run;
   if (
+    hasTreeMembers(run) ||
     plans !== undefined ||
     undo_left !== undefined ||
     acting !== undefined ||
@@ -99,6 +101,9 @@ function runCounts(run: RunDoc): string | undefined {
   const called = called_ms === undefined ? "" : `,"called_ms":${called_ms}`;
   return `"next_step":${next_step},"next_run_seq":${next_run_seq},"open":${open},"uncertain":${uncertain},"compensation_failed":${compensation_failed},"awaiting":${awaiting},"open_approvals":${open_approvals}${called}}`;
 }
+
+const hasTreeMembers = ({ child_of, children, tree_open_approvals }: RunDoc): boolean =>
+  child_of !== undefined || children !== undefined || tree_open_approvals !== undefined;
 
 function unchanging(run: RunDoc): string {
   const known = spelled.get(run.scope);
@@ -186,6 +191,7 @@ function isPlainStep(step: StepDoc): boolean {
     step.after_hash === undefined &&
     step.closes_ms === undefined &&
     step.fed_by === undefined &&
+    step.line === undefined &&
     step.depends_on.length === 0 &&
     step.requires.length === 0
   );

@@ -170,6 +170,7 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   incident_causes: byIncident,
   incident_entries: byIncident,
   grants: ({ match }, { tenant }) => match.tenant === tenant,
+  child_runs: byRun,
   steps: byRun,
   closings: byRun,
   touches: byRun,

@@ -98,7 +98,7 @@ describe("svc connect --hooks", () => {
       err: expect.stringContaining("the service cannot be reached"),
     });
     const undone = await svc(["rollback", "claude-code-first", "--config", config], { cwd, env });
-    expect(undone.out).toBe("run claude-code-first: rollback complete\n  compensated: 0\n");
+    expect(undone.out).toBe("run claude-code-first: rollback complete\n  compensated: 0 (Edit a.txt)\n");
     expect(readFileSync(path, "utf8")).toBe("as it was\r\n");
     const back = await svc(["connect", "claude-code", "--hooks", "--undo"], { cwd, env });
     expect([back.code, existsSync(join(home, ".claude/settings.json"))]).toEqual([0, false]);

@@ -2,15 +2,16 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
 import { loggedIn } from "./support/client.ts";
-import { type ConsoleServer, consoleServer } from "./support/server.ts";
+import { type ConsoleServer, consoleServer, shiftedEnv } from "./support/server.ts";
 
 const EVIL = '<script>alert("x")</script>';
 
 let s: ConsoleServer;
+const env = shiftedEnv();
 let id = "";
 let halt_id = "";
 beforeAll(async () => {
-  s = await consoleServer({ config: "console: login\n", keys: [{ name: "a/b bot", role: "agent" }] });
+  s = await consoleServer({ env, config: "console: login\n", keys: [{ name: "a/b bot", role: "agent" }] });
   const api = (method: string, path: string, body?: unknown) => s.api("agent", method, path, body);
   for (let i = 0; i < 3; i++) {
     await api("POST", "/v1/runs", { run_id: `u${i}`, permissions: ["crm.write", "crm.read"] });
@@ -39,6 +40,13 @@ it("lists incidents and shows one with its tasks, each with its command and butt
   const pdf = await auditor.get(`/console/incidents/${id}/export?format=pdf`);
   expect(pdf.headers["content-type"]).toBe("application/pdf");
   expect((await auditor.get(`/console/search?q=${id}`)).to).toBe(`/console/incidents/${id}`);
+});
+
+it("shows the agent's alerts in one line per group", async () => {
+  verifies("beyond.incidents.alert-groups");
+  env.forward(2 * 3_600_000);
+  const { text } = await (await loggedIn(s.url, "auditor")).get(`/console/incidents/${id}`);
+  expect(text).toMatch(/id="alerts"[\s\S]*and 2 more like it/);
 });
 
 it("shows an agent with its buttons and charts, and search finds it", async () => {

@@ -314,11 +314,51 @@ describe("a session", () => {
     await send(events["ended"]!);
     await send(events["ended"]!);
     const statuses = async () => (await steps()).map(({ status }) => status);
-    expect(await statuses()).toEqual(["uncertain", "failed", "succeeded", "intended"]);
+    expect(await statuses()).toEqual(["uncertain", "failed", "succeeded"]);
+    const agents = async () => (await s.api("agent", "GET", `/v1/runs/${run}.agent-1`)).body;
+    expect((await agents()).steps).toMatchObject([{ status: "intended" }]);
     await send({ ...events["ended"], hook_event_name: "SessionEnd" });
-    expect(await statuses()).toEqual(["uncertain", "failed", "succeeded", "failed"]);
+    expect((await agents()).steps).toMatchObject([{ status: "failed" }]);
     await rolledBack(run);
     expect(readFileSync(join(cwd, "b"), "utf8")).toBe("old");
+  });
+
+  it("has a child run for each sub-agent, whichever of them calls first", async () => {
+    verifies("beyond.hooks.sub-agents");
+    const { cwd, send, edit, run } = session("claude-code");
+    const of = (agent_id: string) => ({ agent_id, agent_type: "Explore" });
+    writeFileSync(join(cwd, "a"), "old");
+    let call = 0;
+    const edited = async (agent: object, text: string) => {
+      const event = { ...edit("a"), ...agent, tool_use_id: `sub-${call++}` };
+      expect((await send(event)).code).toBe(0);
+      writeFileSync(join(cwd, "a"), text);
+      await send({ ...event, hook_event_name: "PostToolUse", tool_response: {} });
+    };
+    for (const [at, agent] of [of("one"), {}, of("two/../x"), of("one")].entries())
+      await edited(agent, `${at}`);
+    await edited(of("x".repeat(200)), "last");
+    const { body } = await s.api("auditor", "GET", `/v1/runs/${run}`);
+    expect(body.steps).toHaveLength(1);
+    expect(body.children.slice(0, 2)).toEqual([`${run}.one`, `${run}.two_.._x`]);
+    expect(body.children).toHaveLength(3);
+    expect((await s.api("auditor", "GET", `/v1/runs/${run}.one`)).body).toMatchObject({ parent: run });
+    await s.api("operator", "POST", `/v1/runs/${run}/rollback`, { confirm: true, children: true });
+    const job = async () => (await s.api("operator", "GET", `/v1/runs/${run}/rollback`)).body.job;
+    await until(async () => (await job()).state !== "running", "the job");
+    expect((await job()).report.complete).toBe(true);
+    expect(readFileSync(join(cwd, "a"), "utf8")).toBe("old");
+  });
+
+  it("is governed in its own run once it has too many sub-agents", async () => {
+    verifies("beyond.hooks.sub-agents");
+    const { send, shell, run, steps } = session("claude-code");
+    await send({ ...shell("ls"), tool_use_id: "0" });
+    for (let i = 0; i < 100; i++)
+      expect((await s.api("agent", "POST", "/v1/runs", { parent: run, permissions: [] })).status).toBe(201);
+    const late = { ...shell("ls"), tool_use_id: "1", agent_id: "late" };
+    expect((await send(late)).code).toBe(0);
+    expect(await steps()).toHaveLength(2);
   });
 
   it("is told which files a command changed, for nothing can put them back", async () => {

@@ -1,6 +1,7 @@
 /** Incidents over HTTP: the facts that open one, its tasks, the work of people on it, and its end. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { PROBE_KEY } from "../../src/govern/port/docs.ts";
+import { scopeSeal } from "../../src/govern/runs/run.ts";
 import { pdfText } from "../evidence/support/pdf.ts";
 import { afterInput, undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -301,6 +302,44 @@ describe("the timeline and the exports", () => {
     const text = pdfText(new Uint8Array(pdf.rawPayload)).replaceAll(/\s+/g, " ");
     expect(text).toContain("Remaining tasks");
     for (const shown of [JSON.stringify(report), md.text, text]) expect(shown).not.toContain("canary-7");
+  });
+
+  it("show the agent's alerts in one line per group, and none of a namesake in another tenant", async () => {
+    verifies("beyond.incidents.alert-groups");
+    s = await testServer({
+      manifests: MANIFESTS,
+      keys: [{ name: "twin", role: "agent", tenant: "acme" }],
+    });
+    for (const run_id of ["a", "b"]) await openRun(run_id, "twin");
+    for (let i = 0; i < 12; i++) await call("a", "thing.make", "twin");
+    const { store } = s.app.core;
+    await store.transact({
+      needs: [["runs", "b"]],
+      run: (tx) => {
+        const run = tx.get("runs", "b")!;
+        const { permissions } = run.scope;
+        const facts = { run_id: "b", actor: "twin", mode: run.mode, tenant: "globex", permissions };
+        tx.put("runs", "b", { ...run, tenant: "globex", scope: { permissions, seal: scopeSeal(facts) } });
+      },
+    });
+    const elsewhere = await s.app.core.store.get("runs", "b");
+    expect(elsewhere?.tenant).toBe("globex");
+    await s.env.advance(2 * HOUR);
+    const [one] = (await list()).filter(({ tenant }: { tenant: string }) => tenant === "acme");
+    const report = await show(one.id);
+    expect(report.alerts).toEqual([
+      expect.objectContaining({
+        kind: "unresolved_outcome",
+        count: 12,
+        message: expect.stringContaining("(and 11 more like it)"),
+      }),
+    ]);
+    const md = await s.call("auditor", "GET", `/v1/incidents/${one.id}?format=md`);
+    expect(md.text).toContain("## Alerts");
+    expect(md.text.match(/more like it/g)).toHaveLength(1);
+    expect((await s.call("auditor", "GET", "/v1/alerts")).body.alerts).toHaveLength(12);
+    await s.call("operator", "POST", `/v1/incidents/${one.id}/close`, { reason: "r" });
+    expect((await show(one.id)).alerts).toEqual([]);
   });
 
   it("an incident writes no record of its own", async () => {

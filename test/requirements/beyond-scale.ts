@@ -51,6 +51,7 @@ export const beyondStandby = section("beyond", "Standbys", {
 // biome-ignore format: one statement a line
 export const beyondHolds = section("beyond", "No request stalls the others", {
   "beyond.heavy.diff-bounded": [33, "a diff compares a fixed number of lines at most, whatever the two texts are, and shows both in full where that is not enough"],
+  "beyond.heavy.pdf-thread": [33, "the PDF of a long run is laid out in a thread, and a request that ends stops it"],
   "beyond.heavy.paced": [33, "large values are read, hashed, checked and masked in turns, each of a bounded number of values and characters"],
   "beyond.heavy.names": [33, "thousands of names that are masked alike cost no more than as many others"],
   "beyond.heavy.unit": [33, "a unit of work looks through no large value: what it asks about one was worked out before"],

@@ -9,6 +9,8 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.printed-credentials": [36, "subcommands that print credentials, tokens or secrets are refused like credential files"],
   "beyond.hooks.changed-by-run": [36, "a project's own program, or an installation, needs approval once the run changed the program or the lock file"],
   "beyond.hooks.typed-terminal": [36, "a program that obeys keys needs approval where a later call can type into its terminal"],
+  "beyond.hooks.discards": [33, "`git restore` and `git checkout` of files need approval where they would discard changes that the session did not make"],
+  "beyond.hooks.discards-own": [33, "they pass where they discard nothing, or the session's own edits alone"],
   "beyond.hooks.stash": [36, "a stash needs approval if it changes files that run on their own, found by comparing trees"],
   "beyond.hooks.plain-select": [36, "`psql` passes only with one plain `select` on this machine that calls harmless functions"],
   "beyond.hooks.client-tools": [36, "the tables hold every built-in tool of the supported clients; bookkeeping tools pass"],

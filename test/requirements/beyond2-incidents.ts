@@ -23,6 +23,7 @@ export const beyond2Incidents = section("beyond", "Agents and incidents", {
   "beyond.incidents.tasks": [37, "each task names its command and its console page: resolve, undo, approve, conflict, lift, enable"],
   "beyond.incidents.ends": [37, "it ends on its own when nothing is left"],
   "beyond.incidents.timeline": [37, "the timeline says who decided what under which rule with which `card_hash`"],
+  "beyond.incidents.alert-groups": [37, "an open incident lists the active alerts of its agent and tenant, one line per group with a count, on every surface"],
   "beyond.incidents.no-values": [37, "no argument value of a call is in an incident or its exports"],
   "beyond.incidents.no-events": [37, "incidents, notes and closings write no ledger record"],
   "beyond.incidents.tenant": [37, "an incident of another tenant is a 404, and lists show the caller's tenant alone"],

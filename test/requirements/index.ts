@@ -49,6 +49,7 @@ import {
 import { beyondTenants } from "./beyond-tenants.ts";
 import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund } from "./beyond-undo.ts";
 import { beyond2Agents } from "./beyond2-agents.ts";
+import { beyond2Lines } from "./beyond2-call-lines.ts";
 import { beyond2Clients } from "./beyond2-clients.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
@@ -56,6 +57,7 @@ import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
+import { beyond2Trees } from "./beyond2-trees.ts";
 import { beyond2Values } from "./beyond2-values.ts";
 import {
   contractApproval,
@@ -289,6 +291,8 @@ const SECTIONS = [
   beyond2Passkeys,
   beyond2Signed,
   beyond2Standards,
+  beyond2Trees,
+  beyond2Lines,
   beyond2Values,
 ] as const;
 

@@ -72,8 +72,10 @@ class AsyncClient:
         mode: Optional[str] = None,
         reason: Optional[str] = None,
         given: Optional[Sequence[str]] = None,
+        parent: Optional[str] = None,
     ) -> "AsyncRun":
-        return AsyncRun(await in_thread(lambda: self._client.run(permissions, run_id, mode, reason, given)))
+        run = await in_thread(lambda: self._client.run(permissions, run_id, mode, reason, given, parent))
+        return AsyncRun(run)
 
     async def resume(self, run_id: str) -> "AsyncRun":
         return AsyncRun(await in_thread(lambda: self._client.resume(run_id)))

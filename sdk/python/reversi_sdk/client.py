@@ -150,8 +150,11 @@ class Client:
         mode: Optional[str] = None,
         reason: Optional[str] = None,
         given: Optional[Sequence[str]] = None,
+        parent: Optional[str] = None,
     ) -> "Run":
-        """Open a run with a scope that is fixed from here on. `given` are texts of people; see `Run.give`."""
+        """Open a run with a scope that is fixed from here on. `given` are texts of people; see `Run.give`.
+
+        With `parent`, a run of yours, the run is its child and shares what is counted per run."""
         # The id is chosen here so that a lost answer can be told from a second run: a repeat is a 409.
         body: Dict[str, Any] = {"permissions": list(permissions), "run_id": run_id or new_run_id()}
         if mode is not None:
@@ -160,6 +163,8 @@ class Client:
             body["reason"] = reason
         if given is not None:
             body["given"] = list(given)
+        if parent is not None:
+            body["parent"] = parent
         try:
             opened = self._transport.request("POST", "/v1/runs", body)
         except ServiceError as error:

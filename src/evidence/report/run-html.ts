@@ -138,7 +138,7 @@ function stepRow(step: ReportStep): HtmlMarkup[] {
   const unverified = step.unverified ? html`<br><span class="warn">undone, but not read back</span>` : "";
   return [
     html`${step.step}`,
-    html`${codeMarkup(step.tool)}${version}`,
+    html`${step.line === undefined ? "" : html`${foreignText(step.line)}<br>`}${codeMarkup(step.tool)}${version}`,
     statusTag(step.status),
     foreignText(step.effect, "no manifest"),
     html`${foreignText(step.reason)}${error}${unverified}`,
@@ -167,7 +167,8 @@ function* outlook({ outlook }: RunReport): Generator<HtmlMarkup> {
 
 function actionRow(action: PlanAction): HtmlMarkup[] {
   const residue = residueOf(action).map((line, i) => html`${i > 0 ? html`<br>` : ""}${foreignText(line)}`);
-  return [html`${action.step}`, codeMarkup(action.tool), foreignText(outlookWords(action)), html`${residue}`];
+  const call = action.line === undefined ? codeMarkup(action.tool) : foreignText(action.line);
+  return [html`${action.step}`, call, foreignText(outlookWords(action)), html`${residue}`];
 }
 
 function trailTable({ trail }: RunReport): Generator<HtmlMarkup> {

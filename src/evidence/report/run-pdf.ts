@@ -114,12 +114,12 @@ function stepEntry(doc: PdfDoc, step: ReportStep): void {
     .font("Helvetica-Bold")
     .fontSize(9.5)
     .fillColor(TEXT_COLOR)
-    .text(forPlainFont(`${step.step}  ${step.tool}  -  ${step.status}${version}`), PAGE_MARGIN);
+    .text(forPlainFont(`${step.step}  ${step.line ?? step.tool}  -  ${step.status}${version}`), PAGE_MARGIN);
   const finished = step.finished_ms === null ? "" : `, finished ${toIsoTime(step.finished_ms)}`;
   const risk = step.risk_score === null ? "" : `, risk ${step.risk_score}`;
   drawLine(
     doc,
-    `${step.effect ?? "no manifest"}${risk}; accepted ${toIsoTime(step.intended_ms)}${finished}`,
+    `${step.line === undefined ? "" : `${step.tool}, `}${step.effect ?? "no manifest"}${risk}; accepted ${toIsoTime(step.intended_ms)}${finished}`,
     MUTED_COLOR,
     14,
   );
@@ -136,7 +136,7 @@ async function outlook(doc: PdfDoc, { outlook }: RunReport): Promise<void> {
   doc.moveDown(0.3);
   await drawEach(outlook.actions, (action) => {
     ensurePageSpace(doc, 24);
-    drawLine(doc, `${action.step}  ${action.tool}: ${outlookWords(action)}`);
+    drawLine(doc, `${action.step}  ${action.line ?? action.tool}: ${outlookWords(action)}`);
     for (const residue of residueOf(action)) drawLine(doc, `would remain: ${residue}`, MUTED_COLOR, 14);
   });
 }

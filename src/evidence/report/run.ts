@@ -2,7 +2,7 @@
  * Facts of a run report, read once and rendered in several formats: the calls and their callers, the status of each
  * step, the rollback outlook, and the complete trail with its hashes. It contains no argument values.
  */
-import { runInSlices } from "../../child-process/event-loop-slices.ts";
+import { nextEventLoopTurn, runInSlices } from "../../child-process/event-loop-slices.ts";
 import type { JobDoc } from "../../govern/port/docs.ts";
 import type { StateStore } from "../../govern/port/store.ts";
 import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../govern/runs/run.ts";
@@ -35,6 +35,8 @@ export interface ReportStep {
   finished_ms: number | null;
   /** Undone, but the declared read-back could not be run. */
   unverified: boolean;
+  /** The manifest's sentence on the call; absent without one, and once the run's working data is deleted. */
+  line?: string;
 }
 
 interface RunTerms {
@@ -86,7 +88,7 @@ export async function collectRunReport(
   const { records, hash } = await store.head();
   const lines = await trailLines(store, run_id, records);
   if (run === undefined && lines.length === 0) throw notFoundError(`unknown run ${run_id}`, "unknown_run");
-  const trail = lines.map((line) => JSON.parse(line) as LedgerRecord);
+  const trail = await parsedLines(lines);
   // If the scope was edited in the store, show only the ledger's version of the run.
   const loaded = run === undefined || !isSealed(run) ? null : await loadForRollback(store, run_id);
   // Reports are passed on, so earlier values are shown by their size only.
@@ -144,6 +146,16 @@ export const MISSING_DATA_TEXT = {
     "The run's working data was changed outside the service; this report is based on the ledger alone.",
 } as const;
 
+/** Parses a page at a time, so that other work gets a turn. */
+async function parsedLines(lines: readonly string[]): Promise<LedgerRecord[]> {
+  const records: LedgerRecord[] = [];
+  for (let from = 0; from < lines.length; from += PAGE) {
+    for (const line of lines.slice(from, from + PAGE)) records.push(JSON.parse(line) as LedgerRecord);
+    await nextEventLoopTurn();
+  }
+  return records;
+}
+
 async function trailLines(store: StateStore, run_id: string, size: number): Promise<string[]> {
   const all: string[] = [];
   let from = 0;
@@ -183,6 +195,7 @@ function stepOf(doc: StepDoc): ReportStep {
     risk_score,
     intended_ms,
     finished_ms,
+    line,
   } = doc;
   const unverified = doc.unverified ?? false;
   return {
@@ -197,6 +210,7 @@ function stepOf(doc: StepDoc): ReportStep {
     intended_ms,
     finished_ms,
     unverified,
+    ...(line === undefined ? {} : { line }),
   };
 }
 

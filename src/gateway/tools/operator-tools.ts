@@ -105,7 +105,7 @@ const planRollback = ownTool({
   description: "Show what undoing a run would do, step by step. Changes nothing.",
   role: "auditor",
   read_only: true,
-  input: z.strictObject({ run_id: runId }),
+  input: z.strictObject({ run_id: runId, children: z.boolean().optional() }),
   run: (call, input) => performOperation(call, getRollbackPlan, input),
 });
 
@@ -119,12 +119,14 @@ const executeRollbackTool = ownTool({
     run_id: runId,
     confirm: z.boolean().optional(),
     approve_compensations: z.boolean().optional(),
+    children: z.boolean().optional(),
     ...overwriteFields,
   }),
   async run(call, { confirm, ...input }) {
     if (confirm === true) return performOperation(call, rollbackHere, input);
     overwriteOf(input.overwrite, input);
-    return { dry_run: true, plan: await performOperation(call, getRollbackPlan, { run_id: input.run_id }) };
+    const { run_id, children } = input;
+    return { dry_run: true, plan: await performOperation(call, getRollbackPlan, { run_id, children }) };
   },
 });
 

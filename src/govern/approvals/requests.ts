@@ -16,7 +16,7 @@ import type { RequestTerms } from "../decide/verdict.ts";
 import { slotKey } from "../document-keys.ts";
 import type { StoreTx } from "../port/store.ts";
 import { appendApprovalRecord } from "../records.ts";
-import type { RunDoc } from "../runs/run.ts";
+import { copyOfRun, countedRun, type RunDoc } from "../runs/run.ts";
 import {
   type ApprovalDoc,
   type ApprovalStatus,
@@ -95,7 +95,7 @@ export function buildApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
 /** Opens a request and updates the run's count of open requests; the caller stores the run. */
 export function openApproval(tx: StoreTx, run: RunDoc, input: NewApproval): ApprovalDoc {
   const approval = buildApproval(run, input);
-  run.open_approvals++;
+  countOpenRequest(tx, run, +1);
   const flooded = input.flood != null && countRequest(tx, run, input.flood, input.now);
   if (flooded && input.irreversible !== true) approval.internal.in_digest = true;
   const standing = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
@@ -212,7 +212,7 @@ export function consumeAtOnce(tx: StoreTx, run: RunDoc, request: ApprovalDoc, vo
 function moveApproval(tx: StoreTx, run: RunDoc, approval: ApprovalDoc, status: ApprovalStatus): ApprovalDoc {
   const moved: ApprovalDoc = { ...approval, status };
   if (OPEN_APPROVAL_STATUSES.has(approval.status) && !OPEN_APPROVAL_STATUSES.has(status))
-    run.open_approvals--;
+    countOpenRequest(tx, run, -1);
   tx.put("approvals", moved.id, moved);
   const slot = slotOf(moved);
   if (LIVE_APPROVAL_STATUSES.has(status)) tx.put("approval_slots", slot, { id: moved.id });
@@ -223,6 +223,15 @@ function moveApproval(tx: StoreTx, run: RunDoc, approval: ApprovalDoc, status: A
     if (offer_for !== undefined) tx.delete("approval_slots", offerSlot(offer_for));
   }
   return moved;
+}
+
+/** Changes `run` in place; the caller stores it. The root of a tree counts the requests of its other runs too. */
+function countOpenRequest(tx: StoreTx, run: RunDoc, by: 1 | -1): void {
+  run.open_approvals += by;
+  const root = run.child_of === undefined ? undefined : tx.get("runs", countedRun(run));
+  if (root === undefined) return;
+  const tree_open_approvals = (root.tree_open_approvals ?? 0) + by;
+  tx.put("runs", root.run_id, { ...copyOfRun(root), tree_open_approvals });
 }
 
 /** Slot of the counter-proposal to a denied call, which repeats of the call also find. */

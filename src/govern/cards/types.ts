@@ -47,6 +47,8 @@ export interface ApprovalValues {
   unread?: true | undefined;
   /** Paths of members that the upstream's input schema does not declare; absent if the schema is unknown. */
   undeclared?: string[] | undefined;
+  /** The line of the call, if its manifest has one. */
+  line?: string | undefined;
   /** For a counter-proposal: its arguments as the run's principal must send them. */
   offer?: JsonValue | undefined;
 }

@@ -55,7 +55,7 @@ export function approvalStage(
     return { reason: pending(request.id), move: { move: "wait", id: request.id, terms }, expired };
   }
   const cap = facts.policy.approvals.max_open_per_run;
-  if (facts.run.open_approvals >= cap) {
+  if (facts.open_requests >= cap) {
     const reason = `approval required: this run already has ${cap} open requests; wait until some are decided`;
     return { reason, move: { move: "none" }, expired };
   }

@@ -12,6 +12,8 @@ import type { BeforeFacts } from "./before-state.ts";
 export interface DecisionFacts {
   now: number;
   run: RunDoc;
+  /** Number of open approval requests of the run's tree. */
+  open_requests: number;
   /** Current limits of the caller's credential. */
   caller: Pick<IntentCaller, "max_permissions" | "allow_observe">;
   tool: string;

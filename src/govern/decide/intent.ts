@@ -12,6 +12,7 @@ import {
   renewTerms,
 } from "../approvals/requests.ts";
 import { undeclaredPaths } from "../cards/declared.ts";
+import { cardLine } from "../cards/line.ts";
 import { visibleArgs, visibleBefore, visiblePaths } from "../cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore, type IntentCaller } from "../core.ts";
 import { compensationKey, runToolKey, stepKey } from "../document-keys.ts";
@@ -246,8 +247,10 @@ function shownOf(
 ): Pick<NewApproval, "shown" | "before_hash"> {
   const { policy, manifest } = facts;
   if (policy.approvals.show === "names") return { shown: null };
+  const line = cardLine(facts.args, manifest);
   const args = {
     args: visibleArgs(facts.args, manifest),
+    ...(line === undefined ? {} : { line }),
     ...(input_schema === undefined
       ? {}
       : { undeclared: visiblePaths(undeclaredPaths(facts.args, input_schema)) }),
@@ -307,6 +310,7 @@ function newStep(
     after_hash: undefined,
     closes_ms: undefined,
     fed_by: fedBy(facts.call.carried),
+    line: cardLine(facts.args, manifest),
   };
 }
 

@@ -18,7 +18,8 @@ import { comparedCalls, earlierCallKeys } from "../flows/earlier-calls.ts";
 import { findNextPlannedCall, type NextPlannedCall } from "../plans/plan-progress.ts";
 import type { CounterDoc } from "../port/docs.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
-import type { RunDoc, StepStatus } from "../runs/run.ts";
+import { loadCountedRun } from "../runs/load-run.ts";
+import { countedRun, type RunDoc, type StepStatus } from "../runs/run.ts";
 import { carriedFacts } from "../traces/carried.ts";
 import { beforeFacts, type CardRead, cardReadHash } from "./before-state.ts";
 import type { DecisionFacts } from "./facts.ts";
@@ -44,7 +45,7 @@ export interface IntentInput {
 /** Immutable facts of a run, cached by callers to determine a unit's needs before it runs. */
 export type RunFacts = Pick<
   RunDoc,
-  "run_id" | "principal" | "actor" | "acting" | "tenant" | "environment" | "salt"
+  "run_id" | "principal" | "actor" | "acting" | "tenant" | "environment" | "salt" | "child_of"
 >;
 
 export interface LoadedIntent {
@@ -82,6 +83,7 @@ export function policyCall(
     environment: run.environment,
     ...(manifest === null ? NO_LABELS : toolLabels(manifest)),
     run_id: run.run_id,
+    ...(run.child_of === undefined ? {} : { counted_run: run.child_of.counted_run }),
     step: run.next_step ?? 0,
   };
 }
@@ -108,7 +110,8 @@ export function intentNeeds(
   if (manifest !== null) needs.push(["manifests", manifests.hashOf(manifest)]);
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
-  if (policy.carries !== null) needs.push(["traces", run.run_id]);
+  if (run.child_of !== undefined) needs.push(["runs", countedRun(run)]);
+  if (policy.carries !== null) needs.push(["traces", countedRun(run)]);
   needs.push(...earlierCallKeys(policy, policyCall(run, input.tool, input.args, manifest)));
   if (asksForProof(policy, manifest, input)) needs.push(["drills", input.tool]);
   return needs;
@@ -145,6 +148,7 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   const facts: DecisionFacts = {
     now: core.env.now(),
     run,
+    open_requests: openRequestsOf(loadCountedRun(tx, run)),
     caller,
     tool: input.tool,
     args: input.args,
@@ -167,6 +171,10 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   };
   return { facts, args_hash, idempotency, planned };
 }
+
+/** Of the root and all other runs of its tree. */
+const openRequestsOf = ({ open_approvals, tree_open_approvals = 0 }: RunDoc): number =>
+  open_approvals + tree_open_approvals;
 
 /** Suggests only tools that the run can call, so that guessing names reveals no others. */
 function nearestTool({ all }: ManifestSet, { scope }: RunDoc, word: string): string | undefined {

@@ -104,6 +104,7 @@ export function resolveUnit(
 
 function finishNeeds(core: EngineCore, run_id: string, n: number): DocKey[] {
   const key = stepKey(run_id, n);
+  // A child run reads the state of its root, which is known only once the run is loaded.
   const traced: DocKey[] = followsValues(core.rules().policy) ? [["traces", run_id]] : [];
   return [
     ["runs", run_id],

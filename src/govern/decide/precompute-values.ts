@@ -10,6 +10,7 @@ import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { learningContent } from "../../rules/policy/checks/content.ts";
 import { precomputingTraceValues } from "../../rules/trace/trace-values.ts";
+import { precomputingCardLine } from "../cards/line.ts";
 import { precomputingVisibleArgs, precomputingVisibleBefore } from "../cards/visible-values.ts";
 import type { EngineCore } from "../core.ts";
 import type { CardRead } from "./before-state.ts";
@@ -38,6 +39,7 @@ function* learningLargeCall(
   yield* learningContent(policy, args);
   if (policy.carries !== null) yield* precomputingTraceValues(args, "$args");
   yield* precomputingVisibleArgs(args, manifest);
+  yield* precomputingCardLine(args, manifest);
   if (read !== undefined) {
     yield* precomputeCanonical(read);
     const reader = manifest?.before === undefined ? undefined : manifests.active(manifest.before.tool);

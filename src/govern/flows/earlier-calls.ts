@@ -83,7 +83,7 @@ export function noteEarlierCall(
     const given = { args: call.args, result: undefined };
     const values = seeValues(earlierPaths(flow.when, "args"), given, options(core.storeKey, key, manifest));
     const { run_id, step, tool } = call;
-    putCall(tx, key, flow, { run_id, step, tool, at_ms, values });
+    putCall(tx, key, flow, { run_id, step, tool, at_ms, values }, call.counted_run);
   }
 }
 
@@ -108,8 +108,17 @@ export function noteEarlierResult(
   }
 }
 
-/** Replaces an earlier call with the same values, because the latest counts longest. */
-function putCall(tx: StoreTx, key: string, { within_ms, when }: PolicyFlow, noted: EarlierCall): void {
+/**
+ * Replaces an earlier call with the same values, because the latest counts longest. A document of a run belongs to the
+ * root of its tree.
+ */
+function putCall(
+  tx: StoreTx,
+  key: string,
+  { within_ms, when }: PolicyFlow,
+  noted: EarlierCall,
+  root = noted.run_id,
+): void {
   const doc = tx.get("earlier_calls", key);
   const isSame = (one: EarlierCall) => one.run_id === noted.run_id && one.step === noted.step;
   const isWhole = when!.compared.every(({ earlier }) => noted.values[earlier.source] !== undefined);
@@ -120,7 +129,7 @@ function putCall(tx: StoreTx, key: string, { within_ms, when }: PolicyFlow, note
   const all = [...others, noted];
   const calls = all.slice(-MAX_EARLIER_CALLS);
   const dropped_ms = all.length > calls.length ? all[0]!.at_ms : doc?.dropped_ms;
-  const run_id = within_ms === null ? noted.run_id : "";
+  const run_id = within_ms === null ? root : "";
   tx.put("earlier_calls", key, {
     run_id: doc?.run_id ?? run_id,
     calls,

@@ -59,6 +59,8 @@ export interface JobDoc {
     approve_compensations: boolean;
     /** An operator's request to undo one step despite a conflict. */
     overwrite?: { step: number; reason: string; current_hash: string; to?: OverwriteTarget | undefined };
+    /** The rollback covers all runs below too. */
+    children?: true;
   };
   /** The length of the ledger when the job began. Undos recorded after it are the job's work. */
   since_seq: number;
@@ -115,6 +117,8 @@ export interface ContainmentDoc {
 
 export interface CaptureDoc {
   run_id: string;
+  /** Root of the run's tree, if it is a child run. */
+  counted_run?: string | undefined;
   step: number | null;
   tool: string;
   actor: string;

@@ -19,7 +19,7 @@ import { isUsedUp } from "../grants/grant.ts";
 import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../incidents/incident.ts";
 import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
-import type { PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
+import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
 import type {
@@ -41,6 +41,8 @@ export interface TableDocs {
   /** Small values of the store: its secret key, alert states, cursors of background work. */
   meta: JsonValue;
   runs: RunDoc;
+  /** Child runs, by the root of their tree. */
+  child_runs: ChildRunDoc;
   steps: StepDoc;
   payloads: PayloadDoc;
   run_tools: RunToolDoc;
@@ -116,6 +118,7 @@ const plain = (): IndexEntry => ({ owner: "", sort: 0, tag: "" });
 export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   meta: plain,
   runs: (doc) => ({ owner: doc.principal, sort: doc.created_ms, tag: runTag(doc) }),
+  child_runs: (doc) => ({ owner: doc.root, sort: doc.opened_ms, tag: doc.parent }),
   steps: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: doc.status }),
   payloads: plain,
   run_tools: (doc) => ({ owner: doc.run_id, sort: 0, tag: doc.tool }),

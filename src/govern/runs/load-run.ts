@@ -2,7 +2,7 @@
 import { conflictError, notFoundError, type SvcError } from "../../kernel/errors.ts";
 import { stepKey } from "../document-keys.ts";
 import type { StoreTx } from "../port/store.ts";
-import { copyOfRun, copyOfStep, isSealed, type RunDoc, type StepDoc } from "./run.ts";
+import { copyOfRun, copyOfStep, countedRun, isSealed, type RunDoc, type StepDoc } from "./run.ts";
 
 export function unknownRun(run_id: string): SvcError {
   return notFoundError(`unknown run ${run_id}`, "unknown_run");
@@ -13,6 +13,11 @@ export function loadRun(tx: StoreTx, run_id: string): RunDoc {
   const run = tx.get("runs", run_id);
   if (run === undefined) throw unknownRun(run_id);
   return copyOfRun(run);
+}
+
+/** The root of the run's tree, or the run itself. Throws if the root is missing, so that a run never gets its own counters. */
+export function loadCountedRun(tx: StoreTx, run: RunDoc): RunDoc {
+  return run.child_of === undefined ? run : loadRun(tx, countedRun(run));
 }
 
 /** Throws on a broken seal. Decisions do not use it, since they list a broken seal among their reasons. */

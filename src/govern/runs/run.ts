@@ -39,6 +39,15 @@ export interface SealedScope {
   seal: string;
 }
 
+/** Place of a child run in its tree. The run's seal covers it. */
+export interface TreePlace {
+  parent: string;
+  /** Root of the tree, which owns the counters and followed values. */
+  counted_run: string;
+  /** The root has level 1. */
+  level: number;
+}
+
 interface SealedFacts {
   run_id: string;
   actor: string;
@@ -46,6 +55,8 @@ interface SealedFacts {
   tenant: string | null;
   permissions: readonly string[];
   acting?: readonly string[] | undefined;
+  /** Absent for a run without a parent. */
+  child_of?: TreePlace | undefined;
 }
 
 /** Hash that binds a run's identity to its permissions, so that an edited scope no longer matches its seal. */
@@ -57,6 +68,7 @@ export function scopeSeal(facts: SealedFacts): string {
     tenant: facts.tenant,
     permissions: [...facts.permissions].sort(),
     ...(facts.acting === undefined ? {} : { acting: [...facts.acting] }),
+    ...(facts.child_of === undefined ? {} : { child_of: { ...facts.child_of } }),
   });
 }
 
@@ -69,7 +81,7 @@ const intact = new WeakMap<SealedScope, Omit<Sealed, "scope"> & { seal: string }
  * same object and facts.
  */
 export function isSealed(run: Sealed): boolean {
-  const { run_id, actor, acting, mode, tenant, scope } = run;
+  const { run_id, actor, acting, mode, tenant, scope, child_of } = run;
   const known = intact.get(scope);
   if (
     known !== undefined &&
@@ -78,13 +90,19 @@ export function isSealed(run: Sealed): boolean {
     known.actor === actor &&
     known.acting === acting &&
     known.mode === mode &&
-    known.tenant === tenant
+    known.tenant === tenant &&
+    isSamePlace(known.child_of, child_of)
   )
     return true;
-  const { permissions } = scope;
-  if (scopeSeal({ run_id, actor, acting, mode, tenant, permissions }) !== scope.seal) return false;
-  intact.set(scope, { run_id, actor, acting, mode, tenant, seal: scope.seal });
+  const { permissions, seal } = scope;
+  if (scopeSeal({ run_id, actor, acting, mode, tenant, permissions, child_of }) !== seal) return false;
+  intact.set(scope, { run_id, actor, acting, mode, tenant, seal, child_of });
   return true;
+}
+
+function isSamePlace(a: TreePlace | undefined, b: TreePlace | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.parent === b.parent && a.counted_run === b.counted_run && a.level === b.level;
 }
 
 /** Run as stored. Steps are separate rows, so that the cost of a run does not grow with them. */
@@ -118,7 +136,29 @@ export interface RunDoc {
   called_ms?: number | undefined;
   /** Work that its rollbacks left undone; absent if there is none. */
   undo_left?: UndoLeft | undefined;
+  /** Absent for a run without a parent. */
+  child_of?: TreePlace | undefined;
+  /** Number of child runs that it opened, also deleted ones; absent if there are none. */
+  children?: number | undefined;
+  /** On the root of a tree: number of open approval requests of its other runs. */
+  tree_open_approvals?: number | undefined;
 }
+
+/** Entry of a child run in the list of its tree. */
+export interface ChildRunDoc {
+  run_id: string;
+  parent: string;
+  root: string;
+  opened_ms: number;
+}
+
+/** The run that owns the counters, flows and followed values of this run: the root of its tree, or itself. */
+export const countedRun = ({ run_id, child_of }: Pick<RunDoc, "run_id" | "child_of">): string =>
+  child_of?.counted_run ?? run_id;
+
+/** Whether the run shares its counters with another run. */
+export const isInTree = ({ child_of, children }: Pick<RunDoc, "child_of" | "children">): boolean =>
+  child_of !== undefined || (children ?? 0) > 0;
 
 /** Why the last rollback skipped a step. */
 export type SkipReason = "conflict" | "deferred" | "failed" | "unverified";
@@ -183,6 +223,8 @@ export interface StepDoc {
   closes_ms?: number | undefined;
   /** Earlier results whose values the arguments carried; absent without such values. */
   fed_by?: readonly StepFeed[] | undefined;
+  /** The manifest's sentence on the call, for everybody who can read the run. Never on the ledger. */
+  line?: string | undefined;
 }
 
 /** A result that fed a call: where the value was found, and its kind. Never the value. */
@@ -220,6 +262,9 @@ export function copyOfRun(run: RunDoc): RunDoc {
     plans: run.plans,
     called_ms: run.called_ms,
     undo_left: run.undo_left,
+    child_of: run.child_of,
+    children: run.children,
+    tree_open_approvals: run.tree_open_approvals,
   };
 }
 
@@ -257,6 +302,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     after_hash: step.after_hash,
     closes_ms: step.closes_ms,
     fed_by: step.fed_by,
+    line: step.line,
   };
 }
 

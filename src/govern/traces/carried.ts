@@ -7,17 +7,19 @@ import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc } from "./trace.ts";
+import { tracedRun } from "./traced-run.ts";
 
 /** For a policy with a flow that follows values. */
 export function carriedFacts(
   tx: StoreTx,
-  run: Pick<RunDoc, "run_id" | "salt" | "next_step">,
+  own: RunDoc,
   call: PolicyCall,
   manifest: ToolManifest | null,
 ): CarriedFacts {
+  const run = tracedRun(tx, own, own.next_step);
   const trace = tx.get("traces", run.run_id);
   if (trace === undefined)
-    return run.next_step === 0 ? NOTHING_CARRIED : { values: [], open: [], lost: LOST_CAUSES.late };
+    return run.has_earlier_calls ? { values: [], open: [], lost: LOST_CAUSES.late } : NOTHING_CARRIED;
   const originCall = (mark: MarkedOrigin) => {
     const { labels, ...origin } = originOf(trace, mark);
     return { ...origin, call: { ...call, ...labels, args: null } };
@@ -66,11 +68,8 @@ export function markKeys(run_id: string, found: FingerprintMap): DocKey[] {
 }
 
 /** Keys of the marks that a decision on these arguments reads; none if the run follows no values. */
-export function carriedMarkKeys(
-  tx: StoreTx,
-  run: Pick<RunDoc, "run_id" | "salt">,
-  args: JsonValue,
-): DocKey[] {
+export function carriedMarkKeys(tx: StoreTx, own: RunDoc, args: JsonValue): DocKey[] {
+  const run = tracedRun(tx, own, own.next_step);
   if ((tx.get("traces", run.run_id)?.foreign ?? 0) === 0) return [];
   return markKeys(run.run_id, fingerprintsOf(run.salt, traceValuesOf(args, "$args")));
 }

@@ -20,9 +20,7 @@ import {
   type TracedTool,
   type TraceMark,
 } from "./trace.ts";
-
-/** The run that holds the fingerprints of a run. */
-type TracedRun = Pick<RunDoc, "run_id" | "salt" | "next_step">;
+import { type TracedRun, tracedRun } from "./traced-run.ts";
 
 /** True if the policy has a flow that follows values. */
 export const followsValues = (policy: CompiledPolicy): boolean => policy.carries !== null;
@@ -31,26 +29,34 @@ const isSource = (manifest: ToolManifest | null): boolean =>
   manifest !== null && toolLabels(manifest).source.length > 0;
 
 /** The stored state, or a new one. A run whose earlier results were not followed cannot distinguish its values. */
-function openTrace(tx: StoreTx, run_id: string, earlier_steps: number): TraceDoc {
+function openTrace(tx: StoreTx, { run_id, has_earlier_calls }: TracedRun): TraceDoc {
   const stored = tx.get("traces", run_id);
   if (stored !== undefined) return structuredClone(stored);
   const trace = newTrace(run_id);
-  if (earlier_steps > 0) trace.lost = "late";
+  if (has_earlier_calls) trace.lost = "late";
   return trace;
+}
+
+/** Begins the fingerprints of a tree with its first child run, so that the first call of any of its runs is known. */
+export function followTree(tx: StoreTx, policy: CompiledPolicy, parent: RunDoc): void {
+  if (!followsValues(policy)) return;
+  const root = tracedRun(tx, parent, parent.next_step);
+  if (tx.get("traces", root.run_id) === undefined) tx.put("traces", root.run_id, openTrace(tx, root));
 }
 
 /** Notes an accepted call. From here until its outcome, the result of a source counts as carried by every call. */
 export function noteAcceptedCall(
   tx: StoreTx,
   policy: CompiledPolicy,
-  run: TracedRun,
+  own: RunDoc,
   step: StepDoc,
   manifest: ToolManifest | null,
 ): void {
   if (!followsValues(policy)) return;
+  const run = tracedRun(tx, own, step.step);
   const known = tx.get("traces", run.run_id);
   if (known !== undefined && !isSource(manifest)) return;
-  const trace = openTrace(tx, run.run_id, step.step);
+  const trace = openTrace(tx, run);
   if (isSource(manifest)) {
     trace.open.push(markOrigin(trace, step, tracedTool(step, manifest)));
     if (trace.open.length > MAX_OPEN_RESULTS) trace.lost ??= "open";
@@ -70,10 +76,11 @@ export interface FinishedResult {
 export function followResult(
   tx: StoreTx,
   policy: CompiledPolicy,
-  run: TracedRun,
+  own: RunDoc,
   { step, manifest, args, result }: FinishedResult,
 ): void {
   if (!followsValues(policy)) return;
+  const run = tracedRun(tx, own, own.next_step);
   const known = tx.get("traces", run.run_id);
   if (known === undefined) return;
   const trace = structuredClone(known);
@@ -134,7 +141,7 @@ export function giveTexts(
   texts: string[],
   at_ms: number,
 ): GivenText[] {
-  const trace = openTrace(tx, run.run_id, run.next_step);
+  const trace = openTrace(tx, run);
   const found = fingerprintsOf(run.salt, traceValuesOf(texts, "$given"));
   const marks = new MarkWriter(tx, run.run_id, found);
   const max = policy.carries?.max ?? MAX_FOLLOWED_VALUES;

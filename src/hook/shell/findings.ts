@@ -10,6 +10,7 @@ import { isMcpFile } from "../workspace/auto-run-files.ts";
 import { type CommandLocation, expandHome } from "../workspace/expand-home.ts";
 import type { ShellClass } from "./classes.ts";
 import type { ShellWord } from "./command-parts.ts";
+import { discardsForeignWork } from "./discards.ts";
 import type { ProgramRow } from "./options.ts";
 import {
   AFFECTS_TREES,
@@ -180,6 +181,7 @@ export class CommandFindings {
     for (const folder of this.folders) {
       // Its configuration lies open in the folder, where any edit may have put it.
       if (isBareRepository(folder)) this.classes.push("unknown");
+      if (discardsForeignWork(texts, folder, this.place.edits ?? new Map())) this.classes.push("unknown");
       for (const path of rewrittenBy(texts, folder) ?? [null]) this.rewritten(path);
     }
   }

@@ -52,7 +52,7 @@ function stashed(words: readonly string[], folder: string): string[] | null {
     const named = rest.find((word) => !word.startsWith("-")) ?? "0";
     const stash = /^\d+$/.test(named) ? `stash@{${named}}` : named;
     if (!isCommit(stash, folder)) return [];
-    lists.push(runGit(folder, ["diff", ...DIFF, `${stash}^1`, stash, "--"]));
+    lists.push(runGit(folder, ["diff", ...DIFF_NAMES, `${stash}^1`, stash, "--"]));
     // The third parent has the untracked files.
     const parents =
       runGit(folder, ["rev-list", "--parents", "-n", "1", stash, "--"])?.trim().split(" ") ?? null;
@@ -64,7 +64,7 @@ function stashed(words: readonly string[], folder: string): string[] | null {
     const letters = words.filter((word) => /^-[a-zA-Z]+$/.test(word)).join("");
     const all = letters.includes("a") || words.includes("--all");
     const untracked = all || letters.includes("u") || words.includes("--include-untracked");
-    lists.push(runGit(folder, ["diff", ...DIFF, "HEAD", "--"]));
+    lists.push(runGit(folder, ["diff", ...DIFF_NAMES, "HEAD", "--"]));
     const ignored = all ? [] : ["--exclude-standard"];
     if (untracked) lists.push(runGit(top, ["ls-files", "-z", "--others", "--full-name", ...ignored, "--"]));
   }
@@ -73,7 +73,8 @@ function stashed(words: readonly string[], folder: string): string[] | null {
   return names.map((name) => join(top, name));
 }
 
-const DIFF = ["-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv"];
+/** Lists names from the top of the work tree, and starts no program. */
+export const DIFF_NAMES = ["-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv"];
 
 /** The words that can stand for commits, in an option or alone. */
 function candidates(words: readonly string[], command: string): string[] {
@@ -89,7 +90,7 @@ function candidates(words: readonly string[], command: string): string[] {
   return named.length === 0 && /^(?:merge|rebase)$/.test(command) ? ["@{upstream}"] : named;
 }
 
-const isCommit = (word: string, folder: string): boolean =>
+export const isCommit = (word: string, folder: string): boolean =>
   word
     .split(/\.{2,3}/)
     .every(
@@ -113,7 +114,7 @@ function changed(commits: string, files: readonly string[], { command, folder }:
   const what =
     range || picked
       ? ["log", "-m", "-z", "--format=", "--name-only", "--no-renames", ...(range ? [] : ["-1"]), commits]
-      : ["diff", ...DIFF, "HEAD", commits];
+      : ["diff", ...DIFF_NAMES, "HEAD", commits];
   const names = runGit(folder, [...what, "--", ...files]);
   return names === null ? null : names.split(/[\0\n]/).filter((name) => name !== "");
 }

@@ -1,6 +1,7 @@
 /** Resolves `~` and `~name` at the start of a path, as shells do. */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { OwnEdits } from "./own-edits.ts";
 
 /** Directories of a command, and the circumstances under which it runs. */
 export interface CommandLocation {
@@ -8,6 +9,8 @@ export interface CommandLocation {
   home: string;
   /** Whether the run changed this file earlier. Absent if nothing was recorded. */
   changed?: (path: string) => boolean;
+  /** Files that the run edited. Absent if nothing was recorded. */
+  edits?: OwnEdits;
   /** A later call may type into the command's terminal. */
   terminal?: boolean;
 }

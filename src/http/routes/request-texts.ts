@@ -67,6 +67,7 @@ export const REQUEST_TEXTS: Readonly<Record<string, string>> = {
   order: "asc or desc, by opening time; default: desc",
   overwrite: "undo the step although its resource has changed",
   path: "path into the arguments, such as $args.amount",
+  parent: "your own run that opens this one; the child shares its limits, budgets, flows and given texts",
   permissions: "permissions of the run; you cannot change them later",
   plans: "alternative plans to compare",
   q: "only entries that contain this text",

@@ -28,6 +28,10 @@ export const cardShape = z.strictObject({
   arguments: z.unknown(),
   before: z.unknown(),
   ...cardContextSchema.shape,
+  line: z
+    .string()
+    .optional()
+    .meta({ description: "the manifest's sentence on the call for readers of the run" }),
   card_hash: nullableSchema(z.string()),
   text: z.string(),
 });

@@ -14,7 +14,7 @@ import { stepKey } from "../../govern/document-keys.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { type CallerPrincipal, hasRole, requestersOf, seesTenant } from "../../govern/roles.ts";
 import { unknownRun } from "../../govern/runs/load-run.ts";
-import type { RunDoc } from "../../govern/runs/run.ts";
+import { countedRun, type RunDoc } from "../../govern/runs/run.ts";
 import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
@@ -118,6 +118,7 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     votes,
     requested_ms,
     expires_ms,
+    ...(kept?.line === undefined ? {} : { line: kept.line }),
     card_hash: alive ? hash : null,
     text: cardText(head, judged, around),
   };
@@ -159,7 +160,7 @@ async function surroundings(
     store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
     store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
     approval.kind === "call" ? ofCall(app, approval, values) : ofUndo(app, approval),
-    store.get("traces", run.run_id),
+    store.get("traces", countedRun(run)),
   ]);
   const like = decided
     .map(({ doc }) => doc)

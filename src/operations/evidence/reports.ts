@@ -10,13 +10,13 @@ import {
 import { periodReportPdf } from "../../evidence/report/period/period-pdf.ts";
 import { collectRunReport, type RunReport } from "../../evidence/report/run.ts";
 import { runReportParts } from "../../evidence/report/run-html.ts";
-import { runReportPdf } from "../../evidence/report/run-pdf.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { ServiceApp } from "../app.ts";
 import { DocumentContent, defineOperation } from "../pipeline/operation.ts";
 import { findRuns } from "../runs/run-search.ts";
 import { ofRun } from "../schemas.ts";
+import { drawRunReport } from "../worker/pdf-host.ts";
 
 export const DEFAULT_PERIOD = "7d";
 
@@ -86,12 +86,12 @@ export const runReportAsPdf = defineOperation({
   run_of: ({ run_id }) => run_id,
   output: { content_types: ["application/pdf"] },
   errors: { not_found: "unknown run" },
-  async run({ app }, { run_id }) {
+  async run({ app, signal }, { run_id }) {
     const report = await reportRun(app, run_id);
     const problem = report.problem ?? undefined;
     return new DocumentContent(
       "application/pdf",
-      await runReportPdf(report),
+      await drawRunReport(report, signal),
       `${run_id}.report.pdf`,
       problem,
     );

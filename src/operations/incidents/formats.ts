@@ -56,7 +56,7 @@ export function timelineText({
 }
 
 function toMarkdown(report: IncidentReport): string {
-  const { tasks, notes, timeline, more, causes } = report;
+  const { tasks, alerts, notes, timeline, more, causes } = report;
   const lines = (items: readonly string[], none: string) =>
     items.length === 0 ? none : items.map((item) => `- ${item}`).join("\n");
   const parts = [
@@ -76,6 +76,11 @@ function toMarkdown(report: IncidentReport): string {
         ({ kind, text, command }) => `${INCIDENT_TASKS[kind]}: ${codeSpan(text)} Run ${codeSpan(command)}`,
       ),
       "Nothing.",
+    ),
+    "## Alerts",
+    lines(
+      alerts.map(({ title, message, since_ms }) => `${toIsoTime(since_ms)} ${title}: ${codeSpan(message)}`),
+      "None.",
     ),
     "## Notes",
     lines(

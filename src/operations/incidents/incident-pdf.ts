@@ -18,7 +18,7 @@ import { INCIDENT_TASKS } from "./tasks.ts";
 const LINE_CHARS = 600;
 
 export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
-  const { id, made_by, generated_ms, tasks, notes, timeline, causes } = report;
+  const { id, made_by, generated_ms, tasks, alerts, notes, timeline, causes } = report;
   const about = { title: `Incident ${id}`, author: made_by, made_ms: generated_ms, footer: `Incident ${id}` };
   return renderPdf(about, async (doc) => {
     doc.font("Helvetica-Bold").fontSize(18).fillColor(TEXT_COLOR).text("Incident");
@@ -33,6 +33,11 @@ export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
       drawLine(doc, `${INCIDENT_TASKS[kind]}: ${text}`);
       drawLine(doc, command, MUTED_COLOR, 12);
     });
+    drawHeading(doc, "Alerts");
+    if (alerts.length === 0) drawLine(doc, "None.", MUTED_COLOR);
+    await drawEach(alerts, ({ title, message, since_ms }) =>
+      drawLine(doc, `${toIsoTime(since_ms)}  ${title}: ${clipText(message, LINE_CHARS)}`),
+    );
     drawHeading(doc, "Notes");
     if (notes.length === 0) drawLine(doc, "None.", MUTED_COLOR);
     await drawEach(notes, ({ kind, by, at_ms, text }) =>

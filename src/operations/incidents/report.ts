@@ -8,6 +8,7 @@ import {
 import { nullableSchema } from "../../rules/nullable-schema.ts";
 import { tenantOf } from "../../store/tenant-store.ts";
 import type { ServiceApp } from "../app.ts";
+import { incidentAlerts } from "./incident-alerts.ts";
 import { incidentContext } from "./sweep.ts";
 import { type IncidentContext, incidentTasks } from "./tasks.ts";
 import { incidentEntries, incidentTimeline } from "./timeline.ts";
@@ -73,6 +74,7 @@ export async function incidentReport(app: ServiceApp, incident: IncidentDoc) {
   return {
     ...(await viewWith(app, context)),
     tasks,
+    alerts: await incidentAlerts(app, incident),
     notes: entries.map(({ kind, text, by, at_ms }) => ({ kind, text, by, at_ms })),
     timeline: lines,
     more,

@@ -10,6 +10,7 @@ import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/backend/remote-worker.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import type { OverwriteDecision } from "../../rollback/ports.ts";
+import { executeTreeRollback } from "../../rollback/tree/roll-back-tree.ts";
 import { executeRollback } from "../../rollback/undo/execute.ts";
 import { selfOverwriteError } from "../../rollback/undo/self-rollback.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
@@ -19,11 +20,19 @@ import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { anyJson, boundedText, ofRun, ofStep, runId } from "../schemas.ts";
 import { checkOverwrite, planFor, stateReaderFor, surfaceStateReader } from "./state-reader.ts";
 
-export const undoPlanShape = z.strictObject({
+const onePlan = {
   run_id: z.string(),
   actions: z.array(z.looseObject({ step: z.int(), tool: z.string(), kind: z.string() })),
   fully_reversible: z.boolean(),
+};
+export const undoPlanShape = z.strictObject({
+  ...onePlan,
+  children: z.array(z.strictObject(onePlan)).optional().meta({
+    description: "plans of all runs below, newest first; present if the request covers them",
+  }),
 });
+const withChildren = z.boolean().meta({ description: "true (1 in a query) covers all runs below too" });
+const planInput = z.strictObject({ ...ofRun.shape, children: withChildren.optional() });
 
 const jobShape = z.strictObject({
   run_id: z.string(),
@@ -43,11 +52,11 @@ export const getRollbackPlan = defineOperation({
   summary: "Preview a rollback of the run; changes nothing",
   role: "auditor",
   role_or_owner: true,
-  input: ofRun,
+  input: planInput,
   run_of: ({ run_id }) => run_id,
   output: undoPlanShape,
   errors: { not_found: "unknown run" },
-  run: (caller, { run_id }) => planFor(caller, run_id),
+  run: (caller, { run_id, children }) => planFor(caller, run_id, children),
 });
 
 /** For surfaces that serve the run's own agent, such as the gateway or the library. It needs no `self_rollback`. */
@@ -55,11 +64,11 @@ export const getOwnRollbackPlan = defineOperation({
   id: "plan_own",
   summary: "Preview a rollback of your own run; changes nothing",
   role: "agent",
-  input: ofRun,
+  input: planInput,
   run_of: ({ run_id }) => run_id,
   output: undoPlanShape,
   errors: { not_found: "unknown run, or another agent's" },
-  run: (caller, { run_id }) => planFor(caller, run_id),
+  run: (caller, { run_id, children }) => planFor(caller, run_id, children),
 });
 
 const why = boundedText(SERVICE_LIMITS.reason_chars).meta({
@@ -113,8 +122,14 @@ const rollbackFields = {
     .max(SERVICE_LIMITS.rollback_retries.max, "from 1 to 10")
     .optional(),
   approve_compensations: z.boolean().optional(),
+  children: withChildren.optional(),
   ...overwriteFields,
 };
+
+function assertOneRun(children: boolean | undefined, overwrite: OverwriteDecision | undefined): void {
+  if (children === true && overwrite !== undefined)
+    throw invalidError("overwrite: names a step of this run alone; omit children");
+}
 const stale = "a rollback of this run is in progress, or the state to overwrite differs from the plan";
 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
@@ -138,6 +153,9 @@ export const startRollback = defineOperation({
     const { app, principal } = caller;
     await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
+    assertOneRun(body.children, overwrite);
+    if (confirm !== true && body.children === true)
+      return { dry_run: true as const, plan: await planFor(caller, run_id, true) };
     const own = !hasRole(principal, "operator");
     if (own && overwrite !== undefined) throw selfOverwriteError();
     if (own && body.approve_compensations === true)
@@ -172,13 +190,15 @@ export const rollbackHere = defineOperation({
   run_of: ({ run_id }) => run_id,
   waits: true,
   feature: (_, caller) => (caller?.undo === undefined ? "this surface has no undo tools" : null),
-  async run(caller, { run_id, overwrite: step, reason, current_hash, to, ...body }) {
+  async run(caller, { run_id, overwrite: step, reason, current_hash, to, children, ...body }) {
     const { app, principal, undo } = caller;
     await readRun(app, run_id);
     assertMayApproveAll(app, body.approve_compensations);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
+    assertOneRun(children, overwrite);
     if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, surfaceStateReader(undo));
-    return executeRollback(app.core, run_id, {
+    const execute = children === true ? executeTreeRollback : executeRollback;
+    return execute(app.core, run_id, {
       stop: app.background.signal,
       ...undo!,
       ...body,

@@ -4,8 +4,8 @@ import { hasRole } from "../../govern/roles.ts";
 import { conflictError, invalidError, notFoundError } from "../../kernel/errors.ts";
 import type { StateReader } from "../../rollback/plan/current-state.ts";
 import { loadPlan } from "../../rollback/plan/load-run.ts";
-import type { RollbackPlan } from "../../rollback/plan/plan.ts";
 import type { OverwriteDecision } from "../../rollback/ports.ts";
+import { loadTreePlan, type TreePlan } from "../../rollback/tree/plan-tree.ts";
 import type { ServiceApp } from "../app.ts";
 import { readRun } from "../pipeline/access.ts";
 import type { ApiCaller } from "../pipeline/operation.ts";
@@ -20,12 +20,17 @@ export function stateReaderFor({ jobTools, stateReader, settings }: ServiceApp):
 }
 
 /** The plan for this caller. Earlier values are shown only to operators and admins. */
-export async function planFor({ app, principal, undo }: ApiCaller, run_id: string): Promise<RollbackPlan> {
-  await readRun(app, run_id);
+export async function planFor(
+  { app, principal, undo }: ApiCaller,
+  run_id: string,
+  with_children = false,
+): Promise<TreePlan> {
+  const run = await readRun(app, run_id);
   const { store, env } = app.core;
   const stateReader = surfaceStateReader(undo) ?? stateReaderFor(app);
   const mask = !hasRole(principal, "operator");
-  return loadPlan(store, run_id, { now_ms: env.now(), mask, stateReader, pace: runInSlices });
+  const options = { now_ms: env.now(), mask, stateReader, pace: runInSlices };
+  return with_children ? loadTreePlan(store, run, options) : loadPlan(store, run_id, options);
 }
 
 /** Null if the surface has no reader. */

@@ -4,15 +4,24 @@ import * as z from "zod";
 import type { EngineCore } from "../../govern/core.ts";
 import { rowPages } from "../../govern/port/pages.ts";
 import type { StateStore } from "../../govern/port/store.ts";
-import { hasRole } from "../../govern/roles.ts";
+import { type CallerPrincipal, hasRole, seesTenant } from "../../govern/roles.ts";
+import { childRunsOf } from "../../govern/runs/child-runs.ts";
 import { stepDependencies } from "../../govern/runs/dependencies.ts";
-import { newRun, openRunUnit } from "../../govern/runs/open-run.ts";
-import { RUN_MODES, type RunDoc, type StepDoc, UNKNOWN_OUTCOME_STATUSES } from "../../govern/runs/run.ts";
+import { isRunOwner, unknownRun } from "../../govern/runs/load-run.ts";
+import { newRun, openChildRunUnit, openRunUnit } from "../../govern/runs/open-run.ts";
+import {
+  countedRun,
+  RUN_MODES,
+  type RunDoc,
+  type StepDoc,
+  UNKNOWN_OUTCOME_STATUSES,
+} from "../../govern/runs/run.ts";
 import { conflictError, invalidError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { unconfinedStore } from "../../store/tenant-store.ts";
+import type { ServiceApp } from "../app.ts";
 import { cutPage, positionOf } from "../cursor.ts";
-import { readRun } from "../pipeline/access.ts";
+import { readRun, runFacts } from "../pipeline/access.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { boundedText, ofRun, pagingFields, runId, runView } from "../schemas.ts";
 import { addGivenTexts, assertMayGive, givenTexts } from "./values.ts";
@@ -27,33 +36,46 @@ export const openRun = defineOperation({
       .array(boundedText(SERVICE_LIMITS.permission_chars))
       .max(SERVICE_LIMITS.permissions, `at most ${SERVICE_LIMITS.permissions} permissions`),
     run_id: runId.optional(),
+    parent: runId.optional(),
     mode: z.enum(RUN_MODES).optional(),
     reason: z.string().max(SERVICE_LIMITS.reason_chars).optional(),
     given: givenTexts.optional(),
   }),
   output: z.strictObject({ run_id: z.string(), mode: z.enum(RUN_MODES), scope_seal: z.string() }),
-  errors: { conflict: "the run id exists" },
+  errors: { not_found: "unknown parent run, or another agent's", conflict: "the run id exists" },
   async run({ app, principal }, { given = [], ...body }) {
     if (given.length > 0) assertMayGive(principal);
-    const run = newRun(app.core, principal, body);
+    const parent = body.parent === undefined ? undefined : await ownParent(app, principal, body.parent);
+    const run = newRun(app.core, principal, body, parent);
     // Run ids are unique in the entire ledger, so an id of another tenant is taken too.
-    const whole = { store: unconfinedStore(app.core.store) };
+    const whole = { ...app.core, store: unconfinedStore(app.core.store) };
     await (body.run_id === undefined ? storeRun(whole, run) : createStoredRun(whole, run));
     if (given.length > 0) await addGivenTexts(app.core, run.run_id, principal, given);
     return { run_id: run.run_id, mode: run.mode, scope_seal: run.scope.seal };
   },
 });
 
-export function storeRun({ store }: Pick<EngineCore, "store">, run: RunDoc): Promise<RunDoc> {
-  return store.transact(openRunUnit(run));
+/** The run that opens a child. Another principal's run does not exist for any caller. */
+async function ownParent(app: ServiceApp, principal: CallerPrincipal, run_id: string): Promise<RunDoc> {
+  const facts = await runFacts(app, run_id);
+  if (facts === undefined || !isRunOwner(facts, principal) || !seesTenant(principal, facts.tenant))
+    throw unknownRun(run_id);
+  return readRun(app, run_id);
+}
+
+export function storeRun(core: EngineCore, run: RunDoc): Promise<RunDoc> {
+  const { child_of } = run;
+  return core.store.transact(
+    child_of === undefined ? openRunUnit(run) : openChildRunUnit(core, run, child_of),
+  );
 }
 
 /** Undo keys derive from the run id, so the id of a deleted run cannot be used again. */
-export async function createStoredRun({ store }: Pick<EngineCore, "store">, run: RunDoc): Promise<RunDoc> {
-  const [record] = await store.records({ run_id: run.run_id, limit: 1 });
+export async function createStoredRun(core: EngineCore, run: RunDoc): Promise<RunDoc> {
+  const [record] = await core.store.records({ run_id: run.run_id, limit: 1 });
   if (record !== undefined)
     throw conflictError("run_exists", `run ${run.run_id} already exists on the ledger`);
-  return storeRun({ store }, run);
+  return storeRun(core, run);
 }
 
 export const listRuns = defineOperation({
@@ -93,11 +115,24 @@ export const getRun = defineOperation({
   async run({ app }, { run_id }) {
     const run = await readRun(app, run_id);
     const { store } = app.core;
-    const [steps, trace] = await Promise.all([allSteps(store, run.run_id), store.get("traces", run.run_id)]);
+    const [steps, trace] = await Promise.all([
+      allSteps(store, run.run_id),
+      store.get("traces", countedRun(run)),
+    ]);
     const body = runBody(run, steps);
-    return { ...body, given: trace?.texts };
+    return { ...body, given: trace?.texts, ...(await placeInTree(store, run)) };
   },
 });
+
+/** The run's parent and the child runs that it opened; empty for most runs. */
+async function placeInTree(store: StateStore, run: RunDoc) {
+  const { child_of } = run;
+  const children = await childRunsOf(store, run);
+  return {
+    ...(child_of === undefined ? {} : { parent: child_of.parent }),
+    ...(children.length === 0 ? {} : { children }),
+  };
+}
 
 async function allSteps(store: StateStore, run_id: string): Promise<StepDoc[]> {
   const steps: StepDoc[] = [];
@@ -144,6 +179,7 @@ function stepBody(step: StepDoc, depends_on: number[]) {
     ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
     ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
     ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
+    ...(step.line === undefined ? {} : { line: step.line }),
   };
 }
 

@@ -7,6 +7,7 @@ import type { CallerPrincipal } from "../../govern/roles.ts";
 import { assertRunOwner, loadRun } from "../../govern/runs/load-run.ts";
 import type { RunDoc } from "../../govern/runs/run.ts";
 import { giveTexts } from "../../govern/traces/follow.ts";
+import { tracedRun } from "../../govern/traces/traced-run.ts";
 import { forbiddenError, SvcError } from "../../kernel/errors.ts";
 import { asJson } from "../../kernel/json/json.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
@@ -44,14 +45,15 @@ export async function addGivenTexts(
     run(tx) {
       const run: RunDoc = loadRun(tx, run_id);
       assertRunOwner(run, principal);
-      const before = tx.get("traces", run_id)?.given_chars ?? 0;
+      const traced = tracedRun(tx, run, run.next_step);
+      const before = tx.get("traces", traced.run_id)?.given_chars ?? 0;
       const chars = texts.reduce((sum, text) => sum + text.length, before);
       if (chars > SERVICE_LIMITS.given_chars)
         throw new SvcError(
           "too_large",
           `texts: a run can have ${SERVICE_LIMITS.given_chars} characters of given texts, and has ${before}`,
         );
-      return giveTexts(tx, core.rules().policy, run, all as string[], core.env.now());
+      return giveTexts(tx, core.rules().policy, traced, all as string[], core.env.now());
     },
   });
 }

@@ -6,6 +6,7 @@ import type { StepDoc } from "../../govern/runs/run.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { ReadBackSpec } from "../plan/classify.ts";
 import type { StateConflict } from "../plan/conflict.ts";
+import type { LedgerPlaced } from "../plan/multi-run.ts";
 import type { StepOutcome } from "../plan/report.ts";
 import type { CompensationCall, ReadRequest } from "../ports.ts";
 import type { UndoEnd } from "../undo/complete-undo.ts";
@@ -23,6 +24,8 @@ export interface StepToUndo {
   closes_ms?: number | undefined;
   /** The step's document, for its dependencies. Absent if a server keeps the order. */
   doc?: StepDoc | undefined;
+  /** Where the call took effect, for its turn among other runs. Absent if `doc` is known, or only one run is undone. */
+  place?: LedgerPlaced | undefined;
 }
 
 export interface RollbackSnapshot {

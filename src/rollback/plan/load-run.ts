@@ -33,7 +33,7 @@ export interface LoadedRun {
   payloads: (PayloadDoc | undefined)[];
 }
 
-interface PlanOptions {
+export interface PlanOptions {
   now_ms?: number;
   mask?: boolean;
   stateReader?: StateReader | null;
@@ -57,7 +57,11 @@ export async function loadPlan(
 }
 
 /** Adds the drill results for each undo, for the manifest that the step was accepted under. */
-async function addProofs(store: StateStore, plan: RollbackPlan, steps: readonly StepDoc[]): Promise<void> {
+export async function addProofs(
+  store: StateStore,
+  plan: RollbackPlan,
+  steps: readonly StepDoc[],
+): Promise<void> {
   const undos = plan.actions.filter((action) => action.kind === "compensate");
   const drills = new Map<string, DrillDoc>();
   await eachOf([...new Set(undos.map(({ tool }) => tool))], async (tool) => {

@@ -10,12 +10,13 @@ export interface RunToUndo {
   newest_seq: number;
 }
 
-type Placed = Pick<StepDoc, "intended_seq" | "succeeded_seq">;
+export type LedgerPlaced = Pick<StepDoc, "intended_seq" | "succeeded_seq">;
 
 /** Ledger position at which a call took effect. Overlapping calls may end in a different order than they began. */
-export const ledgerPlace = ({ intended_seq, succeeded_seq }: Placed): number => succeeded_seq ?? intended_seq;
+export const ledgerPlace = ({ intended_seq, succeeded_seq }: LedgerPlaced): number =>
+  succeeded_seq ?? intended_seq;
 
-export type UndoStepFn = (step: Placed) => Promise<void>;
+export type UndoStepFn = (step: LedgerPlaced) => Promise<void>;
 
 /** Lists every step of the runs in the order of their undos, for previews. */
 export function undoOrder<T extends { steps: readonly StepDoc[] }>(runs: readonly T[]): [T, StepDoc][] {

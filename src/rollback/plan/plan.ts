@@ -17,10 +17,16 @@ import { groupByResource, type StatefulStep } from "./steps-by-resource.ts";
 const PLAN_KINDS = ["compensate", "skip", "unrecoverable", "unresolved", "unmanifested", "defer"] as const;
 export type PlanKind = (typeof PLAN_KINDS)[number];
 
-/** A step that would be undone, and how. */
-export interface CompensateAction {
+/** The call that an action is about. */
+interface PlannedCall {
   step: number;
   tool: string;
+  /** The manifest's sentence on the call, if it has one. */
+  line?: string;
+}
+
+/** A step that would be undone, and how. */
+export interface CompensateAction extends PlannedCall {
   kind: "compensate";
   compensation_tool: string;
   args: JsonValue;
@@ -53,20 +59,18 @@ export interface CompensateAction {
   conflict?: boolean;
   /** Time at which the undo expires, if it does. */
   closes_ms?: number;
+  /** Ledger position at which the call took effect. Present if the plan covers several runs; the highest goes first. */
+  seq?: number;
 }
 
 /** A step that waits until the steps that depend on it are undone. */
-export interface DeferAction {
-  step: number;
-  tool: string;
+export interface DeferAction extends PlannedCall {
   kind: "defer";
   blocked_by: readonly number[];
 }
 
 /** A step that needs no undo or has none. */
-export interface PlainAction {
-  step: number;
-  tool: string;
+export interface PlainAction extends PlannedCall {
   kind: Exclude<PlanKind, "compensate" | "defer">;
   /** Set if the step had an undo that has expired. */
   closes_ms?: number;
@@ -221,12 +225,16 @@ function actionFor(
   blocked_by: readonly number[],
   view: RollbackPlanView,
 ): PlanAction {
-  const { step, tool } = doc;
+  const call = plannedCall(doc);
   if (standing.kind === "unrecoverable" && standing.closed)
-    return { step, tool, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
-  if (standing.kind !== "compensate") return { step, tool, kind: standing.kind };
-  if (blocked_by.length > 0) return { step, tool, kind: "defer", blocked_by };
+    return { ...call, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
+  if (standing.kind !== "compensate") return { ...call, kind: standing.kind };
+  if (blocked_by.length > 0) return { ...call, kind: "defer", blocked_by };
   return compensateAction(doc, standing.undo, view, view.states?.meet(doc, standing.undo));
+}
+
+function plannedCall({ step, tool, line }: StepDoc): PlannedCall {
+  return { step, tool, ...(line === undefined ? {} : { line }) };
 }
 
 function compensateAction(
@@ -235,10 +243,9 @@ function compensateAction(
   view: RollbackPlanView,
   now: CurrentState | undefined,
 ): CompensateAction {
-  const { step, tool, status, error } = doc;
+  const { status, error } = doc;
   return {
-    step,
-    tool,
+    ...plannedCall(doc),
     kind: "compensate",
     compensation_tool: undo.tool,
     args: view.mask && undo.state !== null ? undo.state.masked_args : undo.args,

@@ -12,6 +12,8 @@ export interface StepFailure {
   error: string;
   /** Set if the undo did not run because the resource changed since the call, or its state could not be read. */
   conflict?: true;
+  /** The manifest's sentence on the call, if it has one. */
+  line?: string;
   /** Hash of the current state, for an operator who decides to overwrite it. */
   current_hash?: string;
 }
@@ -38,6 +40,19 @@ export interface RollbackReport {
   unverified: number[];
   /** Whether every step that needed an undo is undone and verified. */
   complete: boolean;
+}
+
+/** Report of a run below the one that is rolled back. */
+export interface ChildReport extends RollbackReport {
+  run_id: string;
+  /** Why the run could not be rolled back at all. */
+  error?: string;
+}
+
+/** Report of a run with all runs below it. `complete` covers all of them. */
+export interface TreeReport extends RollbackReport {
+  /** Runs below, newest first. Present if the rollback covered them. */
+  children?: readonly ChildReport[];
 }
 
 /** Whether a step with this outcome stays active and so blocks the steps it depends on. */

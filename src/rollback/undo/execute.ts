@@ -5,7 +5,6 @@
 import type { EngineCore } from "../../govern/core.ts";
 import { joinOnFailedUndos } from "../../govern/incidents/join-incident.ts";
 import type { DocKey, StoreTx } from "../../govern/port/store.ts";
-import type { StepDoc } from "../../govern/runs/run.ts";
 import type { RuntimeEnv } from "../../kernel/env.ts";
 import { conflictError, invalidError, SvcError } from "../../kernel/errors.ts";
 import { assertJson, type JsonValue } from "../../kernel/json/json.ts";
@@ -26,6 +25,7 @@ import {
 import { notChecked } from "../plan/conflict.ts";
 import { DependentSteps } from "../plan/dependents.ts";
 import { settleRollback } from "../plan/leftovers.ts";
+import type { UndoStepFn } from "../plan/multi-run.ts";
 import {
   assembleReport,
   OUTCOME_LEAVES_STEP_ACTIVE,
@@ -56,7 +56,7 @@ interface WorkOptions {
    */
   waiting?: ((wait_ms: number) => void) | undefined;
   /** Resolves when it is this step's turn; undos of other runs may come first. */
-  turn?: ((step: StepDoc) => Promise<void>) | undefined;
+  turn?: UndoStepFn | undefined;
 }
 
 /** Tools of a rollback, and the ways to observe and stop it. */
@@ -68,7 +68,14 @@ export interface RollbackOptions extends WorkOptions, LocalRollbackOptions {
   lease?: WorkLease | undefined;
 }
 
-export type RollbackProgress =
+type FailedOutcome = Extract<StepOutcome, { as: "failed" }>;
+const withLine = (outcome: FailedOutcome, line: string | undefined): StepOutcome =>
+  line === undefined ? outcome : { ...outcome, line };
+
+/** `run_id` is present for a run below the one that is rolled back. */
+export type RollbackProgress = { run_id?: string } & ProgressEvent;
+
+type ProgressEvent =
   | { event: "begin"; step: number; tool: string; compensation_tool: string }
   | {
       event: "attempt_failed";
@@ -225,7 +232,7 @@ class Rollback {
       const blocked_by = doc === undefined ? [] : dependents.blockersOf(doc);
       const outcome = await this.outcomeOf(visit, blocked_by, look);
       if (outcome === "stale") return false;
-      this.outcomes.set(visit.step, outcome);
+      this.outcomes.set(visit.step, outcome.as === "failed" ? withLine(outcome, doc?.line) : outcome);
       if (doc === undefined) continue;
       if (OUTCOME_LEAVES_STEP_ACTIVE[outcome.as]) dependents.hold(doc, [visit.step]);
       // A step that needs no undo stays too, and passes its own blockers on.
@@ -242,9 +249,10 @@ class Rollback {
     if (this.asked.has(visit.step)) return this.outcomes.get(visit.step)!;
     if (visit.outcome !== null) return this.tell(visit, visit.outcome);
     if (blocked_by.length > 0) return this.tell(visit, { as: "deferred", blocked_by });
-    if (visit.doc !== undefined && this.options.turn !== undefined) {
+    const place = visit.doc ?? visit.place;
+    if (place !== undefined && this.options.turn !== undefined) {
       // Earlier undos may change the resource, so read its state only after they have settled.
-      await this.options.turn(visit.doc);
+      await this.options.turn(place);
       this.mayGoOn();
     }
     const now = visit.read === null ? { current: undefined } : await this.current(visit.read);

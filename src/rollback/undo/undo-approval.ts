@@ -12,6 +12,7 @@ import {
 import { approvalCovers } from "../../govern/approvals/count-approvals.ts";
 import { consumeAtOnce, openApproval, settleApproval } from "../../govern/approvals/requests.ts";
 import { UNDO_APPROVAL_REASON } from "../../govern/cards/card.ts";
+import { CARD_LINE_CHARS } from "../../govern/cards/line.ts";
 import { visibleBefore, visibleUndoArgs } from "../../govern/cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore } from "../../govern/core.ts";
 import { STATE_CHANGED_NOTE } from "../../govern/decide/approval-stage.ts";
@@ -22,6 +23,7 @@ import { requestersOf } from "../../govern/roles.ts";
 import type { RunDoc, StepDoc } from "../../govern/runs/run.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { mergeTerms } from "../../rules/policy/checks/approvals.ts";
 import type { UndoCall } from "../plan/classify.ts";
@@ -221,7 +223,11 @@ function shownOf(
 ) {
   const { manifests } = core.rules();
   const call = (step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash)) ?? null;
-  const shown = { args: visibleUndoArgs(args, call, manifests.active(tool) ?? null) };
+  const { line } = step;
+  const shown = {
+    args: visibleUndoArgs(args, call, manifests.active(tool) ?? null),
+    ...(line === undefined ? {} : { line: visibleLine(`Undo: ${line}`, CARD_LINE_CHARS) }),
+  };
   if (state === null || current === undefined) return shown;
   const reader = manifests.active(state.read.tool) ?? null;
   return {

@@ -208,35 +208,43 @@ const drill = z
   })
   .transform(declaredFields);
 
-const card = z.strictObject({
-  title: cardTitleSchema
-    .nullish()
-    .describe("One sentence that describes the call, with placeholders such as {$args.amount}.")
-    .transform(toNull),
-  fields: z
-    .array(
-      z.strictObject({
-        label: labelSchema.max(100).describe("Name of the field on the card."),
-        path: cardPathSchema.describe("Argument to show, such as $args.amount."),
-        as: z
-          .enum(CARD_FORMATS)
-          .nullish()
-          .meta({ default: "text", description: "Format of the value." })
-          .transform((format) => format ?? "text"),
-      }),
-    )
-    .max(50)
-    .nullish()
-    .describe("Fields that the card shows first, in this order.")
-    .transform(toList),
-  reveal: z
-    .array(cardPathSchema)
-    .max(100)
-    .nullish()
-    .describe("Redacted paths that approvers see in full; credentials stay hidden.")
-    .transform(toList),
-  note: labelSchema.max(1_000).nullish().describe("A note for the approver.").transform(toNull),
-});
+const card = z
+  .strictObject({
+    title: cardTitleSchema
+      .nullish()
+      .describe("One sentence that describes the call, with placeholders such as {$args.amount}.")
+      .transform(toNull),
+    fields: z
+      .array(
+        z.strictObject({
+          label: labelSchema.max(100).describe("Name of the field on the card."),
+          path: cardPathSchema.describe("Argument to show, such as $args.amount."),
+          as: z
+            .enum(CARD_FORMATS)
+            .nullish()
+            .meta({ default: "text", description: "Format of the value." })
+            .transform((format) => format ?? "text"),
+        }),
+      )
+      .max(50)
+      .nullish()
+      .describe("Fields that the card shows first, in this order.")
+      .transform(toList),
+    reveal: z
+      .array(cardPathSchema)
+      .max(100)
+      .nullish()
+      .describe("Redacted paths that approvers see in full; credentials stay hidden.")
+      .transform(toList),
+    note: labelSchema.max(1_000).nullish().describe("A note for the approver.").transform(toNull),
+    line: cardTitleSchema
+      .nullish()
+      .describe(
+        "One sentence that everybody who can read the run sees, with placeholders for values that they may see.",
+      )
+      .transform(toUndeclared),
+  })
+  .transform(declaredFields);
 
 /** A place in a path is the only kind of place: method and host are literal, so that TLS opens for known hosts alone. */
 const http = z

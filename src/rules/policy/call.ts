@@ -26,6 +26,8 @@ export interface PolicyCall {
   /** Earlier calls by flow; absent unless a flow that compares calls restricts the call. */
   compared?: ReadonlyMap<string, ComparedCalls> | undefined;
   run_id: string;
+  /** Root of the run's tree, if it is a child run. What a policy counts per run counts there. */
+  counted_run?: string | undefined;
   /** Number of the step if the call is accepted. */
   step: number;
 }

@@ -15,6 +15,7 @@ type ListIndex = "owner" | "tag" | "sort";
 export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   meta: [],
   runs: ["owner", "tag", "sort"],
+  child_runs: ["owner"],
   steps: ["owner"],
   payloads: [],
   run_tools: ["owner"],

@@ -197,8 +197,8 @@ export const DECISIONS: readonly Bug[] = [
   {
     name: "a scope that was edited in the store counts",
     file: "src/govern/runs/run.ts",
-    find: "permissions }) !== scope.seal) return false;",
-    replace: 'permissions }) === "") return false;',
+    find: "permissions, child_of }) !== seal) return false;",
+    replace: 'permissions, child_of }) === "") return false;',
     tests: [ENGINE],
   },
   {

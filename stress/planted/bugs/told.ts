@@ -137,8 +137,8 @@ export const TOLD: readonly Bug[] = [
   {
     name: "a containment undoes run after run",
     file: "src/rollback/undo/execute.ts",
-    find: "if (visit.doc !== undefined && this.options.turn !== undefined) {",
-    replace: "if (visit.doc === undefined && this.options.turn !== undefined) {",
+    find: "if (place !== undefined && this.options.turn !== undefined) {",
+    replace: "if (place === undefined && this.options.turn !== undefined) {",
     tests: ["test/undo/contain.test.ts"],
     only: "in one order",
   },

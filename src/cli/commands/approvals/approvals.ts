@@ -21,6 +21,7 @@ import {
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 import type { OperationClient } from "../../operation-client.ts";
 import { decideGroup, floodedRows, listGroups } from "./approval-groups.ts";
+import { requestLines } from "./request-lines.ts";
 import { watchApprovals } from "./watch-approvals.ts";
 
 export const registerApprovals: RegisterCommand = (program, context) => {
@@ -47,7 +48,9 @@ export const registerApprovals: RegisterCommand = (program, context) => {
         if (flags["json"]) return io.out(JSON.stringify({ approvals }));
         if (approvals.length === 0) return io.err("no requests");
         const grouped = flags["group"] === false ? [] : flooded;
-        for (const row of alignColumns(floodedRows(approvals, grouped, rowOf))) io.out(row);
+        const lines = await requestLines(door, approvals);
+        const rows = floodedRows(approvals, grouped, (one) => rowOf(one, lines.get(one.id)));
+        for (const row of alignColumns(rows)) io.out(row);
         if (grouped.length > 0) io.err("--group shows their values, --no-group each request");
       });
     });
@@ -72,13 +75,13 @@ export const registerApprovals: RegisterCommand = (program, context) => {
   registerDecisions(group, context);
 };
 
-const rowOf = (one: ApprovalView): string[] => [
+const rowOf = (one: ApprovalView, line: string | undefined): string[] => [
   one.id,
   one.status,
   escapeControls(one.tool),
   escapeControls(one.run_id),
   escapeControls(one.actor),
-  `(${one.arg_names.map(escapeControls).join(", ")})`,
+  line === undefined ? `(${one.arg_names.map(escapeControls).join(", ")})` : escapeControls(line),
   escapeControls(one.decided_by ?? ""),
 ];
 

@@ -1,6 +1,8 @@
 /** `svc plan <run>`: previews a rollback. Exits with 2 if the run is not fully reversible. */
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { cutText } from "../../../kernel/text/truncate.ts";
 import { getRollbackPlan as planOp } from "../../../operations/rollback/rollback.ts";
+import { describeFile, fileStates } from "../../../rollback/plan/file-states.ts";
 import {
   type CompensateAction,
   hasConflict,
@@ -21,15 +23,19 @@ export const registerPlan: RegisterCommand = (program, context) => {
       "--reader-cmd <cmd>",
       "command that reads state: receives {tool, arguments} on stdin, prints JSON",
     )
+    .option("--children", "include all runs below it")
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
       await context.withDoor(
         flags,
         async (door) => {
-          const look = () => door.perform(planOp, { run_id: run });
+          const look = () =>
+            door.perform(planOp, { run_id: run, ...(flags["children"] === true && { children: true }) });
           const plan = await (door.local === null ? look() : withUpstreamUndos(door.local, look));
           if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
-          else for (const line of describePlan(plan, io.color)) io.out(line);
+          else
+            for (const one of [plan, ...(plan.children ?? [])])
+              for (const line of describePlan(one as RollbackPlan, io.color)) io.out(line);
           if (!plan.fully_reversible) context.done(EXIT_NEEDS_ATTENTION);
         },
         ["readerCmd"],
@@ -43,7 +49,7 @@ export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
   if (plan.actions.length === 0) return [head, "  nothing to undo"];
   const rows = plan.actions.map((action) => [
     `  ${action.step}`,
-    escapeControls(action.tool),
+    escapeControls(action.line ?? action.tool),
     paintKind(action, color),
     explain(action),
   ]);
@@ -58,10 +64,15 @@ export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
 const SHOWN_CHARS = 300;
 
 function describeConflict(run: string, action: CompensateAction): string[] {
-  const value = (json: JsonValue | undefined) =>
-    json === undefined ? "(not read)" : escapeControls(JSON.stringify(json)).slice(0, SHOWN_CHARS);
+  const value = (json: JsonValue | undefined) => {
+    if (json === undefined) return "(not read)";
+    const files = fileStates(json);
+    const text = files === null ? JSON.stringify(json) : files.map(describeFile).join("; ");
+    return cutText(escapeControls(text), SHOWN_CHARS);
+  };
+  const what = action.line === undefined ? "" : ` (${escapeControls(action.line)})`;
   return [
-    `  step ${action.step} is left alone unless it is overwritten:`,
+    `  step ${action.step}${what} is left alone unless it is overwritten:`,
     `    before    ${value(action.was)}`,
     `    now       ${value(action.is)}`,
     `    after     ${value(action.would_be)}`,

@@ -10,9 +10,11 @@ import {
 import { OVERWRITE_TARGETS } from "../../../govern/port/docs.ts";
 import { conflictError, invalidError } from "../../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
-import type { RollbackReport } from "../../../rollback/plan/report.ts";
+import { getRun } from "../../../operations/runs/runs.ts";
+import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
 import { hasHttpTools, withHttpUndos } from "../../../service/start/http-undo.ts";
 import {
@@ -24,6 +26,7 @@ import {
 } from "../../context.ts";
 import { type CommandIo, escapeControls } from "../../io.ts";
 import { localClient } from "../../operation-client.ts";
+import { namedStep, stepLines } from "../../step-lines.ts";
 import { withUpstreams } from "../../upstreams.ts";
 
 export const registerRollback: RegisterCommand = (program, context) => {
@@ -43,6 +46,7 @@ export const registerRollback: RegisterCommand = (program, context) => {
     )
     .option("--retries <n>", `attempts per step, ${min} to ${max} (default: ${usual})`)
     .option("--approve-compensations", "approve every undo that requires approval")
+    .option("--children", "undo all runs below it too, newest step first")
     .option("--overwrite <step>", "undo this step even though its target has changed since")
     .option(
       "--to <state>",
@@ -56,20 +60,39 @@ export const registerRollback: RegisterCommand = (program, context) => {
       const report = context.isRemote(flags)
         ? await onServer(context, run, flags)
         : await onData(context, run, flags);
+      const lines = flags["json"] ? new Map() : await linesOf(context, run, report, flags);
       if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
-      else for (const line of describeReport(run, report)) context.io.out(line);
+      else
+        for (const one of [{ run_id: run, ...report }, ...(report.children ?? [])])
+          for (const line of describeReport(one, lines.get(one.run_id) ?? NO_LINES)) context.io.out(line);
       if (!report.complete) context.done(EXIT_NEEDS_ATTENTION);
     });
 };
 
+/** Report of the run itself, or of a run below it. */
+type RunReport = TreeReport & { run_id: string; error?: string };
+
+const NO_LINES: ReadonlyMap<number, string> = new Map();
+
+/** Sentences on the steps of each run that the report covers. */
+async function linesOf(
+  context: CommandContext,
+  run: string,
+  { children = [] }: TreeReport,
+  flags: CommandFlags,
+): Promise<Map<string, ReadonlyMap<number, string>>> {
+  const lines = new Map<string, ReadonlyMap<number, string>>();
+  await context.withDoor(flags, async (door) => {
+    for (const run_id of [run, ...children.map((child) => child.run_id)])
+      lines.set(run_id, stepLines((await door.perform(getRun, { run_id })).steps));
+  });
+  return lines;
+}
+
 const LOOK_MS = 200;
 
 /** Starts the rollback on the server, which uses its own compensator or upstreams, and waits for the end. */
-async function onServer(
-  context: CommandContext,
-  run_id: string,
-  flags: CommandFlags,
-): Promise<RollbackReport> {
+async function onServer(context: CommandContext, run_id: string, flags: CommandFlags): Promise<TreeReport> {
   for (const [name, flag] of Object.entries(OWN_COMMANDS))
     if (flags[name] !== undefined) throw invalidError(`${flag}: a server uses its own command; omit it`);
   if (flags["actor"] !== undefined)
@@ -79,7 +102,7 @@ async function onServer(
     await door.perform(startRollback, { run_id, confirm: true, ...input });
     for (;;) {
       const { job } = await door.perform(getRollback, { run_id });
-      if (job.state === "done") return job.report as RollbackReport;
+      if (job.state === "done") return job.report as TreeReport;
       if (job.state === "failed")
         throw conflictError("job_failed", `the rollback failed: ${job.error}; run it again to resume`);
       await door.clock.sleep(LOOK_MS);
@@ -94,7 +117,7 @@ const OWN_COMMANDS = {
 };
 
 /** Rolls back local data, with the given or configured commands, else through the upstreams. */
-async function onData(context: CommandContext, run: string, flags: CommandFlags): Promise<RollbackReport> {
+async function onData(context: CommandContext, run: string, flags: CommandFlags): Promise<TreeReport> {
   const { rollback, upstreams } = context.settings(flags, ["compensatorCmd", "readerCmd"]);
   const { compensator_cmd, reader_cmd, timeout_ms } = rollback;
   const input = { run_id: run, ...rollbackInput(flags) };
@@ -128,6 +151,7 @@ function rollbackInput(flags: CommandFlags) {
   return {
     retries: readRetries(flags["retries"] as string | undefined),
     approve_compensations: flags["approveCompensations"] === true,
+    ...(flags["children"] === true ? { children: true } : {}),
     ...readOverwrite(flags as Record<string, string | undefined>),
   };
 }
@@ -179,7 +203,8 @@ function readRetries(text: string | undefined): number | undefined {
 }
 
 function describeProgress(progress: RollbackProgress, { color }: CommandIo): string {
-  const step = `step ${progress.step} ${escapeControls(progress.tool)}`;
+  const where = progress.run_id === undefined ? "" : `run ${escapeControls(progress.run_id)}, `;
+  const step = `${where}step ${progress.step} ${escapeControls(progress.tool)}`;
   switch (progress.event) {
     case "begin":
       return color.dim(`${step}: ${escapeControls(progress.compensation_tool)} ...`);
@@ -190,19 +215,26 @@ function describeProgress(progress: RollbackProgress, { color }: CommandIo): str
   }
 }
 
-function describeReport(run: string, report: RollbackReport): string[] {
-  const lines = [`run ${run}: rollback ${report.complete ? "complete" : "not complete"}`];
+function describeReport(
+  { run_id, error, children, ...report }: RunReport,
+  known: ReadonlyMap<number, string>,
+): string[] {
+  const run = escapeControls(run_id);
+  const scope = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
+  const lines = [`run ${run}: rollback${scope} ${report.complete ? "complete" : "not complete"}`];
+  if (error !== undefined) lines.push(`  not rolled back: ${escapeControls(error)}`);
   const list = (name: string, steps: readonly number[]) => {
-    if (steps.length > 0) lines.push(`  ${name}: ${steps.join(", ")}`);
+    if (steps.length > 0) lines.push(`  ${name}: ${steps.map((step) => namedStep(step, known)).join(", ")}`);
   };
   list("compensated", report.compensated);
   list("skipped", report.skipped);
-  for (const { step, error } of report.failed) lines.push(`  failed: ${step}: ${escapeControls(error)}`);
+  for (const { step, error } of report.failed)
+    lines.push(`  failed: ${namedStep(step, known)}: ${escapeControls(error)}`);
   list("unrecoverable", report.unrecoverable);
   list("unresolved", report.unresolved);
   list("unmanifested", report.unmanifested);
   for (const { step, blocked_by } of report.deferred)
-    lines.push(`  deferred: ${step} (waits for ${blocked_by.join(", ")})`);
+    lines.push(`  deferred: ${namedStep(step, known)} (waits for ${blocked_by.join(", ")})`);
   list("awaiting_approval", report.awaiting_approval);
   list("unverified", report.unverified);
   return [...lines, ...nextCommands(run, report)];

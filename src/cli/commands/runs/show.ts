@@ -12,6 +12,7 @@ import { getRun } from "../../../operations/runs/runs.ts";
 import { EXIT_NEEDS_ATTENTION, globalOptions, type RegisterCommand } from "../../context.ts";
 import { alignColumns, escapeControls } from "../../io.ts";
 import { documentChunks, type OperationClient } from "../../operation-client.ts";
+import { stepLines } from "../../step-lines.ts";
 import { terminalWidth, truncateLine } from "../../truncate.ts";
 
 export const registerShow: RegisterCommand = (program, context) => {
@@ -23,6 +24,7 @@ export const registerShow: RegisterCommand = (program, context) => {
         const run = await door.perform(getRun, { run_id });
         const records = await trailOf(door, run_id);
         const values = await valuesOf(door, run_id);
+        const lines = stepLines(run.steps);
         if (flags["json"]) {
           const steps = run.steps.map((step) =>
             values.has(step.step) ? { ...step, args: values.get(step.step) } : step,
@@ -30,7 +32,7 @@ export const registerShow: RegisterCommand = (program, context) => {
           io.out(JSON.stringify({ ...run, steps, records }, null, 2));
         } else {
           for (const line of headOf(run)) io.out(line);
-          for (const line of alignColumns(records.map((record) => cells(record, values))))
+          for (const line of alignColumns(records.map((record) => cells(record, values, lines))))
             io.out(truncateLine(line, terminalWidth(io)));
           const { actions } = await door.perform(getRollbackPlan, { run_id });
           for (const line of next(run, actions)) io.out(line);
@@ -66,10 +68,16 @@ function headOf(run: ShownRun): string[] {
   return [
     `run ${escapeControls(run.run_id)}: ${escapeControls(actorText(run))}${tenant}, ${run.mode}, ${formatCountOf(run.steps.length, "step")}`,
     `  opened ${new Date(run.created_ms).toISOString()}${run.reason === null ? "" : `: ${escapeControls(run.reason)}`}`,
+    ...(run.parent === undefined ? [] : [`  child of run ${escapeControls(run.parent)}`]),
+    ...(run.children === undefined ? [] : [`  child runs: ${run.children.map(escapeControls).join(", ")}`]),
   ];
 }
 
-function cells(record: LedgerRecord, values: ReadonlyMap<number, JsonValue>): string[] {
+function cells(
+  record: LedgerRecord,
+  values: ReadonlyMap<number, JsonValue>,
+  lines: ReadonlyMap<number, string>,
+): string[] {
   const { ts_ms, step, event, tool = "", reason, detail, actor } = record;
   const asked = event === "intended" || event === "blocked" || event === "would_block";
   const args = event === "intended" && step !== undefined ? values.get(step) : undefined;
@@ -78,7 +86,7 @@ function cells(record: LedgerRecord, values: ReadonlyMap<number, JsonValue>): st
     `  ${new Date(ts_ms).toISOString().slice(11, 19)}`,
     step === undefined ? "" : `#${step}`,
     event,
-    escapeControls(tool),
+    escapeControls((step === undefined ? undefined : lines.get(step)) ?? tool),
     [
       args === undefined ? "" : escapeControls(JSON.stringify(args)),
       ...said.map((text) => escapeControls(text ?? "")),

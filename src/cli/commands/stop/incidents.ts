@@ -145,7 +145,7 @@ async function showOne(context: CommandContext, incident_id: string, flags: Comm
 }
 
 function describeIncident(report: IncidentReport): string[] {
-  const { id, actor, tenant, status, opened_ms, closed_by, close_reason, tasks, timeline } = report;
+  const { id, actor, tenant, status, opened_ms, closed_by, close_reason, tasks, alerts, timeline } = report;
   const at = (ms: number) => new Date(ms).toISOString();
   const ended = closed_by === null ? "nothing was left" : `by ${escapeControls(closed_by)}`;
   const why = close_reason === null ? "" : `: ${escapeControls(close_reason)}`;
@@ -159,6 +159,10 @@ function describeIncident(report: IncidentReport): string[] {
       `  ${INCIDENT_TASKS[kind]}: ${escapeControls(text)}`,
       `    ${escapeControls(command)}`,
     ]),
+    ...(alerts.length === 0 ? [] : ["alerts:"]),
+    ...alerts.map(
+      ({ title, message, since_ms }) => `  ${at(since_ms)}  ${title}: ${escapeControls(message)}`,
+    ),
     ...(timeline.length === 0 ? [] : ["timeline:"]),
     ...alignColumns(
       timeline.map(({ at_ms, event, by, tool, run_id, step, text }) => [

@@ -88,7 +88,7 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
   for (const approval of docs) {
     const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
     const summary = await cardSummary(ctx.app, approval, sees);
-    const { args, fields } = await tabledArgs(ctx, approval, sees);
+    const { args, fields, line } = await tabledArgs(ctx, approval, sees);
     // Arguments that are too large for the table are decided on the request's own card.
     const together =
       args !== "large" &&
@@ -97,8 +97,7 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
       !isSignatureRequired(ctx.app.core, approval);
     lines.push({
       approval,
-      // Without the values, the tool's name says more than a sentence with empty placeholders.
-      parts: sees ? summary.parts : [{ text: `Call ${approval.tool}`, value: false }],
+      parts: partsOf(approval, sees, line, summary.parts),
       irreversible: summary.irreversible,
       score: summary.score,
       card_hash: together ? summary.hash : null,
@@ -109,20 +108,32 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
   return lines;
 }
 
+/** The line of the call, or else the sentence of its card. Without the values, the tool's name says more. */
+function partsOf(
+  { tool }: ApprovalDoc,
+  sees: boolean,
+  line: string | undefined,
+  sentence: SentencePart[],
+): SentencePart[] {
+  if (!sees) return [{ text: `Call ${tool}`, value: false }];
+  return line === undefined ? sentence : [{ text: line, value: false }];
+}
+
 /** Arguments for the table of a group: masked as on the card, or "large" if they do not fit a row. */
 async function tabledArgs(
   { app }: PageContext,
   { id, tool }: ApprovalDoc,
   sees: boolean,
-): Promise<{ args: JsonValue | "large" | null; fields: CardTemplate["fields"] }> {
+): Promise<{ args: JsonValue | "large" | null; fields: CardTemplate["fields"]; line?: string | undefined }> {
   const { manifests, policy } = app.core.rules();
   const manifest = manifests.active(tool) ?? null;
   const fields = sees ? (manifest?.card?.fields ?? []) : [];
   const values =
     sees && policy.approvals.show === "arguments" ? await findApprovalValues(app, id) : undefined;
   if (values === undefined) return { args: null, fields };
-  if (isLargeValue(values.args)) return { args: "large", fields };
-  return { args: await runInSlices(computingVisibleArgs(values.args, manifest)), fields };
+  const { line } = values;
+  if (isLargeValue(values.args)) return { args: "large", fields, line };
+  return { args: await runInSlices(computingVisibleArgs(values.args, manifest)), fields, line };
 }
 
 /** Request as this user sees it. `card` is null if the user is not allowed to see the values. */

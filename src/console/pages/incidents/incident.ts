@@ -40,7 +40,7 @@ async function incidentPage(ctx: PageContext): Promise<PageAnswer> {
   const path = incidentPath(report.id);
   const links = html`<div class="links"><a class="button" href="${path}/export?format=md">Markdown</a><a class="button" href="${path}/export?format=pdf">PDF</a><a class="button" href="${actorPath(report.actor)}">See the agent</a></div>`;
   const body = html`${pageHead(html`Incident: ${report.actor}`, report.causes[0]?.text, links)}
-<div id="incident" data-live>${factsCard(report)}${tasksCard(ctx, report)}</div>
+<div id="incident" data-live>${factsCard(report)}${tasksCard(ctx, report)}${alertsCard(report)}</div>
 ${peopleCard(ctx, report)}
 <div id="timeline" data-live>${timelineCard(report)}</div>`;
   return { page: { title: `Incident: ${report.actor}`, nav: "alerts", body, live: path } };
@@ -81,6 +81,21 @@ function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFra
   return cardBlock(
     { title: "Remaining tasks", id: "tasks" },
     tableBlock("Tasks", ["Task", "Command", "Here"], rows),
+  );
+}
+
+/** One line per group of alerts, with its count. */
+function alertsCard({ alerts }: IncidentReport): HtmlFragment {
+  if (alerts.length === 0) return emptyHtml;
+  const rows = alerts.map(({ title, message, count, since_ms }) => [
+    title,
+    message,
+    String(count),
+    formatTime(since_ms),
+  ]);
+  return cardBlock(
+    { title: "Alerts", id: "alerts", aside: html`<a href="/console/alerts">All</a>` },
+    tableBlock("Alerts", ["Alert", "Message", "Count", "Since"], rows),
   );
 }
 

@@ -3,6 +3,7 @@ import { asText, buildDiff, plainText } from "../../../govern/cards/changes.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { startRollback } from "../../../operations/rollback/rollback.ts";
+import { filesAsText } from "../../../rollback/plan/file-states.ts";
 import {
   type CompensateAction,
   hasConflict,
@@ -12,26 +13,26 @@ import {
   planVerdict,
   type RollbackPlan,
 } from "../../../rollback/plan/plan.ts";
-import type { RollbackReport } from "../../../rollback/plan/report.ts";
+import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, commandBlock, factList, noticeBox } from "../../parts/blocks.ts";
 import { diffBlock } from "../../parts/diff.ts";
 import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { groupEqualNeighbours } from "../../parts/group-equal.ts";
-import { copyButton } from "../../parts/ids.ts";
+import { copyButton, runLink } from "../../parts/ids.ts";
 import { formatCountOf, type MarkTone, markLabel, planMark, proofMark } from "../../parts/marks.ts";
 import { formatTime } from "../../parts/time.ts";
 import type { JobView, RunPageData } from "./run-data.ts";
 
-export function planCard(ctx: PageContext, { run_id, plan, job }: RunPageData): HtmlFragment {
+export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageData): HtmlFragment {
   if (plan === null) return emptyHtml;
   return cardBlock(
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
     job === null ? emptyHtml : jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length),
     plan.actions.length === 0
-      ? html`<p class="calm">There is nothing to undo.</p>`
-      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan)}`,
+      ? html`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
+      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
   );
 }
 
@@ -96,17 +97,20 @@ function honest({ actions }: RollbackPlan): HtmlFragment {
 }
 
 const steps = (actions: readonly PlanAction[]): string =>
-  actions.map(({ step, tool }) => `step ${step} (${tool})`).join(", ");
+  actions.map(({ step, tool, line }) => `step ${step} (${line ?? tool})`).join(", ");
 
 /** Equal undos are grouped. An undo with a conflict or a failed attempt is listed on its own line. */
 const sameUndo = (a: PlanAction, b: PlanAction): boolean =>
-  a.tool === b.tool && a.kind === b.kind && ![a, b].some((one) => hasConflict(one) || hasFailed(one));
+  a.tool === b.tool &&
+  a.line === b.line &&
+  a.kind === b.kind &&
+  ![a, b].some((one) => hasConflict(one) || hasFailed(one));
 
 function actionGroup(ctx: PageContext, run_id: string, group: readonly PlanAction[]): HtmlFragment {
   const items = group.map((action) => actionItem(ctx, run_id, action));
   const [first] = group as [PlanAction];
   if (group.length === 1) return html`${items}`;
-  return html`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool"><code>${first.tool}</code> ${markLabel("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
+  return html`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool">${first.line ?? html`<code>${first.tool}</code>`} ${markLabel("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
 }
 
 function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlFragment {
@@ -124,16 +128,19 @@ function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlF
   if (action.kind === "unrecoverable" && action.closed)
     more.push(html`${markLabel("bad", "expired")} could be undone until ${formatTime(action.closes_ms!)}`);
   if (action.kind === "defer") more.push(html`after step ${action.blocked_by.join(", ")}`);
-  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool"><code>${action.tool}</code></span>${hasConflict(action) ? markLabel("warn", "left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
+  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool">${action.line ?? html`<code>${action.tool}</code>`}</span>${hasConflict(action) ? markLabel("warn", "left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
     action.kind === "compensate"
       ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
       : null
   }</li>`;
 }
 
+/** States of files are shown as their text. */
+const stateText = (value: JsonValue): JsonValue => filesAsText(value) ?? plainText(value);
+
 function stateColumn(name: string, value: JsonValue | undefined): HtmlFragment {
   return html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
-    value === undefined ? "(not read)" : asText(plainText(value))
+    value === undefined ? "(not read)" : asText(stateText(value))
   }</pre></div>`;
 }
 
@@ -145,7 +152,7 @@ function stateBlock(ctx: PageContext, run_id: string, action: CompensateAction):
   if (!hasConflict(action)) return three;
   if (action.is === undefined || action.would_be === undefined)
     return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
-  const lost = buildDiff(plainText(action.is), plainText(action.would_be));
+  const lost = buildDiff(stateText(action.is), stateText(action.would_be));
   const changes =
     lost === null
       ? sides
@@ -158,7 +165,7 @@ function beforeRunBlock(ctx: PageContext, run_id: string, action: CompensateActi
   const { before_run, is } = action;
   if (before_run === undefined || is === undefined) return emptyHtml;
   const { steps: covered, would_be } = before_run;
-  const drawn = buildDiff(plainText(is), plainText(would_be));
+  const drawn = buildDiff(stateText(is), stateText(would_be));
   const change =
     drawn === null
       ? emptyHtml
@@ -214,9 +221,10 @@ function undoneBy({ actions }: RollbackPlan): CompensateAction[] {
   );
 }
 
-function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan): HtmlFragment {
+/** `children`: number of runs that this run opened. */
+function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan, children: number): HtmlFragment {
   const isUndoable = plan.actions.some(({ kind }) => kind === "compensate");
-  if (!isUndoable || !ctx.may(startRollback)) return emptyHtml;
+  if ((!isUndoable && children === 0) || !ctx.may(startRollback)) return emptyHtml;
   if (ctx.app.jobTools === null) {
     return html`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot roll back on its own. Start the rollback from a shell:</p>${commandBlock(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
   }
@@ -228,9 +236,11 @@ function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan): HtmlFr
       action: `/console/runs/${encodeURIComponent(run_id)}/rollback`,
       class: "form rollback-form",
       confirm:
-        undone.length === 0
-          ? "Check this run again, and undo the steps whose state has not changed since."
-          : `Undo ${formatCountOf(undone.length, "step")} of this run now, newest first.`,
+        undone.length === 0 && children > 0
+          ? "Undo the steps of this run and, if you leave them selected, of all runs below it."
+          : undone.length === 0
+            ? "Check this run again, and undo the steps whose state has not changed since."
+            : `Undo ${formatCountOf(undone.length, "step")} of this run now, newest first.`,
       verb: "Roll back",
       about: whatHappens(plan),
     },
@@ -243,6 +253,13 @@ function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan): HtmlFr
       : checkboxField(
           "approve_compensations",
           `Approve ${formatCountOf(asking, "undo that needs", "undos that need")} approval`,
+        ),
+    children === 0
+      ? emptyHtml
+      : checkboxField(
+          "children",
+          `Undo the ${formatCountOf(children, "child run")} and all runs below too`,
+          true,
         ),
     submitButton("Roll back", "danger"),
   );
@@ -307,16 +324,23 @@ const REPORT_ROWS: readonly (readonly [keyof RollbackReport, string, MarkTone])[
   ["unverified", "undone, not read back", "warn"],
 ];
 
-function reportBlock(report: RollbackReport): HtmlFragment {
+function reportBlock(report: TreeReport): HtmlFragment {
   const rows = REPORT_ROWS.flatMap(([key, label, tone]) => {
     const list = report[key];
     if (!Array.isArray(list) || list.length === 0) return [];
     return [html`${markLabel(tone, label)} ${byReason(list)}`];
   });
-  return rows.length === 0 ? emptyHtml : bulletList(rows, "report");
+  const below = (report.children ?? []).map(
+    (child) =>
+      html`${runLink(child.run_id)}${child.error === undefined ? reportBlock(child) : html`: ${child.error}`}`,
+  );
+  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}`;
 }
 
-type ReportItem = number | { step: number; error: string } | { step: number; blocked_by: readonly number[] };
+type ReportItem =
+  | number
+  | { step: number; error: string; line?: string }
+  | { step: number; blocked_by: readonly number[] };
 
 /** Lists the steps, grouped by reason. */
 function byReason(items: readonly ReportItem[]): string {
@@ -332,5 +356,6 @@ function byReason(items: readonly ReportItem[]): string {
 
 function reasonOf(item: ReportItem): string {
   if (typeof item === "number") return "";
-  return "error" in item ? `: ${item.error}` : ` behind ${item.blocked_by.join(", ")}`;
+  const what = "line" in item && item.line !== undefined ? ` (${item.line})` : "";
+  return "error" in item ? `${what}: ${item.error}` : ` behind ${item.blocked_by.join(", ")}`;
 }

@@ -77,16 +77,23 @@ interface Around {
 
 const sameLine = (a: StepView, b: StepView): boolean =>
   a.tool === b.tool &&
+  a.line === b.line &&
   a.reason === b.reason &&
   a.status === b.status &&
   a.error === b.error &&
   !UNKNOWN_OUTCOME_STATUSES.has(a.status);
 
+/** The manifest's sentence on the call, or the tool's name. */
+const callName = ({ tool, line }: StepView): HtmlFragment =>
+  line === undefined
+    ? html`<code class="step-tool">${tool}</code>`
+    : html`<span class="step-tool">${line}</span> <code class="chip">${tool}</code>`;
+
 function stepGroup(ctx: PageContext, run: RunView, group: readonly StepView[], around: Around): HtmlFragment {
   const [first] = group as [StepView];
   if (group.length === 1) return stepItem(ctx, run, first, around);
   const last = group.at(-1)!;
-  return html`<li class="step ${stepTone(first.status)}"><div class="step-head"><span class="step-number">${first.step}</span><code class="step-tool">${first.tool}</code>${markLabel("quiet", `${group.length} times`)}${stepMark(first.status)}<span class="step-time">${formatTime(first.intended_ms)}</span></div>
+  return html`<li class="step ${stepTone(first.status)}"><div class="step-head"><span class="step-number">${first.step}</span>${callName(first)}${markLabel("quiet", `${group.length} times`)}${stepMark(first.status)}<span class="step-time">${formatTime(first.intended_ms)}</span></div>
 <p class="step-reason">${first.reason}</p>
 <details class="more"><summary>Steps ${first.step} to ${last.step}, one by one</summary><ol class="timeline">${group.map((step) => stepItem(ctx, run, step, around))}</ol></details></li>`;
 }
@@ -94,7 +101,7 @@ function stepGroup(ctx: PageContext, run: RunView, group: readonly StepView[], a
 function stepItem(ctx: PageContext, run: RunView, step: StepView, { needed, ways }: Around): HtmlFragment {
   const unknown = UNKNOWN_OUTCOME_STATUSES.has(step.status);
   return html`<li class="step ${stepTone(step.status)}" id="step-${step.step}" tabindex="-1">
-<div class="step-head"><span class="step-number">${step.step}</span><code class="step-tool">${step.tool}</code>${stepMark(step.status)}<span class="step-time">${formatTime(step.intended_ms)}</span></div>
+<div class="step-head"><span class="step-number">${step.step}</span>${callName(step)}${stepMark(step.status)}<span class="step-time">${formatTime(step.intended_ms)}</span></div>
 <p class="step-reason">${step.reason}</p>
 ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
 <p class="step-way">${wayBack(step, ways.get(step.step))}</p>

@@ -9,9 +9,17 @@ import { startRollback } from "../../../operations/rollback/rollback.ts";
 import { resolveOutcome as resolveOp } from "../../../operations/runs/intents-and-outcomes.ts";
 import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
-import { cardBlock, emptyState, factList, noticeBox, pageHead, tableBlock } from "../../parts/blocks.ts";
+import {
+  bulletList,
+  cardBlock,
+  emptyState,
+  factList,
+  noticeBox,
+  pageHead,
+  tableBlock,
+} from "../../parts/blocks.ts";
 import { containmentsOfRun, readContainments } from "../../parts/containments.ts";
-import { copyButton, hashText, runPath } from "../../parts/ids.ts";
+import { copyButton, hashText, runLink, runPath } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
 import { linkIds, trailList } from "../../parts/records.ts";
 import { formatTime } from "../../parts/time.ts";
@@ -73,6 +81,8 @@ function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
       run.tenant === null ? null : ["Tenant", run.tenant],
       run.environment === null ? null : ["Environment", run.environment],
       ["Opened", formatTime(run.created_ms)],
+      run.parent === undefined ? null : ["Parent run", runLink(run.parent)],
+      run.children === undefined ? null : ["Child runs", childLinks(run.children)],
       [
         "Steps",
         html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${markLabel("warn", `${formatCountOf(run.unresolved.length, "outcome")} unknown`)}`}`,
@@ -83,6 +93,10 @@ function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
     ],
     "bar",
   )}</div>`;
+}
+
+function childLinks(children: readonly string[]): HtmlFragment {
+  return html`<details class="more"><summary>${formatCountOf(children.length, "run")}</summary>${bulletList(children.map(runLink))}</details>`;
 }
 
 /** Texts of people, by their time and length. */
@@ -209,6 +223,7 @@ async function rollback(ctx: PageContext): Promise<PageAnswer> {
     ...over,
     ...(retries === undefined ? {} : { retries: Number(retries) }),
     approve_compensations: ctx.form.checked("approve_compensations"),
+    ...(ctx.form.checked("children") ? { children: true } : {}),
   });
   // Show no message here: the card reports progress and keeps it current.
   return { to: `${runPath(id)}#rollback` };

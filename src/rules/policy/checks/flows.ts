@@ -10,9 +10,12 @@ import { constantsHold, type FlowConditions, findRestricting } from "./compared-
 import { type CounterDoc, usedIn } from "./counters.ts";
 import type { CounterCharge, CounterNeed } from "./limits.ts";
 
-/** Key of what a flow remembers for the run, or for the actor. */
-export function flowKey({ id, within_ms }: PolicyFlow, { run_id, actor, tenant }: PolicyCall): string {
-  if (within_ms === null) return `flow:${id}:run:${run_id}`;
+/** Key of what a flow remembers for the run's tree, or for the actor. */
+export function flowKey(
+  { id, within_ms }: PolicyFlow,
+  { run_id, counted_run, actor, tenant }: PolicyCall,
+): string {
+  if (within_ms === null) return `flow:${id}:run:${counted_run ?? run_id}`;
   return `flow:${id}:actor:${JSON.stringify([tenant, actor])}`;
 }
 

@@ -41,7 +41,7 @@ function chargeOf(
 }
 
 const PER_VALUE: Record<CounterScope, (call: PolicyCall) => string> = {
-  run: (call) => call.run_id,
+  run: (call) => call.counted_run ?? call.run_id,
   actor: (call) => call.actor,
   tenant: (call) => call.tenant ?? "",
   tool: (call) => call.tool,
