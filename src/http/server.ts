@@ -29,6 +29,8 @@ import { chatRoutes } from "./routes/chat.ts";
 import { openRoutes } from "./routes/open-routes.ts";
 import { operationRoutes } from "./routes/operation-routes.ts";
 import { securityEventRoutes } from "./routes/security-events.ts";
+import { STREAM_PATH } from "./stream/connection.ts";
+import { serveStreams } from "./stream/stream.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -104,9 +106,14 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   operationRoutes(server, parts);
   securityEventRoutes(server, app);
   chatRoutes(server, app, { named: (name) => parts.named?.(name) });
-  server.addHook("preClose", (done) => {
+  server.get(STREAM_PATH, async ({ headers }) => {
+    await authenticate(headers.authorization);
+    throw invalidError(`open ${STREAM_PATH} as a WebSocket: send Upgrade: websocket`);
+  });
+  const streams = serveStreams(server.server, { ...parts, nextRequestId, isClosing: () => closing });
+  server.addHook("preClose", async () => {
     closing = true;
-    done();
+    await streams.close();
   });
   if (parts.router_only !== true)
     handleFastPath(server.server, { ...parts, nextRequestId, isClosing: () => closing });

@@ -11,6 +11,12 @@ export const SERVICE_LIMITS = {
   answer_bytes: 67_108_864,
   document_bytes: 1_073_741_824,
   json_depth: 64,
+  /** Messages of one stream that are answered at the same time, and the length of their ids. */
+  stream_in_flight: 256,
+  stream_id_chars: 128,
+  /** Unsent bytes after which a stream is not read from, and how often its other end is asked for. */
+  stream_buffer_bytes: 1_048_576,
+  stream_ping_ms: 30_000,
   run_id_chars: 128,
   tool_chars: 256,
   reason_chars: 4_000,

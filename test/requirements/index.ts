@@ -56,6 +56,7 @@ import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
+import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Trees } from "./beyond2-trees.ts";
 import { beyond2Values } from "./beyond2-values.ts";
@@ -289,6 +290,7 @@ const SECTIONS = [
   beyond2Incidents,
   beyond2Proxy,
   beyond2Passkeys,
+  beyond2Sockets,
   beyond2Signed,
   beyond2Standards,
   beyond2Trees,

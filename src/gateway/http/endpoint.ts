@@ -14,6 +14,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AuthenticatedCaller } from "../../auth/authenticate.ts";
+import type { OriginGuard } from "../../auth/origin-guard.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
 import { ERROR_CODE_HEADER } from "../../http/api/http-row.ts";
 import type { ConflictCause } from "../../kernel/error-codes.ts";
@@ -24,7 +25,6 @@ import type { ServiceLogger } from "../../telemetry/log.ts";
 import { extraOf, type RequestExtra } from "../session/request-context.ts";
 import type { BoundRun } from "../session/runs.ts";
 import { NEWER_PROTOCOL_VERSION } from "../upstream/connection.ts";
-import type { OriginGuard } from "./origin-guard.ts";
 import { type ProtectedResource, withChallenge } from "./protected-resource.ts";
 import { readMessage } from "./session-transport.ts";
 import type { McpSession, McpSessions, OpenedPeer } from "./sessions.ts";

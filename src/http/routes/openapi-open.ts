@@ -74,6 +74,21 @@ export const OPEN_PATHS = {
       },
     },
   },
+  "/v1/stream": {
+    get: {
+      operationId: "stream",
+      summary: "Make many calls over one WebSocket",
+      "x-svc-role": "any",
+      security: [{ bearer: [] }],
+      responses: {
+        101: { description: "the WebSocket is open" },
+        400: error("not a WebSocket, or a query"),
+        401: error("a missing or invalid credential"),
+        403: error("an origin that is not allowed"),
+        429: error("a quota is used up"),
+      },
+    },
+  },
   "/.well-known/authzen-configuration": open("authzen_configuration", "Metadata of the AuthZEN API", {
     200: json("ok", {
       type: "object",

@@ -1,9 +1,10 @@
 /** Gateway as an HTTP server: two MCP endpoints, the API, health, readiness and metrics. */
+
+import { originGuard } from "../../auth/origin-guard.ts";
 import { mountConsole } from "../../console/mount.ts";
 import { drillsThrough } from "../../gateway/drills.ts";
 import { type GatewayOptions, McpGateway } from "../../gateway/gateway.ts";
 import { type EndpointDeps, mountEndpoint } from "../../gateway/http/endpoint.ts";
-import { originGuard } from "../../gateway/http/origin-guard.ts";
 import {
   addressAs,
   mountResourceMetadata,

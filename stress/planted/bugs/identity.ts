@@ -237,7 +237,7 @@ export const IDENTITY: readonly Bug[] = [
   },
   {
     name: "the gateway answers pages of other sites",
-    file: "src/gateway/http/origin-guard.ts",
+    file: "src/auth/origin-guard.ts",
     find: "if (from === null || !(known(from) || (!local && from === asked)))",
     replace: "if (from === null)",
     tests: ["test/gateway/security.test.ts"],

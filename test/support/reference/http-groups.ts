@@ -39,7 +39,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     page: "runs",
     title: "Runs and calls over HTTP",
     about: "Open runs, ask for decisions, report outcomes, and search runs. Agents need only this page.",
-    paths: /^(runs|search\/runs)/,
+    paths: /^(runs|stream$|search\/runs)/,
   },
   {
     page: "operations",

@@ -1,12 +1,12 @@
 /**
- * Protects against browsers that were tricked into calling the gateway, by DNS rebinding or by a plain cross-site post.
+ * Protects against browsers that were tricked into calling the gateway or a stream, by DNS rebinding or by a plain cross-site post.
  * A loopback listener accepts only its own host names. A browser request from another origin is rejected on every
  * listener.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { isLoopbackHost } from "../../config/loopback.ts";
-import type { LoadedSettings } from "../../config/settings.ts";
-import { forbiddenError } from "../../kernel/errors.ts";
+import { isLoopbackHost } from "../config/loopback.ts";
+import type { LoadedSettings } from "../config/settings.ts";
+import { forbiddenError } from "../kernel/errors.ts";
 
 export type OriginGuard = (headers: IncomingHttpHeaders) => void;
 
@@ -17,6 +17,8 @@ export function originGuard({
 }: Pick<LoadedSettings, "listen" | "console_url" | "gateway_url">): OriginGuard {
   const local = isLoopbackHost(listen.host);
   const own = [console_url, gateway_url].flatMap((url) => (url === null ? [] : [new URL(url).hostname]));
+  own.push(...listen.allowed_hosts.map((name) => name.toLowerCase()));
+  const origins = listen.allowed_origins.map((url) => new URL(url).origin);
   const known = (hostname: string) => isLoopbackHost(hostname) || own.includes(hostname);
   /** The last accepted Host. Nearly every request repeats it, and parsing is expensive. */
   let good: string | undefined;
@@ -27,7 +29,7 @@ export function originGuard({
     if (local && !known(asked))
       throw forbiddenError("this Host is not one of this gateway's names", "origin_refused");
     good = host;
-    if (origin === undefined) return;
+    if (origin === undefined || origins.includes(origin)) return;
     const from = hostnameOf(origin);
     if (from === null || !(known(from) || (!local && from === asked)))
       throw forbiddenError("this Origin is not allowed", "origin_refused");

@@ -1,0 +1,24 @@
+/** One connection for many calls: `GET /v1/stream`. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyond2Sockets = section("beyond", "One connection", {
+  "beyond.socket.credential": [44, "a stream takes its credential from the Authorization header alone"],
+  "beyond.socket.origin": [44, "an origin that is not allowed is 403"],
+  "beyond.socket.other-upgrades": [44, "upgrades to other protocols and on other paths are answered as plain requests"],
+  "beyond.socket.message": [44, "a message names an operationId and is answered as its route answers"],
+  "beyond.socket.errors": [44, "roles, validation and error bodies are those of the route"],
+  "beyond.socket.idempotency": [44, "a message with an idempotency key is carried out once"],
+  "beyond.socket.files": [44, "operations that answer files or streams are 400"],
+  "beyond.socket.unreadable": [44, "unreadable JSON closes with 1007; a message without the right form is 400"],
+  "beyond.socket.size": [44, "a message over 1 MB is answered 413"],
+  "beyond.socket.compression": [44, "nothing is compressed"],
+  "beyond.socket.order": [44, "messages are answered in any order"],
+  "beyond.socket.same-id": [44, "a second message with an open id is 400"],
+  "beyond.socket.in-flight": [44, "at most 256 messages are in flight, more are 429"],
+  "beyond.socket.quotas": [44, "each message counts for quotas"],
+  "beyond.socket.log": [44, "each message has its own log line and request id"],
+  "beyond.socket.revoked": [44, "a disabled or expired key gets 401, then close code 4401"],
+  "beyond.socket.back-pressure": [44, "a slow reader is paused, not buffered without bound"],
+  "beyond.socket.shutdown": [44, "at shutdown open messages are answered, then close code 1001"],
+});
