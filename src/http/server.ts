@@ -28,7 +28,6 @@ import { runRequestsInOrder } from "./request/request-order.ts";
 import { chatRoutes } from "./routes/chat.ts";
 import { openRoutes } from "./routes/open-routes.ts";
 import { operationRoutes } from "./routes/operation-routes.ts";
-import { securityEventRoutes } from "./routes/security-events.ts";
 import { STREAM_PATH } from "./stream/connection.ts";
 import { serveStreams } from "./stream/stream.ts";
 
@@ -104,7 +103,6 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   });
   openRoutes(server, parts);
   operationRoutes(server, parts);
-  securityEventRoutes(server, app);
   chatRoutes(server, app, { named: (name) => parts.named?.(name) });
   server.get(STREAM_PATH, async ({ headers }) => {
     await authenticate(headers.authorization);
