@@ -1,3 +1,12 @@
-export type Program = "chromium" | "python3" | "openssl" | "curl" | "git" | "zsh" | "fish" | "systemd";
+export type Program =
+  | "chromium"
+  | "python3"
+  | "openssl"
+  | "curl"
+  | "git"
+  | "bubblewrap"
+  | "zsh"
+  | "fish"
+  | "systemd";
 export function findProgram(name: Program): Promise<string | undefined>;
 export function ensureProgram(name: Program): Promise<string>;

@@ -35,6 +35,7 @@ const PROGRAMS = {
   },
   openssl: { what: "openssl", names: ["openssl"], proof: ["version"], brew: "openssl" },
   curl: { what: "curl", names: ["curl"], proof: ["--version"], brew: "curl" },
+  bubblewrap: { what: "bubblewrap", names: ["bwrap"], proof: ["--version"] },
   git: { what: "git", names: ["git"], proof: ["--version"], brew: "git" },
   zsh: { what: "zsh", names: ["zsh"], proof: ["--version"], brew: "zsh" },
   fish: { what: "fish", names: ["fish"], proof: ["--version"], brew: "fish" },

@@ -1,10 +1,17 @@
-/** `node stress/run.mjs fault|sim|attack|plant|prove [options]`: runs a proof, compiled. */
+/** `node stress/run.mjs fault|sim|attack|plant|prove|escape [options]`: runs a proof, compiled. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { compiledFolder } from "./compiled.mjs";
 
 /** The folder of each proof. */
-const PROOFS = { fault: "fault", sim: "sim", attack: "attack", plant: "planted", prove: "prove" };
+const PROOFS = {
+  fault: "fault",
+  sim: "sim",
+  attack: "attack",
+  plant: "planted",
+  prove: "prove",
+  escape: "escape",
+};
 
 const [proof, ...args] = process.argv.slice(2);
 if (!Object.hasOwn(PROOFS, proof ?? "")) {

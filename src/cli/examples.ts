@@ -3,6 +3,7 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   server: "svc server -m manifests/ -d data/ --policy policy.yaml --keys keys.json",
   gateway: "svc gateway --config svc.config.yaml",
   proxy: "svc proxy --config svc.config.yaml --ca-out ca.pem",
+  run: "svc run --allow-host api.anthropic.com --config svc.config.yaml -- claude",
   init: 'svc init --from "npx -y @modelcontextprotocol/server-filesystem ." --dir gateway/',
   connect: "svc connect claude-code --config svc.config.yaml",
   hook: "svc hook claude-code --settings ~/.config/svc/hooks/claude-code.json",

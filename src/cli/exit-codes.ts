@@ -4,6 +4,7 @@ type CodeMeanings = Readonly<{ 1?: string; 2?: string }>;
 
 const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   hook: { 2: "the hook could not decide; the coding agent blocks the call" },
+  run: { 1: "the command was not started; else its own exit code" },
   validate: { 1: "a manifest is invalid" },
   "policy check": {
     1: "the policy is invalid, or a claim has a counterexample",

@@ -120,7 +120,7 @@ function protectedPaths({ home, protect }: Surroundings) {
     // In quotes, `~` is an ordinary name.
     const full = new Set([resolve(cwd, expanded), resolve(cwd, text)]);
     for (const seen of new Set([...full].flatMap((path) => [path, real(path)]))) {
-      const why = byName(seen) ?? asGitFile(seen) ?? asHardLink(seen, [...everywhere, ...keptIn(cwd)]);
+      const why = reasonByName(seen) ?? asGitFile(seen) ?? asHardLink(seen, [...everywhere, ...keptIn(cwd)]);
       if (why !== null) return why;
       const parts = segments(seen);
       for (const kept of [...everywhere, ...keptIn(cwd)]) {
@@ -176,7 +176,7 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
       const above = [full, real(full)].some((seen) =>
         everywhere.some(({ parts }) => relation(segments(seen), parts) === "above"),
       );
-      return above || (files && hasFileBelow(full, (name) => byName(`/${name}`) !== null));
+      return above || (files && hasFileBelow(full, (name) => reasonByName(`/${name}`) !== null));
     },
     text(text) {
       if (service(text)) return "it talks to the service";
@@ -194,7 +194,8 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
   };
 }
 
-function byName(full: string): string | null {
+/** Explains why a path is protected by its name alone, or returns null. */
+export function reasonByName(full: string): string | null {
   const folded = foldPath(full.replaceAll("\\", "/"));
   const name = basename(folded);
   if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
@@ -250,7 +251,8 @@ export function namesSecrets(pattern: string): boolean {
     const name = basename(word);
     if (/^\**$/.test(name)) return false;
     return (
-      byName(`/${name}`) !== null || SECRET_SAMPLES.some((sample) => shellGlobMatches(name, sample, true))
+      reasonByName(`/${name}`) !== null ||
+      SECRET_SAMPLES.some((sample) => shellGlobMatches(name, sample, true))
     );
   });
 }

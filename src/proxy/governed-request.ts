@@ -16,8 +16,9 @@ import {
 } from "../rules/http/target.ts";
 import { AnswerRecord, type CarriedAnswer, carryRequest } from "./carry.ts";
 import type { ProxyDeps } from "./deps.ts";
+import { gitCall, gitRequest, isOtherGit } from "./git.ts";
 import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
-import { spoolBody } from "./spool.ts";
+import { type SpooledBody, spoolBody } from "./spool.ts";
 import { endToEnd, headerValue, ProxyRefusal } from "./wire.ts";
 
 /** A request as the proxy received it. `target` is its path and query. */
@@ -57,6 +58,8 @@ function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTa
   const [match] = found;
   const refuse = (text: string) =>
     new ProxyRefusal("forbidden", text, { headers: { "svc-decision": "block" } });
+  if (match === undefined && isOtherGit(target))
+    throw refuse("only git's smart HTTP protocol is understood here, without large file storage");
   if (match === undefined)
     throw refuse(`no http manifest fits this request to ${origin.host}; add one for its method and path`);
   if (found.length > 1)
@@ -74,6 +77,16 @@ export interface ReadCall {
 
 export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedRequest): Promise<void> {
   const target = checkRequest(received);
+  const git = gitRequest(received.origin, received.request.method!, target);
+  const fitting = httpRoutes(deps.rules.manifests()).fitting(
+    received.origin,
+    received.request.method!,
+    target,
+  );
+  if (git !== undefined && fitting.length === 0) {
+    const coding = received.request.headers["content-encoding"];
+    return governRequest(deps, received, true, ({ head }) => gitCall(git, head, coding));
+  }
   const match = matchRequest(deps, received, target);
   if (match.route.http.websocket === true)
     throw new ProxyRefusal(
@@ -88,7 +101,7 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
   });
 }
 
-type ReadBody = { bytes: number; sha256: string; content: Buffer | undefined };
+type ReadBody = Pick<SpooledBody, "bytes" | "sha256" | "content" | "head">;
 
 /** Reads the body, decides the call that `read` makes of it, and carries it out. */
 async function governRequest(
@@ -127,13 +140,11 @@ async function governRequest(
   }
 }
 
-type Spooled = Awaited<ReturnType<typeof spoolBody>>;
-
 async function carryOut(
   deps: ProxyDeps,
   { request, response, origin, target }: ReceivedRequest,
   call: AcceptedCall,
-  body: Spooled,
+  body: SpooledBody,
 ): Promise<void> {
   let answer: CarriedAnswer;
   try {

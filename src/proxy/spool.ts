@@ -14,6 +14,8 @@ const MAX_OPAQUE_BYTES = 4_294_967_296;
 export interface SpooledBody {
   readonly bytes: number;
   readonly sha256: string;
+  /** Its beginning, at most 1 MB. */
+  readonly head: Buffer;
   /** Undefined for a body that lies in a file. */
   readonly content: Buffer | undefined;
   /** The body from its begin, for one request. */
@@ -27,6 +29,7 @@ export async function spoolBody(source: Readable, opaque: boolean): Promise<Spoo
   const hash = createHash("sha256");
   let chunks: Buffer[] = [];
   let bytes = 0;
+  let head: Buffer | undefined;
   let file: FileHandle | undefined;
   try {
     for await (const chunk of source as AsyncIterable<Buffer>) {
@@ -36,6 +39,7 @@ export async function spoolBody(source: Readable, opaque: boolean): Promise<Spoo
       if (file === undefined && bytes > SERVICE_LIMITS.body_bytes) {
         file = await openDeletedFile();
         for (const earlier of chunks) await file.write(earlier);
+        head = Buffer.concat(chunks);
         chunks = [];
       }
       if (file === undefined) chunks.push(chunk);
@@ -48,6 +52,7 @@ export async function spoolBody(source: Readable, opaque: boolean): Promise<Spoo
   const content = file === undefined ? Buffer.concat(chunks) : undefined;
   return {
     bytes,
+    head: content ?? head!,
     sha256: hash.digest("hex"),
     content,
     open: () => content ?? createReadStream("", { fd: file!.fd, start: 0, autoClose: false }),

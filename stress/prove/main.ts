@@ -1,6 +1,7 @@
 /**
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
  * `npm run prove -- authzen <folder>`: the AuthZEN working group's to-do scenario, from a clone of its repository.
+ * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
@@ -14,6 +15,7 @@ const A_LINE = 1_000;
 const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
+  if (args[0] === "proxy") return proveProxy(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "authzen") return proveAuthzen(args[1]);
   const { values } = parseArgs({
@@ -31,6 +33,12 @@ export async function main(args: string[]): Promise<number> {
     if (seen.disagreement !== null) agreed = false;
   }
   return agreed ? 0 : 1;
+}
+
+function proveProxy(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/proxy/programs.test.ts", ...args];
+  const env = { ...process.env, SVC_PROVE_PROXY: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 
 function proveClients(args: string[]): number {

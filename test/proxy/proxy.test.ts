@@ -364,13 +364,14 @@ describe("other hosts", () => {
   it("ask where the policy says so, and are recorded", async () => {
     verifies("beyond.proxy.net-connect");
     verifies("beyond.proxy.allow-host");
-    // The name leads to a public address, so that the question comes before the connection.
+    // A public address: the question comes before the connection.
     const socket = await proxySocket(shared);
     const asked = await rawExchange(
       socket,
-      `CONNECT 192.0.2.1:443 HTTP/1.1\r\nHost: 192.0.2.1:443\r\nProxy-Authorization: ${basicOf(AGENT_KEY)}\r\n\r\n`,
+      `CONNECT 1.1.1.1:443 HTTP/1.1\r\nHost: 1.1.1.1:443\r\nProxy-Authorization: ${basicOf(AGENT_KEY)}\r\n\r\n`,
     );
     expect(asked.status).toBe(403);
+    expect(asked.headers["svc-approval-id"]).toMatch(/^apr_/);
     const denying = await start({
       config: "allow_hosts: [127.0.0.1]\n",
       policy:

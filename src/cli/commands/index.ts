@@ -33,6 +33,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./server/proxy.ts")).registerProxy,
   ),
   row(
+    "run",
+    "Start an agent confined to its workspace and the proxy",
+    async () => (await import("./agents/run.ts")).registerRun,
+  ),
+  row(
     "init",
     "Draft the gateway files for a tool server",
     async () => (await import("./agents/init.ts")).registerInit,

@@ -250,6 +250,8 @@ describe("built requests", () => {
       body: '{"name":"x"}',
     });
     expect(built(to("PUT"), { id: 7, body: [1] })).toMatchObject({ body: "[1]" });
+    expect(built(to("PUT"), { id: 7, body: { a: 1 } })).toMatchObject({ body: '{"a":1}' });
+    expect(built(to("PUT"), { id: 7, body: "text" })).toMatchObject({ body: '{"body":"text"}' });
     expect(built(to("POST", { body: "form" }), { id: 7, a: "b c" })).toMatchObject({ body: "a=b+c" });
     expect(built(to("DELETE"), { id: "x" })).toMatchObject({ target: "/users/x", body: undefined });
   });

@@ -213,7 +213,8 @@ export function buildRequest({ http, path }: HttpRoute, args: JsonValue): BuiltR
     };
   }
   const [only] = rest;
-  const isPlainBody = rest.length === 1 && only![0] === "body" && !isJsonObject(only![1]);
+  // A list or an object under this name alone is the whole body; a text is a member of it.
+  const isPlainBody = rest.length === 1 && only![0] === "body" && typeof only![1] === "object";
   const value = isPlainBody ? only![1] : Object.fromEntries(rest);
   return {
     ...base,

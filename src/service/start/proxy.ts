@@ -44,6 +44,25 @@ export function createProxy(service: RunningService, identify?: Identify): Runni
   return { proxy, ca_pem: authority.pem, stop: () => proxy.close() };
 }
 
+/** A proxy for one confined command, which is the only client: it needs no key, and has its own run. */
+export async function createRunProxy(service: RunningService): Promise<RunningProxy & { run_id: string }> {
+  const { settings } = service;
+  const principal: CallerPrincipal = {
+    id: `stdio:${settings.actor}`,
+    name: settings.actor,
+    roles: ["agent"],
+    groups: [],
+    tenant: settings.tenant,
+    max_permissions: ["*"],
+    allow_observe: true,
+  };
+  const run = new GatewayRuns(service).fresh(principal);
+  await run.open();
+  const { run_id } = run;
+  const caller = callerOf(service, principal, { run_id, open: () => run.open(), isCurrent: () => true });
+  return { ...createProxy(service, async () => caller), run_id };
+}
+
 /** The agent of an API key, in the run of its unnamed calls. */
 function byKey(service: RunningService): Identify {
   const { auth } = service;

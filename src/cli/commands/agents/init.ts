@@ -16,12 +16,16 @@ import { PACKAGE_VERSION } from "../../../service/version.ts";
 import { type CommandContext, globalOptions, type RegisterCommand } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
 import { schemaLine } from "../policy/schema-line.ts";
+import { draftFromOpenapi, namesOpenapi } from "./init-openapi.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
 export const registerInit: RegisterCommand = (program, context) => {
   globalOptions(program.command("init").description("Draft the gateway files for a tool server"))
-    .requiredOption("--from <command or url>", "the tool server: a command in quotes, or an http(s) URL")
+    .requiredOption(
+      "--from <command, url or file>",
+      "the tool server: a command in quotes or an http(s) URL; or an OpenAPI file or URL",
+    )
     .option("--name <name>", "short name of the tool server")
     .option("--dir <dir>", "directory to write to", ".")
     .option("--namespace", "show its tools as <name>.<tool>")
@@ -31,7 +35,30 @@ export const registerInit: RegisterCommand = (program, context) => {
     .action((flags: Record<string, unknown>) => init(context, flags));
 };
 
+/** Files for `svc proxy`, from the description of an HTTP API. */
+async function initFromOpenapi(
+  { io, settings }: CommandContext,
+  flags: Record<string, unknown>,
+): Promise<void> {
+  const egress = createEgress(settings(flags).egress, {});
+  try {
+    const from = (flags["from"] as string).trim();
+    const { files, told } = await draftFromOpenapi(from, flags["name"] as string | undefined, io.cwd, egress);
+    const folder = resolve(io.cwd, flags["dir"] as string);
+    await write(folder, files, flags["force"] === true);
+    for (const name of Object.keys(files))
+      io.out(`wrote ${escapeControls(join(relative(io.cwd, folder) || ".", name))}`);
+    io.out(told);
+    io.out("");
+    io.out("Next: check the manifests, correct the guesses, set lifecycle: approved,");
+    io.out("and start svc proxy --config svc.config.yaml --ca-out ca.pem");
+  } finally {
+    await egress.close();
+  }
+}
+
 async function init(context: CommandContext, flags: Record<string, unknown>): Promise<void> {
+  if (namesOpenapi((flags["from"] as string).trim(), context.io.cwd)) return initFromOpenapi(context, flags);
   const { spec, draft } = readTarget(flags);
   const egress = createEgress(context.settings(flags).egress, {});
   try {

@@ -51,7 +51,7 @@ async function runProxy(context: CommandContext, flags: CommandFlags): Promise<v
 const HOST = /^(?:[A-Za-z0-9_.-]+|[0-9A-Fa-f:]+)$/;
 
 /** The hosts of `--allow-host` count like those of the configuration. */
-function withAllowedHosts(settings: LoadedSettings, flags: CommandFlags): LoadedSettings {
+export function withAllowedHosts(settings: LoadedSettings, flags: CommandFlags): LoadedSettings {
   const named = (flags["allowHost"] as string[] | undefined) ?? [];
   for (const host of named)
     if (!HOST.test(host))

@@ -1,0 +1,161 @@
+/** `svc run -- <command>`: starts an agent that writes only to its workspace and reaches only the governed proxy. */
+import { randomUUID } from "node:crypto";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { bwrapArguments } from "../../../child-process/confine/bwrap.ts";
+import { launchConfined } from "../../../child-process/confine/launch.ts";
+import { resourceLimits } from "../../../child-process/confine/limits.ts";
+import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
+import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
+import { newProtected, protectedTree } from "../../../hook/workspace/protected-tree.ts";
+import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
+import { openService } from "../../../service/service.ts";
+import { createRunProxy } from "../../../service/start/proxy.ts";
+import {
+  type CommandContext,
+  type CommandFlags,
+  type ExitCode,
+  globalOptions,
+  type RegisterCommand,
+} from "../../context.ts";
+import { escapeControls } from "../../io.ts";
+import { withAllowedHosts } from "../server/proxy.ts";
+import { copyClientState } from "./client-state.ts";
+import {
+  checkedWorkspace,
+  confinedEnv,
+  findProgram,
+  MountPlaceholders,
+  placesOfProgram,
+  protectWorkspace,
+  replacedBundles,
+  topDirectories,
+  userOf,
+  writeRunFiles,
+} from "./confinement.ts";
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value];
+
+export const registerRun: RegisterCommand = (program, context) => {
+  globalOptions(program.command("run").description("Start an agent confined to its workspace and the proxy"))
+    .argument("<command...>", "the agent's command, after --")
+    .option("--workspace <dir>", "directory that the command can write to (default: the current one)")
+    .option("--allow-host <host>", "pass this host without a question, private or not; repeatable", collect)
+    .option("--policy <file>", "policy file")
+    .action((command: string[], flags: CommandFlags) => runConfined(context, command, flags));
+};
+
+/** What the machine has to offer. Throws with the way to get it. */
+function requirements(context: CommandContext): { bwrap: string; seccomp: Buffer } {
+  if (process.platform !== "linux")
+    throw invalidError(
+      "svc run works on Linux only; on other systems start the agent in a Linux virtual machine",
+    );
+  const bwrap = findProgram("bwrap", context.io.env, "/");
+  if (bwrap === undefined)
+    throw invalidError(
+      "svc run needs bubblewrap: install it with sudo apt-get install bubblewrap, or the package of your system",
+    );
+  const seccomp = seccompProgram(process.arch);
+  if (seccomp === null) throw invalidError("svc run knows the system calls of x86-64 and arm64 only");
+  return { bwrap, seccomp };
+}
+
+async function runConfined(context: CommandContext, command: string[], flags: CommandFlags): Promise<void> {
+  const { io } = context;
+  if (context.isRemote(flags))
+    throw invalidError("svc run decides with local data: pass --config <file>, and omit --server");
+  const needs = requirements(context);
+  const settings = withAllowedHosts(context.settings(flags, ["policy"]), flags);
+  const home = realpathSync(io.env["HOME"] || "/root");
+  const workspace = checkedWorkspace(
+    resolve(io.cwd, (flags["workspace"] as string | undefined) ?? "."),
+    home,
+  );
+  const found = findProgram(command[0]!, io.env, io.cwd);
+  const run_folder = mkdtempSync(join(tmpdir(), "svc-run-"));
+  const limits = resourceLimits(`svc-run-${randomUUID()}`);
+  const placeholders = new MountPlaceholders();
+  const service = await openService(withQuietLog(settings), io.clock);
+  try {
+    const running = await createRunProxy(service);
+    const before = protectedTree(workspace);
+    const state = copyClientState(command[0]!, home, run_folder);
+    writeRunFiles(run_folder, home, running.ca_pem);
+    const guarded = protectWorkspace(workspace, before, ownPaths(settings), placeholders);
+    const node = realpathSync(process.execPath);
+    const new_session = !process.stdin.isTTY;
+    const args = bwrapArguments({
+      ...guarded,
+      ...topDirectories(),
+      workspace,
+      home,
+      run_folder,
+      replaced: replacedBundles(run_folder),
+      writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
+      programs: [node, ...(found === undefined ? [] : [found])].flatMap((path) =>
+        placesOfProgram(path, workspace),
+      ),
+      env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },
+      new_session,
+      as_user: userOf(),
+    });
+    io.err(`svc run: ${running.run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
+    const code = await launchConfined({
+      ...needs,
+      node,
+      args,
+      limits,
+      new_session,
+      command: [found === undefined ? command[0]! : realpathSync(found), ...command.slice(1)],
+      connected: (socket) => running.proxy.server.emit("connection", socket),
+      started: () => {},
+    });
+    await running.stop();
+    placeholders.remove();
+    state?.bringBack();
+    moveAway(
+      context,
+      workspace,
+      newProtected(workspace, before),
+      join(settings.data, "moved", running.run_id),
+    );
+    context.done(code as ExitCode);
+  } finally {
+    placeholders.remove();
+    limits.remove();
+    await service.close();
+    rmSync(run_folder, { recursive: true, force: true });
+  }
+}
+
+/** Files and directories of the service, which the command does not see even inside its workspace. */
+function ownPaths(settings: LoadedSettings): string[] {
+  const { data, signing_key, kill_file, meta } = settings;
+  const files = [keyFileOf(settings), signing_key, kill_file, meta.file, data];
+  const secrets = settings.credentials.flatMap(({ from }) => ("file" in from ? [from.file] : []));
+  return [...files, ...secrets].flatMap((path) => (path === null ? [] : [resolve(path)]));
+}
+
+/** Moves files that came in and would run by themselves later, so that a person looks at them first. */
+function moveAway({ io }: CommandContext, workspace: string, added: readonly string[], into: string): void {
+  if (added.length === 0) return;
+  for (const path of added) {
+    const to = join(into, relative(workspace, path));
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    try {
+      renameSync(path, to);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EXDEV")
+        throw new SvcError("unavailable", messageOf(error));
+      cpSync(path, to, { recursive: true, verbatimSymlinks: true });
+      rmSync(path, { recursive: true });
+    }
+  }
+  chmodSync(into, 0o700);
+  io.err(
+    `svc run: ${added.length} new files would run by themselves; look at them in ${escapeControls(into)}`,
+  );
+  for (const path of added) io.err(`  ${escapeControls(relative(workspace, path))}`);
+}

@@ -1,0 +1,161 @@
+/**
+ * The files of a workspace that decide about an agent, run by themselves or hold credentials: found before a confined
+ * run, and compared after it. Links are never followed.
+ */
+import { lstatSync, readdirSync, readFileSync, type Stats } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { reasonByName } from "../path-guard.ts";
+import { foldPath, isAutoRunFile } from "./auto-run-files.ts";
+
+/** Directories of packages, whose files run only when something asks for them. */
+const SKIPPED = new Set(["node_modules"]);
+/** Not followed below: their own files decide. */
+const GIT = ".git";
+const MAX_ENTRIES = 500_000;
+
+/** Read-only even if they do not exist yet, directly in the workspace. */
+export const PROTECTED_FOLDERS = [
+  ".git",
+  ".claude",
+  ".codex",
+  ".gemini",
+  ".cursor",
+  ".vscode",
+  ".idea",
+  ".zed",
+  ".devcontainer",
+  ".agents",
+  ".husky",
+  ".githooks",
+] as const;
+export const PROTECTED_FILES = [
+  ".mcp.json",
+  ".envrc",
+  ".gitmodules",
+  ".npmrc",
+  ".yarnrc.yml",
+  ".pnpmfile.cjs",
+  ".pre-commit-config.yaml",
+  "lefthook.yml",
+  ".lefthook.yml",
+  ".devcontainer.json",
+] as const;
+const IN_GIT = ["config", "config.worktree", "hooks", "info/attributes", "modules"] as const;
+
+export interface ProtectedTree {
+  /** Existing paths that stay readable. */
+  readonly read_only: string[];
+  /** Files that hold credentials or settings of the service. */
+  readonly hidden: string[];
+  /** Sockets, which reach a process outside. */
+  readonly sockets: string[];
+  /** Directories of git repositories. */
+  readonly repositories: string[];
+  /** Device and inode of every path above. */
+  readonly marks: ReadonlyMap<string, string>;
+}
+
+type Kind = "read_only" | "hidden" | "sockets" | "repositories";
+
+/** Throws if the workspace has more entries than can be looked at. */
+export function protectedTree(workspace: string): ProtectedTree {
+  const found: Record<Kind, string[]> = { read_only: [], hidden: [], sockets: [], repositories: [] };
+  const marks = new Map<string, string>();
+  let entries = 0;
+  const open = [workspace];
+  for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
+    for (const entry of listed(folder)) {
+      if (++entries > MAX_ENTRIES)
+        throw new Error(`${workspace}: has more than ${MAX_ENTRIES} entries; choose a smaller --workspace`);
+      const path = join(folder, entry);
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      if (stats === undefined) continue;
+      const kind = kindOf(path, stats);
+      if (kind !== null) {
+        found[kind].push(path);
+        marks.set(path, markOf(stats));
+      } else if (stats.isDirectory() && !SKIPPED.has(entry)) open.push(path);
+    }
+  }
+  return { ...found, marks };
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+const markOf = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
+
+function kindOf(path: string, stats: Stats): Kind | null {
+  if (stats.isSocket()) return "sockets";
+  const name = foldPath(basename(path));
+  if (name === GIT) return stats.isDirectory() ? "repositories" : "read_only";
+  if (stats.isDirectory() || stats.isSymbolicLink()) {
+    const isProtected =
+      (PROTECTED_FOLDERS as readonly string[]).includes(name) || reasonOf(join(path, "x")) !== null;
+    if (isProtected) return "read_only";
+    if (stats.isDirectory()) return null;
+  }
+  const reason = reasonOf(path);
+  if (reason === null) return null;
+  return /holds credentials|service's configuration/.test(reason) ? "hidden" : "read_only";
+}
+
+function reasonOf(path: string): string | null {
+  return reasonByName(path) ?? (isAutoRunFile(foldPath(path)) ? "runs automatically" : null);
+}
+
+/** The paths of a repository that decide what git runs. Its configuration can name more of them. */
+export function decidingGitPaths(repository: string, workspace: string): string[] {
+  const paths = IN_GIT.map((name) => join(repository, name));
+  const named = configuredPaths(join(repository, "config"), dirname(repository));
+  return [...paths, ...named.filter((path) => isBelow(path, workspace))];
+}
+
+/** Values of the configuration that are paths: hook directories and included files. */
+function configuredPaths(config: string, base: string): string[] {
+  let text: string;
+  try {
+    text = readFileSync(config, "utf8");
+  } catch {
+    return [];
+  }
+  const values = [
+    ...text.matchAll(/^\s*(?:hookspath|path|attributesfile|excludesfile)\s*=\s*"?([^"\n#;]+)/gim),
+  ];
+  return values.flatMap(([, value]) => [
+    resolve(base, value!.trim()),
+    resolve(dirname(config), value!.trim()),
+  ]);
+}
+
+const isBelow = (path: string, folder: string): boolean => {
+  const way = relative(folder, path);
+  return way !== "" && !way.startsWith("..") && !way.startsWith("/");
+};
+
+/** Directories of a linked work tree or a submodule, which `.git` names: its own, and the shared one. */
+export function linkedRepositories(workspace: string): string[] {
+  const file = join(workspace, GIT);
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
+  const named = /^gitdir: (.+)$/m.exec(readFileSync(file, "utf8"))?.[1]?.trim();
+  if (named === undefined) return [];
+  const own = resolve(workspace, named);
+  try {
+    return [own, resolve(own, readFileSync(join(own, "commondir"), "utf8").trim())];
+  } catch {
+    return [own];
+  }
+}
+
+/** Paths that came in during a run and would run by themselves later, or name what runs. */
+export function newProtected(workspace: string, before: ProtectedTree): string[] {
+  const after = protectedTree(workspace);
+  return [...after.read_only, ...after.repositories].filter(
+    (path) => before.marks.get(path) !== after.marks.get(path),
+  );
+}
