@@ -98,6 +98,15 @@ export async function reportOutcome(
   if ((reply.status !== 200 && reply.status !== 409) || !isRecord(reply.body)) throw refused(reply);
 }
 
+/** Whether the service deleted the run. Throws if it gives no answer that is certain. */
+export async function isRunDeleted(address: ServiceAddress, run: string): Promise<boolean> {
+  const path = `/v1/runs/${encodeURIComponent(run)}`;
+  const { status, body } = await send(address, { method: "GET", path, patience_ms: PATIENCE_MS });
+  if (status === 200 && isRecord(body)) return false;
+  if (status === 404 && isRecord(body) && body["error"] === `unknown run ${run}`) return true;
+  throw refused({ status, body });
+}
+
 /** Longest wait of one request. The service allows no longer one. */
 const WAIT_S = 60;
 /** Time for the answer itself. */

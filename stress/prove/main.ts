@@ -1,15 +1,18 @@
 /**
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
- * `npm run prove -- authzen <folder>`: the AuthZEN working group's to-do scenario, from a clone of its repository.
+ * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
  */
 import { spawnSync } from "node:child_process";
-import { resolve } from "node:path";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
+import { playHistory } from "./histories.ts";
 
 const A_LINE = 1_000;
 const A_FAMILY = 10;
@@ -17,7 +20,7 @@ const A_FAMILY = 10;
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
-  if (args[0] === "authzen") return proveAuthzen(args[1]);
+  if (args[0] === "histories") return proveHistories(args.slice(1));
   const { values } = parseArgs({
     args,
     options: { pairs: { type: "string", default: "10000" }, seed: { type: "string", default: "0" } },
@@ -35,6 +38,28 @@ export async function main(args: string[]): Promise<number> {
   return agreed ? 0 : 1;
 }
 
+/** Every history in a directory of its own, which goes if it holds. */
+function proveHistories(args: string[]): number {
+  const { values } = parseArgs({
+    args,
+    options: { count: { type: "string", default: "10000" }, seed: { type: "string", default: "1" } },
+  });
+  const [count, first] = [Number(values.count), Number(values.seed)];
+  if (!Number.isInteger(count) || !Number.isInteger(first) || count < 1)
+    throw new Error("--count and --seed are whole numbers");
+  const problems: string[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    const folder = mkdtempSync(join(tmpdir(), "svc-history-"));
+    const found = playHistory(seed, folder);
+    problems.push(...found);
+    if (found.length === 0) rmSync(folder, { recursive: true, force: true });
+    if ((seed - first + 1) % A_LINE === 0)
+      console.log(JSON.stringify({ histories: seed - first + 1, problems: problems.length }));
+  }
+  for (const problem of problems) console.log(problem);
+  return problems.length === 0 ? 0 : 1;
+}
+
 function proveProxy(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/proxy/programs.test.ts", ...args];
   const env = { ...process.env, SVC_PROVE_PROXY: "all" };
@@ -44,12 +69,5 @@ function proveProxy(args: string[]): number {
 function proveClients(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/clients", ...args];
   const env = { ...process.env, SVC_PROVE_CLIENTS: process.env["SVC_PROVE_CLIENTS"] ?? "all" };
-  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
-}
-
-function proveAuthzen(folder: string | undefined): number {
-  if (folder === undefined) throw new Error("name the folder with the scenario's decisions-*.json");
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/http/authzen-interop.test.ts"];
-  const env = { ...process.env, SVC_PROVE_AUTHZEN: resolve(folder) };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }

@@ -1,6 +1,6 @@
 /**
  * The decisions of the AuthZEN working group's to-do scenario, which other decision points answer too. The scenario
- * stays in the group's repository: `npm run prove -- authzen <its interop/authzen-todo-backend/test>`.
+ * stays in the group's repository: `SVC_PROVE_AUTHZEN=<its interop/authzen-todo-backend/test> npx vitest run <this file>`.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

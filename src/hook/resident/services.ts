@@ -3,6 +3,8 @@
  * process. Parts know one another only through it.
  */
 
+import type { WorkspaceRecords } from "../record/workspace-records.ts";
+
 export interface ResidentServices {
   /** Directory of the hook's settings and of the process's own files. */
   readonly folder: string;
@@ -41,6 +43,8 @@ export function createServices(folder: string): ResidentServices {
 /** What one event may use: the process's parts, and the way to its carrier. */
 export interface CallContext {
   services: ResidentServices;
+  /** Records of workspaces. Null in a process that ends with the call. */
+  records: WorkspaceRecords | null;
   /** Aborts when the time for the answer is over or the client is gone. */
   signal: AbortSignal;
   /** Tells the carrier to wait this much longer than usual. */
@@ -54,6 +58,7 @@ export interface CallContext {
 /** For a process that judges a single call. Its parent is the client, or a shell that the client started. */
 export const singleCall = (folder: string): CallContext => ({
   services: createServices(folder),
+  records: null,
   signal: new AbortController().signal,
   extend: () => {},
   ending: new AbortController().signal,
