@@ -21,6 +21,7 @@ const BEGUN = [
   "store/files/worker",
   "store/sqlite/worker",
   "hook/resident/start",
+  "hook/record/thread",
 ];
 /** A dependency for its types alone, which the exported types use. */
 const BUNDLED = "zod";

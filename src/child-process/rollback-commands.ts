@@ -1,10 +1,11 @@
 /** The compensator, reader and verify commands of a rollback, as the functions that the executor calls. */
 
+import * as z from "zod";
 import { formatDuration } from "../kernel/duration.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { asJson, parseJson } from "../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
-import type { CompensatorFn, ReaderFn, UndoCheck } from "../rollback/ports.ts";
+import { type CompensatorFn, PartialUndoError, type ReaderFn, type UndoCheck } from "../rollback/ports.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 import { splitCommand } from "./split-command.ts";
 
@@ -20,6 +21,23 @@ export function compensatorCommand(command: string, settings: CommandSettings = 
   return async (call, signal) => {
     await run(asJson(call), signal);
   };
+}
+
+/** What a compensator prints when it exits with another code than 0 because it left parts alone. */
+const partialUndo = z.object({
+  error: z.string().min(1),
+  left: z.array(z.object({ path: z.string(), error: z.string() })).max(100_000),
+});
+
+/** Null for any other output. */
+function partialOf({ code, stdout }: CommandResult): PartialUndoError | null {
+  if (code === 0 || !stdout.startsWith("{")) return null;
+  try {
+    const { error, left } = partialUndo.parse(parseJson(stdout));
+    return new PartialUndoError(error, left);
+  } catch {
+    return null;
+  }
 }
 
 /** Requires exit code 0 and one JSON value on stdout. Anything else is a failed read. */
@@ -49,6 +67,8 @@ function prepared(command: string, what: string, default_ms: number, settings: C
       env,
       cwd,
     });
+    const partial = partialOf(result);
+    if (partial !== null) throw partial;
     const problem = problemOf(result, timeout_ms);
     if (problem !== null) throw new Error(`the ${what} ${problem}`);
     return result;

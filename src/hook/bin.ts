@@ -7,6 +7,7 @@ import { userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients/clients.ts";
 import { handleEvent } from "./hook.ts";
+import { type PartialRestore, readRecordedState, undoRecord } from "./record/undo-record.ts";
 import { forwardEvent } from "./resident/forward.ts";
 import { singleCall } from "./resident/services.ts";
 import { hooksFolder, readSettings } from "./settings.ts";
@@ -21,7 +22,10 @@ interface HookStart {
 
 async function hookMain({ argv, env, resident }: HookStart, input: string): Promise<HookAnswer> {
   const [what, ...rest] = argv;
-  if (what === "restore" || what === "read") return undo(what, input);
+  if (what === "restore" || what === "read") {
+    const dir = rest.indexOf("--dir");
+    return undo(what, input, (dir < 0 ? undefined : rest[dir + 1]) ?? hooksFolder(env));
+  }
   if (!(HOOK_CLIENTS as readonly string[]).includes(what ?? ""))
     return refuseAnswer(`svc hook: unknown client; choose one of ${HOOK_CLIENTS.join(", ")}`);
   const file = settingsPath(what!, rest, env);
@@ -44,21 +48,42 @@ function settingsPath(client: string, words: readonly string[], env: NodeJS.Proc
   return (at < 0 ? undefined : words[at + 1]) ?? join(hooksFolder(env), `${client}.json`);
 }
 
-/** Handles a compensation call or a read request on stdin, in the form that `svc rollback` sends to commands. */
-function undo(what: "restore" | "read", input: string): HookAnswer {
+/**
+ * Handles a compensation call or a read request on stdin, in the form that `svc rollback` sends to commands. A restore
+ * that leaves paths alone prints them as JSON.
+ */
+function undo(what: "restore" | "read", input: string, folder: string): HookAnswer {
   try {
     const given: unknown = JSON.parse(input);
     if (!isRecord(given)) throw new Error("the input is not a JSON object");
-    if (what === "restore") {
-      const { state, content } = given["args"] as FileSnapshot;
-      restoreFiles(content === undefined ? { state } : { state, content });
-      return { out: "", err: "", code: 0 };
+    const args = given[what === "restore" ? "args" : "arguments"];
+    if (!isRecord(args)) throw new Error("the input names no files");
+    const record = typeof args["record"] === "string" ? args["record"] : null;
+    if (what === "read") {
+      const state =
+        record === null ? snapshotFiles(args["paths"] as string[], false) : readRecordedState(folder, record);
+      return { out: JSON.stringify(state), err: "", code: 0 };
     }
-    const { paths } = given["arguments"] as { paths: string[] };
-    return { out: JSON.stringify(snapshotFiles(paths, false)), err: "", code: 0 };
+    const skip = Array.isArray(given["skip"]) ? given["skip"].map(String) : [];
+    const overwrite = given["overwrite"] === true;
+    const partial =
+      record === null ? restoreEdit(args, skip) : undoRecord(folder, record, { skip, overwrite });
+    if (partial !== null) return { out: JSON.stringify(partial), err: partial.error, code: 1 };
+    return { out: "", err: "", code: 0 };
   } catch (error) {
     return { out: "", err: error instanceof Error ? error.message : String(error), code: 1 };
   }
+}
+
+/** Restores what an edit changed, except the paths to leave out. */
+function restoreEdit(args: Record<string, unknown>, skip: readonly string[]): PartialRestore | null {
+  const { state, content } = args as unknown as FileSnapshot;
+  const isLeft = (path: string) => skip.some((one) => `${path}/`.startsWith(`${one.replace(/\/+$/, "")}/`));
+  const left = Object.keys(state).filter(isLeft);
+  const kept = Object.fromEntries(Object.entries(state).filter(([path]) => !isLeft(path)));
+  restoreFiles(content === undefined ? { state: kept } : { state: kept, content });
+  const error = "left out by --skip";
+  return left.length === 0 ? null : { error, left: left.map((path) => ({ path, error })) };
 }
 
 /** Reads synchronously, because loading a stream would cost more than reading the input. */

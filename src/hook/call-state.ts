@@ -26,11 +26,13 @@ export interface CallState {
   before: FileSnapshot | null;
   /** The client's id of a background command, or "" without an id. Absent for a call that ends with its event. */
   background?: string;
+  /** The window on the workspace that this call opened. */
+  window?: string;
   /** The next event reports the start and not the end. */
   started_only?: boolean;
 }
 
-interface KeptNote {
+export interface KeptNote {
   note: CallState;
   /** Time of saving by the file system's clock, which is slightly behind the process's clock. */
   kept_ms: number;

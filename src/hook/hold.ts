@@ -55,8 +55,8 @@ export function holdTime(settings: HookSettings, client: HookClient, cwd: string
   return Math.max(0, Math.min(hold_s * 1_000, clientLimit(settings, client, cwd) - BELOW_LIMIT_MS));
 }
 
-/** The shortest limit that the client's settings name for the hook. */
-function clientLimit({ home, hooks_file }: HookSettings, client: HookClient, cwd: string): number {
+/** The shortest limit in milliseconds that the client's settings name for the hook. */
+export function clientLimit({ home, hooks_file }: HookSettings, client: HookClient, cwd: string): number {
   const files = [
     hooks_file,
     join(home, hooksFile(client)),

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { cutText } from "../kernel/text/truncate.ts";
 import { backgroundId, type EndedTask, endedTask } from "./background-commands.ts";
-import { type CallState, CallStateStore } from "./call-state.ts";
+import { type CallState, CallStateStore, type KeptNote } from "./call-state.ts";
 import {
   type HookAnswer,
   type HookClient,
@@ -13,16 +13,27 @@ import {
   passAnswer,
   readEvent,
   refuseAnswer,
+  runOfSession,
 } from "./clients/clients.ts";
-import { decideCall } from "./hold.ts";
+import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
+import {
+  changedFiles,
+  changedPaths,
+  closeCall,
+  hasEffect,
+  openCall,
+  recordedStates,
+} from "./record/recorded-call.ts";
+import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { reportOutcome, ServiceUnreachable } from "./service.ts";
+import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
+import { lookAtTranscripts } from "./session-end.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
-import { packCall } from "./tool-calls.ts";
+import { type PackCall, packCall } from "./tool-calls.ts";
 import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
 import { changedSince } from "./workspace/work-tree.ts";
@@ -53,7 +64,8 @@ export async function handleEvent(
     const given = settings();
     if (!isGovernedSession(client, event, given)) return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
-    return passAnswer(client, await after(event, given));
+    if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
+    return passAnswer(client, await after(event, given, context));
   } catch (error) {
     const why = explain(error, settings);
     return event.moment === "before" ? refuseAnswer(why) : { ...passAnswer(client), err: why };
@@ -78,8 +90,10 @@ async function before(
     protect: settings.protect,
     authority: new URL(settings.server).host,
   });
+  const arrived_ms = Date.now();
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
+  context.records?.meet(event.session, event.cwd, settings.snapshot);
   const call = classifyWithTimeout(() =>
     packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
   );
@@ -89,7 +103,7 @@ async function before(
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
   };
-  const intent = { tool: call.tool, args: call.args, reason: call.reason };
+  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   const { run_id } = decided;
@@ -97,35 +111,90 @@ async function before(
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
-  const { step } = decided;
-  if (context.signal.aborted) {
-    await reportOutcome(settings, run_id, step, {
-      status: "failed",
-      error: "the client no longer waited for the answer",
-    });
-    return refuseAnswer("svc: the answer came too late");
-  }
+  return letPass(
+    { client, event, settings, context },
+    { run_id, call, arrived_ms, decided, step: decided.step },
+  );
+}
+
+interface BeforeWork {
+  client: HookClient;
+  event: HookEvent;
+  settings: HookSettings;
+  context: CallContext;
+}
+
+/** A call that the service allowed, and when its event arrived. */
+interface AllowedCall {
+  run_id: string;
+  step: number;
+  call: PackCall;
+  decided: HookDecision;
+  arrived_ms: number;
+}
+
+/** Records what the call may change. Refuses it if that must not fail and did. */
+async function letPass(
+  { client, event, settings, context }: BeforeWork,
+  { run_id, step, call, decided, arrived_ms }: AllowedCall,
+): Promise<HookAnswer> {
+  const notes = new CallStateStore(settings.notes, event.session);
+  const refuse = async (error: string, answer: HookAnswer): Promise<HookAnswer> => {
+    await reportOutcome(settings, run_id, step, { status: "failed", error });
+    return answer;
+  };
   // Protected paths stay blocked in every mode and under every policy.
-  if (call.touches.length > 0) {
-    await reportOutcome(settings, run_id, step, { status: "failed", error: "refused by the hook" });
-    return refuseAnswer(refusal(settings, call.touches, []));
+  if (call.touches.length > 0)
+    return refuse("refused by the hook", refuseAnswer(refusal(settings, call.touches, [])));
+  const { session } = event;
+  const { tool, files, command, started_only } = call;
+  const { window, problem } = await openCall(context, settings.snapshot, {
+    session,
+    command,
+    files,
+    arrived_ms,
+    limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
+  });
+  const forget = () => (window === null ? undefined : context.records?.drop(window));
+  if (context.signal.aborted) {
+    forget();
+    return refuse(
+      "the client no longer waited for the answer",
+      refuseAnswer("svc: the answer came too late"),
+    );
   }
+  if (problem !== null && settings.snapshot.required)
+    return refuse(
+      "the workspace could not be recorded",
+      refuseAnswer(`svc: the workspace could not be recorded (${problem}), so the command is refused`),
+    );
   // Files that cannot be saved may still be changed. Their step is then recorded as impossible to undo.
-  const before = decided.before === undefined ? null : seen(call.files, true);
+  const before = decided.before === undefined ? null : seen(files, true);
   try {
-    const { tool, files, command, started_only } = call;
     const note = { run: run_id, step, tool, files, command, before, agent: event.agent, started_only };
-    notes.keep(event.call, note);
+    notes.keep(event.call, { ...note, ...(window === null ? {} : { window }) });
     notes.keepChanged(call.writes);
   } catch (error) {
+    forget();
     await reportOutcome(settings, run_id, step, {
       status: "failed",
       error: "the hook could not save the call's state",
     });
     throw error;
   }
-  const would = decided.decision === "would_block";
-  return passAnswer(client, would ? `svc would have blocked this: ${decided.reasons?.join("; ")}` : null);
+  const would = decided.decision === "would_block" ? (decided.reasons ?? []) : null;
+  return passAnswer(client, remarksOf(would, context.records === null ? null : problem));
+}
+
+/** `would`: the reasons that would have blocked the call. `problem`: why the command cannot be undone. */
+function remarksOf(would: readonly string[] | null, problem: string | null): string | null {
+  const remarks = [
+    ...(would === null ? [] : [`svc would have blocked this: ${would.join("; ")}`]),
+    ...(problem === null
+      ? []
+      : [`svc: this command cannot be undone, because the workspace could not be recorded: ${problem}`]),
+  ];
+  return remarks.length === 0 ? null : remarks.join("\n");
 }
 
 function refusal(
@@ -143,44 +212,77 @@ function refusal(
   ].join("\n");
 }
 
+/** The client's id of the call, as the intent carries it and the transcript names it. */
+const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
+
+const MAX_REF = 128;
+
 /** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
 function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
   const clean = (id: string) => id.replace(/[^A-Za-z0-9._-]/g, "_");
-  const run_id = `${client}-${clean(session)}`.slice(0, MAX_RUN_ID);
+  const run_id = runOfSession(client, session);
   if (agent === null) return { run_id };
   const own = `${run_id}.${clean(agent)}`;
   return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };
 }
 
 /** Reports the outcome. Returns a remark for the session, or null. */
-async function after(event: HookEvent, settings: HookSettings): Promise<string | null> {
+async function after(event: HookEvent, settings: HookSettings, context: CallContext): Promise<string | null> {
   const notes = new CallStateStore(settings.notes, event.session);
+  const work = { event, settings, context, notes };
   if (event.moment === "ended") {
     for (const { note, forget } of notes.left()) {
       const runs_on = note.agent !== null || note.background !== undefined;
       if (runs_on && !event.session_over) continue;
-      await reportOutcome(settings, note.run, note.step, unreported(note));
+      const end = await closeCall(context, note);
+      await reportOutcome(settings, note.run, note.step, unreported(note, end));
       forget();
     }
     return null;
   }
-  await settleBackground(event, settings, notes);
+  await settleBackground(work);
   const kept = notes.find(event.call);
   if (kept === null) return null;
-  const running = event.moment === "after" ? backgroundId(kept.note, event.response) : null;
+  const { note, forget } = kept;
+  const running = event.moment === "after" ? backgroundId(note, event.response) : null;
   if (running !== null) {
     kept.keepRunning(running);
     return null;
   }
-  const { note, kept_ms, forget } = kept;
+  if (note.window !== undefined && note.command === null) context.records?.leave(note.window);
+  if (note.command !== null) return endCommand(work, kept);
   const outcome = event.moment === "failed" ? failure(note, event) : success(note);
   notes.keepEdits(note, outcome as { after?: FileSnapshot });
-  const { command } = note;
+  await reportOutcome(settings, note.run, note.step, outcome);
+  forget();
+  return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
+}
+
+interface AfterWork {
+  event: HookEvent;
+  settings: HookSettings;
+  context: CallContext;
+  notes: CallStateStore;
+}
+
+/** Reports a command with what it changed. Without a record, git names the files that are beyond undo. */
+async function endCommand(
+  { event, settings, context, notes }: AfterWork,
+  { note, kept_ms, forget }: KeptNote,
+): Promise<string | null> {
+  const command = note.command!;
+  const outcome = event.moment === "failed" ? failure(note, event) : success(note);
+  const end = await closeCall(context, note);
+  if (end !== null) {
+    notes.keepChanged(decisiveFiles(changedFiles(end)));
+    await reportOutcome(settings, note.run, note.step, recordedOutcome(event, outcome, end));
+    forget();
+    return beyondUndo("command", [...end.lost, ...end.contested]);
+  }
   const missed = notes.gone();
-  const changes = command && changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);
+  const changes = changedSince(command.cwd, Math.min(command.began_ms, kept_ms), missed);
   const changed = changes?.changed ?? null;
-  if (command !== null && changed !== null)
-    notes.keepChanged(decisiveFiles(changed.map((path) => join(command.cwd, path))));
+  if (changed !== null) notes.keepChanged(decisiveFiles(changed.map((path) => join(command.cwd, path))));
   await reportOutcome(
     settings,
     note.run,
@@ -190,21 +292,29 @@ async function after(event: HookEvent, settings: HookSettings): Promise<string |
   // Reports each missing file once, because a later command did not remove it.
   if (changes !== null && changes.gone.length + missed.size > 0) notes.keepGone(changes.gone);
   forget();
-  if (changed !== null) return beyondUndo("command", changed);
-  return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
+  return beyondUndo("command", changed ?? []);
+}
+
+/** A command that failed but changed the workspace counts as done, so that its changes are undone. */
+function recordedOutcome(event: HookEvent, outcome: object, end: RecordedEnd): object {
+  const result = { changed: changedPaths(end).slice(0, MAX_NAMED) };
+  const states = recordedStates(end);
+  const ended = event.moment === "failed" && !event.interrupted && !event.declined;
+  if (!ended || !hasEffect(end)) return { ...outcome, result, ...states };
+  return { status: "succeeded", result: { ...result, failed: true }, ...states };
 }
 
 /** Reports the outcome of a background command after the client reported its end. */
-async function settleBackground(
-  event: HookEvent,
-  settings: HookSettings,
-  notes: CallStateStore,
-): Promise<void> {
+async function settleBackground({ event, settings, context, notes }: AfterWork): Promise<void> {
   const ended = event.moment === "after" ? endedTask(event) : null;
   if (ended === null) return;
   for (const { note, forget } of notes.left()) {
     if (note.background !== ended.id) continue;
-    await reportOutcome(settings, note.run, note.step, taskOutcome(note, ended));
+    const end = await closeCall(context, note);
+    await reportOutcome(settings, note.run, note.step, {
+      ...taskOutcome(note, ended),
+      ...recordedStates(end),
+    });
     forget();
   }
 }
@@ -252,12 +362,14 @@ function failure(note: CallState, { error, interrupted, declined }: HookEvent): 
 /**
  * Outcome of a call without a later event: its user refused it, it was interrupted, or the client reports no failures.
  */
-function unreported(note: CallState): object {
+function unreported(note: CallState, end: RecordedEnd | null): object {
+  const states = recordedStates(end);
   if (note.background !== undefined)
-    return { status: "uncertain", error: "the session ended before the background command did" };
+    return { status: "uncertain", error: "the session ended before the background command did", ...states };
   const said = "the client reported no outcome";
   if (note.before !== null) return settled(note, said);
-  return { status: HARMLESS.test(note.tool) ? "failed" : "uncertain", error: said };
+  const known = HARMLESS.test(note.tool) && (end === null || !hasEffect(end));
+  return { status: known ? "failed" : "uncertain", error: said, ...states };
 }
 
 /** Decides by the files themselves whether an edit took place. */

@@ -98,6 +98,15 @@ export async function reportOutcome(
   if ((reply.status !== 200 && reply.status !== 409) || !isRecord(reply.body)) throw refused(reply);
 }
 
+/** Whether the service deleted the run. Throws if it gives no answer that is certain. */
+export async function isRunDeleted(address: ServiceAddress, run: string): Promise<boolean> {
+  const path = `/v1/runs/${encodeURIComponent(run)}`;
+  const { status, body } = await send(address, { method: "GET", path, patience_ms: PATIENCE_MS });
+  if (status === 200 && isRecord(body)) return false;
+  if (status === 404 && isRecord(body) && body["error"] === `unknown run ${run}`) return true;
+  throw refused({ status, body });
+}
+
 /** Longest wait of one request. The service allows no longer one. */
 const WAIT_S = 60;
 /** Time for the answer itself. */
@@ -128,6 +137,24 @@ export async function awaitApproval(
     if (typeof found !== "string") return null;
     if (!/^(?:pending|escalated)$/.test(found)) return found;
   }
+}
+
+/** Reports the coding agents of this machine. */
+export async function reportMachine(address: ServiceAddress, agents: readonly object[]): Promise<void> {
+  const reply = await post(address, "/v1/agents", { agents });
+  if (reply.status !== 200) throw refused(reply);
+}
+
+/** Reports what a transcript names. A run that does not exist had no call. */
+export async function reportCalls(
+  address: ServiceAddress,
+  run: string,
+  source: string,
+  calls: readonly object[],
+): Promise<void> {
+  const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/reconcile`, { source, calls });
+  if (reply.status === 404 && calls.length === 0) return;
+  if (reply.status !== 200) throw refused(reply);
 }
 
 function refused({ status, body }: Reply): Error {

@@ -6,6 +6,8 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { isRecord, nonEmptyString } from "./clients/clients.ts";
+import type { SnapshotSettings } from "./record/record-scope.ts";
+import { readSnapshotSettings } from "./record/snapshot-settings.ts";
 import type { RegisteredWorkspaces } from "./workspace/registered.ts";
 
 export interface HookSettings {
@@ -29,6 +31,8 @@ export interface HookSettings {
    * directory.
    */
   config_option: string;
+  /** What a record of the workspace holds before a command. */
+  snapshot: SnapshotSettings;
 }
 
 export const hooksFolder = (env: NodeJS.ProcessEnv): string =>
@@ -63,6 +67,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
     config_option: existsSync(join(folder, "svc.config.yaml"))
       ? ` --config ${join(folder, "svc.config.yaml")}`
       : "",
+    snapshot: readSnapshotSettings(given["snapshot"], file),
   };
 }
 

@@ -17,7 +17,7 @@ import { missingDirectories } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
 import type { OwnEdits } from "./workspace/own-edits.ts";
 
-interface PackCall {
+export interface PackCall {
   tool: string;
   args: Record<string, unknown>;
   reason: string;

@@ -50,6 +50,7 @@ interface JobInput {
   retries?: number | undefined;
   approve_compensations?: boolean | undefined;
   overwrite?: OverwriteDecision | undefined;
+  skip?: readonly string[] | undefined;
   /** True to roll back all runs below too. */
   children?: boolean | undefined;
 }
@@ -84,6 +85,7 @@ export async function startJob(
     retries: checkRetries(input.retries ?? SERVICE_LIMITS.rollback_retries.default),
     approve_compensations: input.approve_compensations ?? false,
     ...(input.overwrite === undefined ? {} : { overwrite: input.overwrite }),
+    ...(input.skip === undefined ? {} : { skip: input.skip }),
     ...(input.children === true ? { children: true as const } : {}),
   };
   const holder = newHolder(core);

@@ -1,6 +1,7 @@
 /** External functions of a rollback: one undoes, one reads, one checks. */
 import type { OverwriteTarget } from "../govern/port/docs.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
+import type { LeftPart } from "./plan/report.ts";
 
 /** The undo of one step, as every compensator gets it. The idempotency key is the same on every attempt. */
 export interface CompensationCall {
@@ -12,6 +13,20 @@ export interface CompensationCall {
   original_tool: string;
   args: JsonValue;
   idempotency_key: string;
+  /** Parts to leave alone, as the caller named them. */
+  skip?: readonly string[];
+  /** An operator decided to undo the call although the resource has changed since. */
+  overwrite?: true;
+}
+
+/** The undo restored some parts and left others. It is not tried again. The message names no part. */
+export class PartialUndoError extends Error {
+  readonly left: readonly LeftPart[];
+  constructor(message: string, left: readonly LeftPart[]) {
+    super(message);
+    this.name = "PartialUndo";
+    this.left = left;
+  }
 }
 
 /**

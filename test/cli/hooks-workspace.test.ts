@@ -127,8 +127,8 @@ describe("a workspace that names programs", () => {
     await server.stop();
   });
 
-  it("still has the files listed that a command changed", async () => {
-    verifies("beyond.hooks.no-workspace-programs", "beyond.hooks.work-tree");
+  it("still has a command recorded and undone", async () => {
+    verifies("beyond.hooks.no-workspace-programs", "beyond.record.together");
     const { cwd, env, home, server } = await connected(["claude-code"]);
     hostileRepository(cwd, join(home, "marker"));
     const { PreToolUse, PostToolUse } = installed("claude-code", home);
@@ -142,7 +142,10 @@ describe("a workspace that names programs", () => {
     expect((await started(PreToolUse!, cwd, { ...call, hook_event_name: "PreToolUse" }, env)).out).toBe("");
     writeFileSync(join(cwd, "fresh.txt"), "");
     const { out } = await started(PostToolUse!, cwd, { ...call, hook_event_name: "PostToolUse" }, env);
-    expect(JSON.parse(out).systemMessage).toContain("fresh.txt");
+    expect(out).toBe("");
+    const config = join(home, ".config/svc/hooks/svc.config.yaml");
+    const { code } = await svc(["rollback", "claude-code-s", "--config", config], { cwd, env });
+    expect({ code, isThere: existsSync(join(cwd, "fresh.txt")) }).toEqual({ code: 0, isThere: false });
     await server.stop();
   });
 });

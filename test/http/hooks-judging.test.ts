@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { HookClient } from "../../src/hook/clients/clients.ts";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -38,6 +39,7 @@ function session(client: HookClient, cwd = tempDir("hook-cwd")) {
     key: "agent",
     mode: "enforce",
     notes: tempDir("hook-notes"),
+    snapshot: SNAPSHOT_DEFAULTS,
     protect: [s.folder],
     home,
     config_option: "",

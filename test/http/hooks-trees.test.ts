@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -63,6 +64,7 @@ async function judged(command: string): Promise<string> {
     key: "k",
     mode: "enforce",
     notes: tempDir("hook-notes"),
+    snapshot: SNAPSHOT_DEFAULTS,
     protect: [],
     home: "/nonexistent",
     config_option: "",

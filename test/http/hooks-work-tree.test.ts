@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -34,6 +35,7 @@ it("is not told again of a file that an earlier command removed", async () => {
     key: "k",
     mode: "enforce",
     notes,
+    snapshot: SNAPSHOT_DEFAULTS,
     protect: [],
     home: cwd,
     config_option: "",

@@ -17,6 +17,7 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOOK_CLIENTS, type HookAnswer, type HookClient } from "../../src/hook/clients/clients.ts";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type Answer, type ConsoleServer, consoleServer } from "../console/support/server.ts";
 import { program } from "../support/programs.ts";
@@ -55,6 +56,7 @@ function session(client: HookClient, more: Partial<HookSettings> = {}) {
     key: "agent",
     mode: "enforce",
     notes: join(home, "notes"),
+    snapshot: SNAPSHOT_DEFAULTS,
     protect: [s.folder],
     home,
   };

@@ -56,6 +56,7 @@ import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
+import { beyond2Record } from "./beyond2-record.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Trees } from "./beyond2-trees.ts";
@@ -288,6 +289,7 @@ const SECTIONS = [
   beyond2Clients,
   beyond2Docs,
   beyond2Incidents,
+  beyond2Record,
   beyond2Proxy,
   beyond2Passkeys,
   beyond2Sockets,

@@ -206,6 +206,16 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./stop/kill-switch.ts")).registerKillSwitch,
   ),
   row(
+    "agents",
+    "List the coding agents and MCP servers on this machine",
+    async () => (await import("./agents/agents.ts")).registerAgents,
+  ),
+  row(
+    "reconcile",
+    "Compare the transcripts of coding agents with the ledger",
+    async () => (await import("./agents/reconcile.ts")).registerReconcile,
+  ),
+  row(
     "probe",
     "Test that the guarantees hold",
     async () => (await import("./agents/probe.ts")).registerProbe,

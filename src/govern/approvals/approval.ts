@@ -144,6 +144,15 @@ export function isIrreversible(
   return kind === "call" && manifests.active(tool)?.effect === "irreversible";
 }
 
+/** True if an approval takes a second gesture, so that each call is decided separately. */
+export function needsConfirmation(
+  approval: Pick<ApprovalDoc, "kind" | "tool">,
+  manifests: Pick<ManifestSet, "active">,
+): boolean {
+  const confirm = approval.kind === "call" && manifests.active(approval.tool)?.card?.confirm === true;
+  return confirm || isIrreversible(approval, manifests);
+}
+
 /** Requests similar enough to decide together: same actor, tool and rule. */
 interface RequestGroup<A> {
   actor: string;
@@ -228,6 +237,8 @@ export const haltView = z.strictObject({
   }),
   by: z.string(),
   created_ms: z.int(),
+  /** The actor is a plain name although it has characters of a glob; absent otherwise. */
+  literal: z.literal(true).optional(),
 });
 
 export type StoredHalt = z.output<typeof haltView>;

@@ -24,7 +24,7 @@ export interface BuiltCard {
 }
 
 /** Cached parts of a card. */
-export type CardSummary = Pick<CardContent, "parts" | "irreversible"> & {
+export type CardSummary = Pick<CardContent, "parts" | "irreversible" | "confirm"> & {
   score: number | null;
   hash: string;
 };
@@ -55,8 +55,8 @@ export function* buildingCard(
   const judged = buildCardContent(facts);
   yield;
   const hash = yield* hashingCardContent(facts, judged);
-  const { parts, irreversible, risk } = judged;
-  const summary = { parts, irreversible, score: risk?.score ?? null, hash };
+  const { parts, irreversible, risk, confirm } = judged;
+  const summary = { parts, irreversible, score: risk?.score ?? null, hash, ...(confirm && { confirm }) };
   if (values !== undefined) made.set(request.id, { rules, said: saidBy(request, run), summary });
   return { facts, judged, summary, hash };
 }

@@ -71,6 +71,8 @@ export const cardContentSchema = z.strictObject({
     residue: z.array(z.string()),
     text: z.string(),
   }),
+  /** Approving takes a second gesture, although the call can be undone. */
+  confirm: z.literal(true).optional(),
 });
 
 /** Context outside the hashed part of a card. It can change while the request is pending. */

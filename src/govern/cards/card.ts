@@ -48,6 +48,7 @@ export function buildCardContent(facts: CardFacts): CardContent {
     risk: explainRisk(call.because?.risk ?? null, manifest, run.environment),
     irreversible: call.kind === "call" && manifest?.effect === "irreversible",
     way_back: summarizeUndo(call, manifest),
+    ...(call.kind === "call" && template?.confirm ? { confirm: true as const } : {}),
   };
 }
 
@@ -69,6 +70,7 @@ export const CARD_HASH_ROWS = {
   risk: "hashed",
   irreversible: "hashed",
   way_back: "hashed",
+  confirm: "hashed",
 } as const satisfies CardHashRows;
 
 /**

@@ -158,7 +158,13 @@ function commit(
       core,
       tx,
       gathered,
-      newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }),
+      newStep(facts, gathered, verdict, {
+        step,
+        reason,
+        intended_seq,
+        depends_on: input.depends_on,
+        ref: input.ref,
+      }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
     );
   }
@@ -268,6 +274,7 @@ interface StepParts {
   reason: string;
   intended_seq: number;
   depends_on: readonly number[];
+  ref: string | undefined;
 }
 
 function newStep(
@@ -309,6 +316,7 @@ function newStep(
     before_hash: undefined,
     after_hash: undefined,
     closes_ms: undefined,
+    ref: parts.ref,
     fed_by: fedBy(facts.call.carried),
     line: cardLine(facts.args, manifest),
   };

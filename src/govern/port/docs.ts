@@ -59,6 +59,8 @@ export interface JobDoc {
     approve_compensations: boolean;
     /** An operator's request to undo one step despite a conflict. */
     overwrite?: { step: number; reason: string; current_hash: string; to?: OverwriteTarget | undefined };
+    /** Parts that every undo leaves alone, such as files. */
+    skip?: readonly string[];
     /** The rollback covers all runs below too. */
     children?: true;
   };
@@ -191,6 +193,6 @@ export interface EarlierCallsDoc {
   run_id: string;
   /** Oldest first. */
   calls: EarlierCall[];
-  /** Time of the latest call that is no longer listed. */
+  /** Time of the latest call that the list lost. */
   dropped_ms?: number;
 }

@@ -9,6 +9,8 @@ import { join } from "node:path";
 import type { SqliteDatabase } from "../../store/journal/connection.ts";
 import { HOOK_CLIENTS, type HookClient, refuseAnswer } from "../clients/clients.ts";
 import { handleEvent } from "../hook.ts";
+import { startSweeping } from "../record/sweep-deleted.ts";
+import { createWorkspaceRecords } from "../record/workspace-records.ts";
 import { readSettings } from "../settings.ts";
 import { takeLock } from "./lock.ts";
 import { prepareFolder, SOCKET_NAME } from "./places.ts";
@@ -79,6 +81,10 @@ function askToLeave(version: string): Promise<string | null> {
 async function serve(options: ResidentOptions, onReady: () => void, stop?: AbortSignal): Promise<void> {
   const { folder, version, program, idle_ms = IDLE_MS } = options;
   const services = createServices(folder);
+  const records = services.part(createWorkspaceRecords);
+  const settingsOf = (client: string) =>
+    readSettings(join(folder, `${client}.json`), { HOME: process.env["HOME"] || homedir() });
+  const stopSweeping = startSweeping(folder, records, (run) => settingsOf(clientOfRun(run)));
   const began = identity(program);
   let leaving = false;
   let last = Date.now();
@@ -90,12 +96,11 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
       if (identity(program) !== began) leave();
       if (!(HOOK_CLIENTS as readonly string[]).includes(client))
         return refuseAnswer("svc hook: unknown client");
-      return handleEvent(
-        client as HookClient,
-        event,
-        () => readSettings(join(folder, `${client}.json`), { HOME: process.env["HOME"] || homedir() }),
-        { services, ...way },
-      );
+      return handleEvent(client as HookClient, event, () => settingsOf(client), {
+        services,
+        records,
+        ...way,
+      });
     },
     replace(other) {
       if (other !== version) leave();
@@ -112,13 +117,14 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
   const mine = lstatSync(SOCKET_NAME).ino;
   const isMine = () => lstatSync(SOCKET_NAME, { throwIfNoEntry: false })?.ino === mine;
   const look = setInterval(() => {
-    if (!isMine() || (busy() === 0 && Date.now() - last > idle_ms)) leave();
+    if (!isMine() || (busy() + records.open === 0 && Date.now() - last > idle_ms)) leave();
   }, LOOK_MS);
   /** Takes no new call, answers those under way, and ends. */
   function leave(): void {
     if (leaving) return;
     leaving = true;
     clearInterval(look);
+    stopSweeping();
     try {
       if (isMine()) rmSync(SOCKET_NAME, { force: true });
     } catch {}
@@ -129,6 +135,13 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
   onReady();
   await finished;
   await services.close();
+}
+
+/** The client that a run's id begins with. */
+function clientOfRun(run: string): HookClient {
+  const client = HOOK_CLIENTS.find((one) => run.startsWith(`${one}-`));
+  if (client === undefined) throw new Error("the run is not a coding agent's");
+  return client;
 }
 
 /** Changes when the installed program does. */

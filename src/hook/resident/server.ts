@@ -19,7 +19,7 @@ interface ResidentServer {
 }
 
 interface Duties {
-  judge(client: string, event: string, way: Omit<CallContext, "services">): Promise<HookAnswer>;
+  judge(client: string, event: string, way: Omit<CallContext, "services" | "records">): Promise<HookAnswer>;
   /** Another version asks for the place. Answers this process's version. */
   replace(version: string): string;
 }
@@ -88,7 +88,7 @@ async function answer(socket: Socket, text: string, duties: Work): Promise<void>
 function inTime(
   socket: Socket,
   ending: AbortSignal,
-  judge: (way: Omit<CallContext, "services">) => Promise<HookAnswer>,
+  judge: (way: Omit<CallContext, "services" | "records">) => Promise<HookAnswer>,
 ): Promise<HookAnswer> {
   const stop = new AbortController();
   socket.once("close", () => stop.abort());
@@ -103,6 +103,7 @@ function inTime(
       clearTimeout(timer);
       timer = setTimeout(over, ms + ANSWER_MS - ANSWER_MARGIN_MS);
       socket.write(`hold ${Math.ceil(ms / 1_000)}\n`);
+      clearInterval(watch);
       watch = setInterval(() => void isHeard(socket), WATCH_MS);
     };
     socket.once("close", () => clearInterval(watch));

@@ -3,11 +3,16 @@
  * process. Parts know one another only through it.
  */
 
+import type { WorkspaceRecords } from "../record/workspace-records.ts";
+
 export interface ResidentServices {
   /** Directory of the hook's settings and of the process's own files. */
   readonly folder: string;
   /** The process's only part of that maker. The first call makes it. */
   part<T extends ResidentPart>(make: PartMaker<T>): T;
+  /** Work that may take longer than the answer. Its failure refuses no call. */
+  afterwards(work: () => Promise<void>): void;
+  /** Waits for the work, and closes the parts. */
   close(): Promise<void>;
 }
 
@@ -19,6 +24,7 @@ export interface ResidentPart {
 export type PartMaker<T extends ResidentPart> = (services: ResidentServices) => T;
 
 export function createServices(folder: string): ResidentServices {
+  const working = new Set<Promise<void>>();
   const parts = new Map<PartMaker<ResidentPart>, ResidentPart>();
   const services: ResidentServices = {
     folder,
@@ -29,7 +35,15 @@ export function createServices(folder: string): ResidentServices {
       parts.set(make, made);
       return made;
     },
+    afterwards(work) {
+      const running = Promise.resolve()
+        .then(work)
+        .catch(() => {})
+        .finally(() => working.delete(running));
+      working.add(running);
+    },
     async close() {
+      await Promise.all(working);
       const open = [...parts.values()].reverse();
       parts.clear();
       await Promise.allSettled(open.map(async (part) => part.close?.()));
@@ -41,6 +55,8 @@ export function createServices(folder: string): ResidentServices {
 /** What one event may use: the process's parts, and the way to its carrier. */
 export interface CallContext {
   services: ResidentServices;
+  /** Records of workspaces. Null in a process that ends with the call. */
+  records: WorkspaceRecords | null;
   /** Aborts when the time for the answer is over or the client is gone. */
   signal: AbortSignal;
   /** Tells the carrier to wait this much longer than usual. */
@@ -54,6 +70,7 @@ export interface CallContext {
 /** For a process that judges a single call. Its parent is the client, or a shell that the client started. */
 export const singleCall = (folder: string): CallContext => ({
   services: createServices(folder),
+  records: null,
   signal: new AbortController().signal,
   extend: () => {},
   ending: new AbortController().signal,

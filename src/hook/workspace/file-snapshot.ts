@@ -136,18 +136,19 @@ function writeInPlace(target: string, bytes: Buffer, mode: number): void {
   chmodSync(target, mode);
 }
 
-/** Replaces the file atomically and keeps its owner. */
+/** Replaces the file atomically and keeps its owner. In a directory that is not writable, writes the file in place. */
 function replaceFile(target: string, bytes: Buffer, mode: number, now: Stats | undefined): void {
   const fresh = `${target}.${process.pid}.svc-restore`;
-  writeFileSync(fresh, bytes, { mode: 0o600 });
   try {
+    writeFileSync(fresh, bytes, { mode: 0o600 });
     const { uid, gid } = statSync(fresh);
     if (now !== undefined && (now.uid !== uid || now.gid !== gid)) chownSync(fresh, now.uid, now.gid);
     chmodSync(fresh, mode);
     renameSync(fresh, target);
   } catch (error) {
     rmSync(fresh, { force: true });
-    if ((error as NodeJS.ErrnoException).code !== "EPERM" || now?.nlink !== 1) throw error;
+    if (!/^(?:EPERM|EACCES)$/.test((error as NodeJS.ErrnoException).code ?? "") || now?.nlink !== 1)
+      throw error;
     writeInPlace(target, bytes, mode);
   }
 }

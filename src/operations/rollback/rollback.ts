@@ -122,6 +122,11 @@ const rollbackFields = {
     .max(SERVICE_LIMITS.rollback_retries.max, "from 1 to 10")
     .optional(),
   approve_compensations: z.boolean().optional(),
+  skip: z
+    .array(z.string().min(1).max(4_096))
+    .max(1_000)
+    .optional()
+    .meta({ description: "full paths of files and directories that no undo touches" }),
   children: withChildren.optional(),
   ...overwriteFields,
 };

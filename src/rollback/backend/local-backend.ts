@@ -37,6 +37,8 @@ export interface LocalRollbackOptions {
   down_to?: number | undefined;
   /** True if the reader belongs to the service, its gateway or its operator. Its confirmation refunds limits. */
   own_reader?: boolean | undefined;
+  /** Parts that every undo leaves alone, such as files. */
+  skip?: readonly string[] | undefined;
   /** Joins the transaction in which a step's undo begins. */
   onBegin?: ((tx: StoreTx, step: number) => void) | undefined;
 }
@@ -148,7 +150,29 @@ export class LocalRollbackBackend implements RollbackBackend {
     return {
       state: "begun",
       shared_by,
-      task: { ...taskOf(this.run_id, step, tool, undo), recheck: recheckOf(begun, input.overwrite) },
+      task: {
+        ...this.taskOf(step, tool, undo, begun.is_over),
+        recheck: recheckOf(begun, input.overwrite),
+      },
+    };
+  }
+
+  private taskOf(
+    step: number,
+    original_tool: string,
+    undo: UndoCall,
+    is_over: boolean,
+  ): Omit<UndoTask, "recheck"> {
+    const { tool, args, idempotency_key, read_back } = undo;
+    const { skip = [] } = this.options;
+    const call = { run_id: this.run_id, step, tool, original_tool, args, idempotency_key };
+    return {
+      call: {
+        ...call,
+        ...(skip.length === 0 ? {} : { skip }),
+        ...(is_over && undo.state?.declared.parts ? { overwrite: true as const } : {}),
+      },
+      read_back,
     };
   }
 
@@ -191,16 +215,6 @@ export class LocalRollbackBackend implements RollbackBackend {
 function outcomeOf(standing: UndoClassification): StepOutcome | null {
   if (standing.kind === "compensate") return null;
   return { as: standing.kind === "skip" ? "skipped" : standing.kind };
-}
-
-function taskOf(
-  run_id: string,
-  step: number,
-  original_tool: string,
-  undo: UndoCall,
-): Omit<UndoTask, "recheck"> {
-  const { tool, args, idempotency_key, read_back } = undo;
-  return { call: { run_id, step, tool, original_tool, args, idempotency_key }, read_back };
 }
 
 function recheckOf(

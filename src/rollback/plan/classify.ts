@@ -105,11 +105,17 @@ function undoOf(step: StepDoc, manifest: ToolManifest, payload: PayloadDoc): Und
     args,
     idempotency_key: step.handle,
     needs_approval: compensation.requires_approval,
-    residue: compensation.residue,
+    residue: compensation.residue.flatMap((text) => residueTexts(text, kept)),
     kind: compensation.kind,
     read_back: readBackOf(manifest, kept, way === compensation.when_absent),
     state: state && { ...state, masked_args: fill(way.args, kept, sizeOf)! },
   };
+}
+
+/** A residue is a text, or a path into the earlier state with a text or several. */
+function residueTexts(text: string, kept: Kept): string[] {
+  const found = tryTemplatePath(text)?.root === "before" ? fill(text, kept) : text;
+  return [found].flat().filter((one) => typeof one === "string");
 }
 
 /**

@@ -85,6 +85,8 @@ export function compareCurrentState(
   if (seen === "as_after") return { is: "free", current_hash };
   if (seen === "as_before") return { is: "as_before", current_hash };
   if (overwrite?.current_hash === current_hash) return { is: "free", over: overwrite.reason, current_hash };
+  // The compensation checks each part separately.
+  if (state.declared.parts && overwrite === undefined) return { is: "free", current_hash };
   const error = overwrite !== undefined ? MOVED : whyNot(state, seen);
   return { is: "conflict", result: { state: "conflict", conflict: { error, current_hash } } };
 }
@@ -98,9 +100,11 @@ export function conflictOutcome({ error, current_hash }: StateConflict): StepOut
   return { as: "failed", error, conflict: true, current_hash };
 }
 
-/** Report fields of an undo that was given up because the resource changed between two attempts. */
+/** Report fields of an undo that was given up because the resource changed, and of one that left parts alone. */
 export function conflictOf(end: UndoEnd): Omit<StepFailure, "error"> {
-  return end.ok || end.conflict === undefined ? {} : { conflict: true, ...end.conflict };
+  if (end.ok) return {};
+  const parts = end.left === undefined ? {} : { parts: end.left };
+  return end.conflict === undefined ? parts : { ...parts, conflict: true, ...end.conflict };
 }
 
 /**

@@ -57,6 +57,8 @@ export interface CompensateAction extends PlannedCall {
    * True if the current state is neither the call's result nor the state before it. Absent if the state was not read.
    */
   conflict?: boolean;
+  /** The undo restores each part that is as the call left it, even with a conflict. */
+  parts?: true;
   /** Time at which the undo expires, if it does. */
   closes_ms?: number;
   /** Ledger position at which the call took effect. Present if the plan covers several runs; the highest goes first. */
@@ -300,6 +302,7 @@ function stateFields(
     was: shown(state.was),
     ...(now === undefined ? {} : { is: shown(now.is) }),
     would_be: shown(state.was),
+    ...(state.declared.parts ? { parts: true as const } : {}),
     ...now?.seen,
   };
 }

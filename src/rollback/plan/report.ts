@@ -7,6 +7,12 @@ export type StepOutcome =
   | ({ as: "failed" } & StepFailure)
   | { as: "deferred"; blocked_by: readonly number[] };
 
+/** A part of a resource that an undo left alone, such as a file, and why. */
+export interface LeftPart {
+  path: string;
+  error: string;
+}
+
 /** Why a step was not undone. */
 export interface StepFailure {
   error: string;
@@ -16,6 +22,8 @@ export interface StepFailure {
   line?: string;
   /** Hash of the current state, for an operator who decides to overwrite it. */
   current_hash?: string;
+  /** The parts that the undo left alone. It restored all others. */
+  parts?: readonly LeftPart[];
 }
 
 /** Outcome of each step, by number and newest first. */

@@ -62,7 +62,7 @@ interface BeginInput {
 
 /** `stale`: the run has new steps that may depend on this one, so the caller must load the run again. */
 export type BeginResult =
-  | { state: "begun"; undo: UndoCall; salt: string; records: LedgerRecord[] }
+  | { state: "begun"; undo: UndoCall; salt: string; is_over: boolean; records: LedgerRecord[] }
   | { state: "blocked"; blocked_by: readonly number[]; records: LedgerRecord[] }
   | { state: "stale"; records: LedgerRecord[] }
   | { state: "denied"; error: string; records: LedgerRecord[] }
@@ -143,7 +143,8 @@ export function beginStep(core: EngineCore, tx: StoreTx, input: BeginInput): Beg
   const record = markBegun(at, input.actor, selfReportedDetail(own, how));
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
-  return { state: "begun", undo, salt: run.salt, records: [...consent.records, record] };
+  const is_over = seen.over !== undefined;
+  return { state: "begun", undo, salt: run.salt, is_over, records: [...consent.records, record] };
 }
 
 function standingBeside(tx: StoreTx, step: StepDoc, { run_id, beside }: BeginInput): OverlappingStep[] {

@@ -15,6 +15,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { removeCallValues } from "../../rules/redact/remove-values.ts";
 import { leaseNeed, renewLease, type WorkLease } from "../lease.ts";
 import type { UndoCall } from "../plan/classify.ts";
+import type { LeftPart } from "../plan/report.ts";
 import { undoCovered } from "./covered-steps.ts";
 import type { ReadBack } from "./readback.ts";
 import { markUndone } from "./record-undone.ts";
@@ -35,6 +36,8 @@ export type UndoEnd =
        * read.
        */
       conflict?: { current_hash?: string };
+      /** The parts that the undo left alone. */
+      left?: readonly LeftPart[];
     };
 
 interface CompleteInput {
@@ -131,7 +134,8 @@ export function completeStep(core: EngineCore, tx: StoreTx, input: CompleteInput
 }
 
 function errorOf(end: UndoEnd): string | null {
-  if (!end.ok && (end.attempts === 0 || end.conflict !== undefined)) return end.error;
+  if (!end.ok && (end.attempts === 0 || end.conflict !== undefined || end.left !== undefined))
+    return end.error;
   if (!end.ok) return `${attemptsText(end.attempts) ?? "after 1 attempt"}: ${end.error}`;
   return end.read_back?.as === "verification_failed" ? end.read_back.error : null;
 }

@@ -8,7 +8,15 @@ import { messageOf } from "../../kernel/errors.ts";
 import type { BeginRetryResult, UndoTask } from "../backend/backend.ts";
 import { closedText } from "../plan/classify.ts";
 import { notCheckedText } from "../plan/conflict.ts";
-import type { CompensatorFn, ReaderFn, ReadRequest, UndoCheck, UndoObjection } from "../ports.ts";
+import type { LeftPart } from "../plan/report.ts";
+import {
+  type CompensatorFn,
+  PartialUndoError,
+  type ReaderFn,
+  type ReadRequest,
+  type UndoCheck,
+  type UndoObjection,
+} from "../ports.ts";
 import type { UndoEnd } from "./complete-undo.ts";
 import { readEach } from "./read-each.ts";
 import { readBack } from "./readback.ts";
@@ -96,6 +104,7 @@ async function compensate(work: UndoWork): Promise<UndoEnd | Settled> {
       return { ok: false, attempts: attempt - 1, error };
     }
     if ("outcome" in end || end.ok || end.conflict?.current_hash !== undefined) return end;
+    if (end.left !== undefined) return end;
     last_error = end.error;
     const retry_in_ms = attempt < tools.retries ? jittered(env, tools.backoff_ms, attempt) : null;
     told({ attempt, error: end.error, retry_in_ms });
@@ -129,9 +138,16 @@ async function tryOnce(
   if (met.state === "unread")
     return { ok: false, attempts: attempt, error: notCheckedText(met.why), conflict: {} };
   if (isUndoExpired(work, work.env.now())) return "closed";
-  const problem = await failure(() => tools.compensator(task.call, signal), signal);
+  let left: readonly LeftPart[] | undefined;
+  const undo = () =>
+    tools.compensator(task.call, signal).catch((error: unknown) => {
+      if (error instanceof PartialUndoError) left = error.left;
+      throw error;
+    });
+  const problem = await failure(undo, signal);
   if (problem === null) return { ok: true, attempts: attempt, read_back: null };
-  return { ok: false, attempts: attempt, error: work.clean(problem) };
+  const error_text = work.clean(problem);
+  return { ok: false, attempts: attempt, error: error_text, ...(left === undefined ? {} : { left }) };
 }
 
 /** Between half and all of the doubled wait, so that workers that failed together do not retry together. */

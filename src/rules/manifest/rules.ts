@@ -54,7 +54,8 @@ function beforeRules(entry: JsonObject, before: JsonObject, report: ReportProble
     report(["before"], "a tool that only reads changes nothing; remove it or change the effect");
   if (before["tool"] !== undefined && before["tool"] === entry["tool"])
     report(["before", "tool"], "is the tool itself; name one that only reads");
-  templateRules(before["args"], ["before", "args"], report, ["args"]);
+  const roots: PathRoot[] = before["required"] === false ? ["args", "before"] : ["args"];
+  templateRules(before["args"], ["before", "args"], report, roots);
   const { absent } = before;
   if (isJsonObject(absent) && Object.keys(absent).length === 0)
     report(

@@ -70,7 +70,7 @@ const compensation = z
     residue: z
       .array(z.string().min(1).max(1_000))
       .nullish()
-      .describe("Side effects that remain after the undo.")
+      .describe("Side effects that remain after the undo. A path into $before adds the texts there.")
       .transform(toList),
     requires_approval: z
       .boolean()
@@ -103,7 +103,7 @@ const before = z
       .union([templateSchema, z.array(templateSchema).min(2).max(BEFORE_LIMITS.max_reads)])
       .nullish()
       .describe(
-        "Its arguments; a string that is a path into $args becomes the value there. A list reads once per item.",
+        "Its arguments; a string that is a path into $args becomes the value there. A list reads once per item. With `required: false`, a path into $before is taken from the state that the caller reported.",
       )
       .transform((args) => args ?? {}),
     absent: jsonValueSchema
@@ -135,6 +135,15 @@ const before = z
         description: "false allows the call if the read fails; the call then cannot be undone.",
       })
       .transform((required): false | undefined => (required === false ? required : undefined)),
+    parts: z
+      .boolean()
+      .nullish()
+      .meta({
+        default: false,
+        description:
+          "The compensation restores each part that is as the call left it, and names the others. A conflict does not stop it.",
+      })
+      .transform((parts): true | undefined => (parts === true ? parts : undefined)),
   })
   .transform(declaredFields);
 
@@ -237,6 +246,14 @@ const card = z
       .describe("Redacted paths that approvers see in full; credentials stay hidden.")
       .transform(toList),
     note: labelSchema.max(1_000).nullish().describe("A note for the approver.").transform(toNull),
+    confirm: z
+      .boolean()
+      .nullish()
+      .meta({
+        default: false,
+        description: "Approving takes a second gesture, and each call is approved separately.",
+      })
+      .transform((confirm): true | undefined => (confirm === true ? confirm : undefined)),
     line: cardTitleSchema
       .nullish()
       .describe(

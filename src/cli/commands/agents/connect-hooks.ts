@@ -24,6 +24,7 @@ import { parseDuration } from "../../../kernel/duration.ts";
 import { invalidError, notFoundError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { type CommandIo, escapeControls } from "../../io.ts";
+import { carrierWords } from "./carrier.ts";
 import { writeClientFile } from "./client-file.ts";
 import {
   homeOf,
@@ -57,13 +58,15 @@ export async function connectHooks(context: CommandContext, named: string, flags
       "--dir: must not contain the working directory, because the agent cannot change files in it",
     );
   const command = svcCommand();
+  const carrier = carrierWords(io);
+  const hook = [...carrier.map(quoted), command].join(" ");
   const managed = flags["managed"] === true;
   const text = withText(
     client,
     (await readIfThere(file)) ?? "",
     managed
-      ? `${cleanStart({ PATH: io.env["PATH"] })}${command} hook ${client} --managed`
-      : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${command} hook ${client} --settings ${quoted(settings)}`,
+      ? `${cleanStart({ PATH: io.env["PATH"] })}${hook} hook ${client} --managed`
+      : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${hook} hook ${client} --settings ${quoted(settings)}`,
     await holdOf(settings, flags),
   );
   if (flags["print"] === true) {
@@ -73,6 +76,8 @@ export async function connectHooks(context: CommandContext, named: string, flags
   if (managed) return connectMachine(io, client, file, text);
   const where = await writeService(context, { client, file, folder, settings, command, flags });
   await writeHook(io, client, { file, text, flags });
+  if (carrier.length === 0)
+    io.out("slow: without perl every event starts Node; install perl and connect again");
   sayNext(io, client, where, flags);
 }
 
@@ -277,7 +282,7 @@ async function writePack({ io }: CommandContext, { folder, client, command, url 
   await write("manifests/coding-agents.yaml", (path) => copyFile(join(PACK, "manifests.yaml"), path));
   await write("policy.yaml", (path) => copyFile(join(PACK, "policy.yaml"), path));
   if (url === undefined) {
-    await write(CONFIG, own(configText(command)));
+    await write(CONFIG, own(configText(command, dirOption(folder, io.env))));
     await write(`${client}.key`, async (path) => {
       const keys = new KeyManager(join(folder, "keys.json"), { env: io.clock, create_file: true });
       const fields = { roles: ["agent" as const], max_permissions: ["code.*"], allow_observe: true };
@@ -332,6 +337,10 @@ async function writeSettings(io: CommandContext["io"], path: string, given: NewS
   io.out(`wrote ${escapeControls(path)}: mode ${settings.mode}, service ${escapeControls(settings.server)}`);
 }
 
+/** The restore looks for the recorded contents in the default directory without this option. */
+const dirOption = (folder: string, env: CommandContext["io"]["env"]): string =>
+  folder === hooksFolder(env) ? "" : ` --dir ${quoted(folder)}`;
+
 /** Whole or not at all: a hook under way reads the file. */
 async function replaceSettings(path: string, settings: object): Promise<void> {
   const fresh = `${path}.${process.pid}.new`;
@@ -340,7 +349,7 @@ async function replaceSettings(path: string, settings: object): Promise<void> {
 }
 
 /** JSON strings are valid YAML. */
-function configText(command: string): string {
+function configText(command: string, dir: string): string {
   const { port } = new URL(HERE);
   return [
     "# The service for coding agents on this machine. Start it with: svc server --config <this file>",
@@ -351,8 +360,8 @@ function configText(command: string): string {
     `listen: {host: 127.0.0.1, port: ${port}}`,
     "rollback:",
     "  # The hook itself restores and reads files, on the machine where they are.",
-    `  compensator_cmd: ${JSON.stringify(`${command} hook restore`)}`,
-    `  reader_cmd: ${JSON.stringify(`${command} hook read`)}`,
+    `  compensator_cmd: ${JSON.stringify(`${command} hook restore${dir}`)}`,
+    `  reader_cmd: ${JSON.stringify(`${command} hook read${dir}`)}`,
     "",
   ].join("\n");
 }

@@ -15,7 +15,7 @@ export const registerHook: RegisterCommand = (program, context) => {
     .description("Answer a coding agent's hook on standard input")
     .option("--settings <file>", "settings file that svc connect <client> --hooks wrote")
     .option("--managed", "use the settings of the account that runs the client")
-    .option("--dir <dir>", "with serve: directory of the service's files (default: ~/.config/svc/hooks)")
+    .option("--dir <dir>", "directory of the service's files (default: ~/.config/svc/hooks)")
     .addHelpText(
       "after",
       "\nCoding agents run this command. svc rollback uses svc hook restore and svc hook read to restore edited files.",
@@ -28,6 +28,7 @@ export const registerHook: RegisterCommand = (program, context) => {
           client,
           ...(flags.managed === true ? ["--managed"] : []),
           ...(flags.settings === undefined ? [] : ["--settings", flags.settings]),
+          ...(flags.dir === undefined ? [] : ["--dir", resolve(context.io.cwd, flags.dir)]),
         ],
         fileURLToPath(packageFile("dist/hook/resident/start.js")),
       );

@@ -50,6 +50,7 @@ interface GroupCard {
   args: JsonValue | null;
   fields: { path: string; as: "text" | "money" | "time" | "code" | "diff" }[];
   irreversible: boolean;
+  confirm?: true | undefined;
   card_hash: string | null;
 }
 
@@ -62,8 +63,8 @@ async function cardsOf(
   for (const { id } of requests.slice(0, SERVICE_LIMITS.group_rows)) {
     try {
       const card = await door.perform(getCard, { approval_id: id });
-      const { fields, irreversible, card_hash } = card;
-      cards.push({ id, args: card.arguments as JsonValue | null, fields, irreversible, card_hash });
+      const { fields, irreversible, confirm, card_hash } = card;
+      cards.push({ id, args: card.arguments as JsonValue | null, fields, irreversible, confirm, card_hash });
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "not_found") throw error;
     }
@@ -99,6 +100,7 @@ export async function listGroups(
     if (requests.length < 2) continue;
     const cards = await cardsOf(door, requests);
     if (cards.some(({ irreversible }) => irreversible)) io.out("  irreversible: each is decided separately");
+    else if (cards.some(({ confirm }) => confirm)) io.out("  each is decided separately");
     if (cards.length > 1) for (const line of tableLines(requestTable(cards), requests.length)) io.out(line);
   }
 }
@@ -170,6 +172,8 @@ export async function decideGroup(
     await door.perform(verb === "approve" ? approveRequest : denyRequest, { approval_id: id, note });
   if (cards.some(({ irreversible }) => irreversible))
     throw invalidError("an irreversible call must be decided without --group");
+  if (cards.some(({ confirm }) => confirm))
+    throw invalidError("a call that takes a second gesture must be decided without --group");
   const table = requestTable(cards);
   for (const line of tableLines(table, alike.length)) io.out(line);
   io.out(groupQuestion(verb, { tool: escapeControls(one.tool), actor: escapeControls(one.actor) }, table));

@@ -1,4 +1,9 @@
 /** `svc retention plan|apply`: lists and deletes the working data of old runs. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ContentStore, recordFolder } from "../../../hook/record/content-store.ts";
+import { recordedBytes } from "../../../hook/record/record-file.ts";
+import { hooksFolder } from "../../../hook/settings.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { getRetentionPlan, runRetention } from "../../../operations/retention/retention.ts";
@@ -22,15 +27,21 @@ export const registerRetention: RegisterCommand = (program, context) => {
         flags,
         async (door) => {
           const plan = await door.perform(getRetentionPlan, { days: readDays(flags["days"]) });
-          if (flags["json"]) return io.out(JSON.stringify(plan));
-          if (plan.runs.length === 0) return io.err("no runs");
-          const rows = plan.runs.map((run) => [
+          const recorded = recordedHere(hooksFolder(io.env));
+          const runs = plan.runs.map((run) => {
+            const recorded_bytes = recorded.get(run.run_id);
+            return recorded_bytes === undefined ? run : { ...run, recorded_bytes };
+          });
+          if (flags["json"]) return io.out(JSON.stringify({ ...plan, runs }));
+          if (runs.length === 0) return io.err("no runs");
+          const rows = runs.map((run) => [
             escapeControls(run.run_id),
             `${run.age_days} days old`,
             `kept for ${run.keep_days} days`,
             escapeControls(run.decision),
+            "recorded_bytes" in run ? `${run.recorded_bytes} bytes recorded on this machine` : "",
           ]);
-          for (const row of alignColumns(rows)) io.out(row);
+          for (const row of alignColumns(rows)) io.out(row.trimEnd());
         },
         ["policy"],
       );
@@ -62,6 +73,12 @@ export const registerRetention: RegisterCommand = (program, context) => {
       );
     });
 };
+
+/** Bytes of recorded contents that this machine keeps for each run of a coding agent. */
+function recordedHere(folder: string): Map<string, number> {
+  const own = recordFolder(folder);
+  return existsSync(join(own, "key")) ? recordedBytes(new ContentStore(own, false)) : new Map();
+}
 
 /** Deletes due runs. On local data, this process signs the archives and sends the notifications. */
 async function apply({ perform, local: app }: OperationClient, flags: Record<string, string>) {

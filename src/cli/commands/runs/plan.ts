@@ -72,7 +72,9 @@ function describeConflict(run: string, action: CompensateAction): string[] {
   };
   const what = action.line === undefined ? "" : ` (${escapeControls(action.line)})`;
   return [
-    `  step ${action.step}${what} is left alone unless it is overwritten:`,
+    action.parts
+      ? `  step ${action.step}${what}: what changed since is left alone unless it is overwritten:`
+      : `  step ${action.step}${what} is left alone unless it is overwritten:`,
     `    before    ${value(action.was)}`,
     `    now       ${value(action.is)}`,
     `    after     ${value(action.would_be)}`,

@@ -2,6 +2,7 @@
  * `svc rollback <run>`: undoes a run's steps, with commands, through the configured upstreams, or on a server. If any
  * step remains, prints the next commands and exits with 2.
  */
+import { resolve } from "node:path";
 import {
   compensatorCommand,
   readerCommand,
@@ -54,6 +55,7 @@ export const registerRollback: RegisterCommand = (program, context) => {
     )
     .option("--current <hash>", "current_hash of the step, from svc plan")
     .option("--reason <text>", "reason for the overwrite")
+    .option("--skip <path>", "file or directory that no undo touches; can be repeated", collectPaths)
     .option("--actor <name>", "who rolls back (default: cli)")
     .option("--json", "print the report as JSON")
     .action(async (run: string, flags: CommandFlags) => {
@@ -90,6 +92,8 @@ async function linesOf(
 }
 
 const LOOK_MS = 200;
+
+const collectPaths = (path: string, others: string[] = []): string[] => [...others, resolve(path)];
 
 /** Starts the rollback on the server, which uses its own compensator or upstreams, and waits for the end. */
 async function onServer(context: CommandContext, run_id: string, flags: CommandFlags): Promise<TreeReport> {
@@ -151,6 +155,7 @@ function rollbackInput(flags: CommandFlags) {
   return {
     retries: readRetries(flags["retries"] as string | undefined),
     approve_compensations: flags["approveCompensations"] === true,
+    ...(flags["skip"] === undefined ? {} : { skip: flags["skip"] as unknown as string[] }),
     ...(flags["children"] === true ? { children: true } : {}),
     ...readOverwrite(flags as Record<string, string | undefined>),
   };
@@ -228,8 +233,10 @@ function describeReport(
   };
   list("compensated", report.compensated);
   list("skipped", report.skipped);
-  for (const { step, error } of report.failed)
+  for (const { step, error, parts = [] } of report.failed) {
     lines.push(`  failed: ${namedStep(step, known)}: ${escapeControls(error)}`);
+    for (const left of parts) lines.push(`    ${escapeControls(left.path)}: ${escapeControls(left.error)}`);
+  }
   list("unrecoverable", report.unrecoverable);
   list("unresolved", report.unresolved);
   list("unmanifested", report.unmanifested);

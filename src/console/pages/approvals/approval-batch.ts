@@ -1,6 +1,10 @@
 /** Decides several requests at once. A confirmation page first shows their number and values. */
 
-import { isIrreversible, OPEN_APPROVAL_STATUSES, requestGroups } from "../../../govern/approvals/approval.ts";
+import {
+  needsConfirmation,
+  OPEN_APPROVAL_STATUSES,
+  requestGroups,
+} from "../../../govern/approvals/approval.ts";
 import { groupQuestion, requestsForTable } from "../../../govern/approvals/request-table.ts";
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
@@ -39,9 +43,9 @@ export const decideAs = (ctx: PageContext, verb: DecisionVerb, what: Decided) =>
     note: ctx.form.optional("note"),
   });
 
-export async function isIrreversibleRequest({ app }: PageContext, id: string): Promise<boolean> {
+export async function needsSecondGesture({ app }: PageContext, id: string): Promise<boolean> {
   const approval = await findApproval(app, id);
-  return approval !== undefined && isIrreversible(approval, app.core.rules().manifests);
+  return approval !== undefined && needsConfirmation(approval, app.core.rules().manifests);
 }
 
 /** Decides the chosen requests if the form repeats their number, else shows the confirmation page. */
@@ -58,8 +62,8 @@ export async function decideMany(ctx: PageContext): Promise<PageAnswer> {
   let waiting = 0;
   for (const [approval_id, card_hash] of chosen) {
     try {
-      if (await isIrreversibleRequest(ctx, approval_id))
-        throw invalidError("an irreversible call must be decided separately");
+      if (await needsSecondGesture(ctx, approval_id))
+        throw invalidError("this call must be decided separately");
       const done = await decideAs(ctx, verb, { approval_id, card_hash, group_of: chosen.size });
       if (OPEN_APPROVAL_STATUSES.has(done.status)) waiting++;
     } catch (error) {

@@ -167,8 +167,11 @@ function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard)
       ...signedIfRequired(ctx, "approval", approval),
     },
     hashField(card),
-    card.irreversible
-      ? irreversibleCheckbox("I have read the values. This call cannot be undone.", ".approval")
+    card.irreversible || card.confirm
+      ? irreversibleCheckbox(
+          `I have read the values.${card.irreversible ? " This call cannot be undone." : ""}`,
+          ".approval",
+        )
       : null,
     decisionFields("Approve", "Deny"),
   );
@@ -202,8 +205,10 @@ function offerForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): H
             masked.map((path) => html`<code>${path}</code>`),
             ", ",
           )}</p>`,
-      card.irreversible
-        ? irreversibleCheckbox("I have entered these values. A call with them cannot be undone.")
+      card.irreversible || card.confirm
+        ? irreversibleCheckbox(
+            `I have entered these values.${card.irreversible ? " A call with them cannot be undone." : ""}`,
+          )
         : null,
       inputField({ label: "Why", name: "note", maxlength: 4_000 }),
       submitButton("Deny and offer", "danger"),

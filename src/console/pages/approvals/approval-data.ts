@@ -94,6 +94,7 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
       args !== "large" &&
       isVoteCounted(ctx.app, ctx.principal, approval, delegations) &&
       !summary.irreversible &&
+      summary.confirm !== true &&
       !isSignatureRequired(ctx.app.core, approval);
     lines.push({
       approval,

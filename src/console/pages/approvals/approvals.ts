@@ -18,7 +18,7 @@ import { approvalMark, formatCountOf } from "../../parts/marks.ts";
 import { formatTime } from "../../parts/time.ts";
 import { similarGrantForm } from "../grants/similar-grant.ts";
 import { givenSignature } from "../sign.ts";
-import { decideAs, decideMany, isIrreversibleRequest, readVerb } from "./approval-batch.ts";
+import { decideAs, decideMany, needsSecondGesture, readVerb } from "./approval-batch.ts";
 import { approvalCard } from "./approval-card.ts";
 import {
   APPROVAL_SORTS,
@@ -152,7 +152,7 @@ ${cardBlock({ title: "Decided", id: "decided", live: true }, list, pagerLinks(`$
  * Whether the confirmation for an irreversible call is missing. Users who cannot decide get an error from the decision.
  */
 async function lacksGesture(ctx: PageContext, id: string): Promise<boolean> {
-  if (ctx.form.checked("irreversible") || !(await isIrreversibleRequest(ctx, id))) return false;
+  if (ctx.form.checked("irreversible") || !(await needsSecondGesture(ctx, id))) return false;
   return (await shownRequest(ctx, id))?.votes === true;
 }
 
@@ -161,7 +161,7 @@ async function decideOne(ctx: PageContext): Promise<PageAnswer> {
   const verb = readVerb(ctx);
   // An irreversible call needs the checkbox in addition to the button.
   if (verb === "approve" && (await lacksGesture(ctx, id))) {
-    const text = "Not approved yet: confirm that this call cannot be undone, then approve.";
+    const text = "Not approved yet: confirm that you have read the values, then approve.";
     return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
   }
   const approval = await decideAs(ctx, verb, { approval_id: id, card_hash: ctx.form.optional("card_hash") });

@@ -1,0 +1,83 @@
+/** The record of a workspace: how long it takes when nothing changed, and the first time. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SNAPSHOT_DEFAULTS } from "../src/hook/record/record-scope.ts";
+import { WorkspaceRecorder } from "../src/hook/record/recorder.ts";
+import type { BenchOptions } from "./main.ts";
+import { median, type Row } from "./report.ts";
+
+const FILES_A_FOLDER = 50;
+const MEAN_BYTES = 3_000;
+
+interface SizeGoal {
+  files: number;
+  unchanged_ms: number;
+  /** Undefined: no goal for the first record. */
+  first_ms?: number;
+}
+
+const SIZES: readonly SizeGoal[] = [
+  { files: 100, unchanged_ms: 30 },
+  { files: 10_000, unchanged_ms: 30, first_ms: 3_000 },
+  { files: 100_000, unchanged_ms: 250 },
+];
+
+export async function run({ rounds }: BenchOptions): Promise<Row[]> {
+  return SIZES.flatMap((size) => measured(size, rounds));
+}
+
+function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: number): Row[] {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-snapshot-")));
+  try {
+    const root = join(folder, "work");
+    fill(root, files);
+    const recorder = new WorkspaceRecorder({
+      root,
+      service: join(folder, "svc"),
+      folder: join(folder, "svc/record"),
+      snapshot: SNAPSHOT_DEFAULTS,
+    });
+    const first = timed(() => recorder.warm());
+    const times: number[] = [];
+    for (let n = 0; n < Math.max(rounds, 5); n++) {
+      times.push(timed(() => recorder.begin("w")));
+      recorder.end({ window: "w", run: "r", overlapped: false, build: false });
+    }
+    const name = `${files.toLocaleString("en")} files`;
+    return [
+      row(`${name}, unchanged`, median(times), unchanged_ms),
+      row(`${name}, first record`, first, first_ms),
+    ];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function row(what: string, value: number, goal_ms: number | undefined): Row {
+  return {
+    suite: "snapshot",
+    what,
+    value,
+    unit: " ms",
+    goal: goal_ms === undefined ? null : { at_most: goal_ms },
+  };
+}
+
+function timed(work: () => void): number {
+  const began = performance.now();
+  work();
+  return performance.now() - began;
+}
+
+function fill(root: string, files: number): void {
+  for (let n = 0; n < files; n++) {
+    const folder = join(
+      root,
+      `d${Math.floor(n / FILES_A_FOLDER / 20)}`,
+      `e${Math.floor(n / FILES_A_FOLDER)}`,
+    );
+    if (n % FILES_A_FOLDER === 0) mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `f${n}.ts`), `${n} `.repeat((((n * 7_919) % 200) / 100) * (MEAN_BYTES / 6)));
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The record of one command: the difference that it made, in a file of the service's directory. Contents are kept
+ * separately, by their hash. The server gets the list without contents.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { nodeCrypto, nodeZlib } from "./builtin-modules.ts";
+import type { ContentStore } from "./content-store.ts";
+import type { PathChange } from "./difference.ts";
+import { type MaybePathState, shownPath, shownState } from "./path-state.ts";
+
+const RECORD_ID = /^rec_[0-9a-f]{32}$/;
+/** Longest list of paths that travels with the step. The list in the file is always whole. */
+const SHOWN_BYTES = 200_000;
+
+export interface RecordedChange extends PathChange {
+  /** Another process may have written it, so it is not undone. */
+  contested?: boolean;
+  /** Other names of the file before the command. */
+  peers?: string[];
+}
+
+export interface CommandRecord {
+  v: 1;
+  id: string;
+  run: string;
+  root: string;
+  host: string;
+  changes: RecordedChange[];
+  /** Paths whose change could not be recorded. */
+  lost: string[];
+}
+
+/**
+ * The `before` or `after` of a step that was recorded. `list` is a keyed hash over every path and state. `whole` is
+ * false if a part could not be recorded. No reading equals it then.
+ */
+export interface StepState {
+  list: string;
+  whole: boolean;
+  record: {
+    /** The record and the machine that has it. */
+    name: string;
+    root: string;
+    files: Record<string, unknown>;
+    /** Paths that `files` has no place for. */
+    more: number;
+    left_out: string[];
+  };
+}
+
+export const newRecordId = (): string => `rec_${nodeCrypto().randomBytes(16).toString("hex")}`;
+
+/** One directory for each run. */
+const runFolder = (store: ContentStore, run: string): string =>
+  join(store.folder, "records", Buffer.from(run).toString("base64url"));
+
+export function writeRecord(store: ContentStore, record: CommandRecord): void {
+  const folder = runFolder(store, record.run);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  store.write(join(folder, record.id), nodeZlib().deflateRawSync(JSON.stringify(record), { level: 1 }));
+}
+
+/** Null if this machine has no such record. */
+export function findRecord(store: ContentStore, id: string): CommandRecord | null {
+  if (!RECORD_ID.test(id)) return null;
+  for (const { run } of recordedRuns(store)) {
+    const path = join(runFolder(store, run), id);
+    if (statSync(path, { throwIfNoEntry: false }) !== undefined) return readRecord(path);
+  }
+  return null;
+}
+
+export const readRecord = (path: string): CommandRecord =>
+  JSON.parse(nodeZlib().inflateRawSync(readFileSync(path)).toString("utf8")) as CommandRecord;
+
+export function recordedRuns(store: ContentStore): { run: string; paths: string[] }[] {
+  const top = join(store.folder, "records");
+  return readdirSync(top).map((name) => ({
+    run: Buffer.from(name, "base64url").toString("utf8"),
+    paths: readdirSync(join(top, name))
+      .filter((id) => RECORD_ID.test(id))
+      .map((id) => join(top, name, id)),
+  }));
+}
+
+/** Bytes on disk that each run's records need. A content that two runs share counts for both. */
+export function recordedBytes(store: ContentStore): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const { run, paths } of recordedRuns(store)) {
+    const contents = new Set(paths.flatMap((path) => contentsOf(readRecord(path))));
+    const own = paths.reduce((sum, path) => sum + statSync(path).size, 0);
+    bytes.set(
+      run,
+      [...contents].reduce((sum, hash) => sum + store.sizeOf(hash), own),
+    );
+  }
+  return bytes;
+}
+
+export const removeRecords = (store: ContentStore, run: string): void =>
+  rmSync(runFolder(store, run), { recursive: true, force: true });
+
+/** Every content that an undo of the record needs. */
+export const contentsOf = ({ changes }: CommandRecord): string[] =>
+  changes.flatMap(({ before }) => (before?.kind === "file" && before.hash !== null ? [before.hash] : []));
+
+/** The step's state on one side of the command. */
+export function stepState(
+  store: ContentStore,
+  record: CommandRecord,
+  side: "before" | "after",
+  left_out: readonly string[],
+): StepState {
+  const states = record.changes.map((change) => [change.path, change[side]] as const);
+  const files: Record<string, unknown> = {};
+  let bytes = 0;
+  let shown = 0;
+  for (const [path, state] of states) {
+    const name = shownPath(path);
+    const one = shownState(state);
+    bytes += Buffer.byteLength(name) + JSON.stringify(one).length + 8;
+    if (bytes > SHOWN_BYTES) break;
+    files[name] = one;
+    shown++;
+  }
+  const { id, host, root } = record;
+  return {
+    list: listHash(store, states),
+    whole: record.lost.length === 0,
+    record: {
+      name: `${id}@${host}`,
+      root: shownPath(root),
+      files,
+      more: states.length - shown,
+      left_out: [...left_out],
+    },
+  };
+}
+
+export const listHash = (
+  store: ContentStore,
+  states: readonly (readonly [string, MaybePathState])[],
+): string => store.hmac(JSON.stringify(states.map(([path, state]) => [path, shownState(state)])));

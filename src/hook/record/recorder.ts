@@ -1,0 +1,236 @@
+/**
+ * Records one workspace: keeps its index, opens a window when a command begins and writes the difference when it ends.
+ * Windows may overlap. Each one keeps only the earlier state of the paths that changed since it began.
+ */
+import { lstatSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { runGit } from "../workspace/safe-git.ts";
+import { ContentStore } from "./content-store.ts";
+import {
+  type DifferenceSummary,
+  differenceOf,
+  type PathChange,
+  renamesOf,
+  summarizeDifference,
+} from "./difference.ts";
+import type { MaybePathState } from "./path-state.ts";
+import { shownPath } from "./path-state.ts";
+import {
+  type CommandRecord,
+  newRecordId,
+  type RecordedChange,
+  type StepState,
+  stepState,
+  writeRecord,
+} from "./record-file.ts";
+import { createExclusionTest, isBuildOutput, isGitIndex, type SnapshotSettings } from "./record-scope.ts";
+import { type IndexEntry, WorkspaceIndex } from "./workspace-index.ts";
+
+/** How many names a step or a remark lists. */
+const MAX_NAMED = 20;
+
+export interface RecorderSetting {
+  root: string;
+  /** Directory of the service, which is never recorded. */
+  service: string;
+  /** Directory of the records. */
+  folder: string;
+  snapshot: SnapshotSettings;
+}
+
+export interface WindowEnd {
+  window: string;
+  run: string;
+  /** Another call was under way, so nothing that changed is certainly the command's. */
+  overlapped: boolean;
+  /** A build: it writes only its output. */
+  build: boolean;
+}
+
+/** What a command did, for its step and for the session. */
+export interface RecordedEnd {
+  before: StepState;
+  after: StepState;
+  summary: DifferenceSummary;
+  /** Changes that are not undone, by reason. */
+  contested: string[];
+  lost: string[];
+}
+
+interface Window {
+  first: Map<string, MaybePathState>;
+  lost: Set<string>;
+}
+
+export class WorkspaceRecorder {
+  private readonly setting: RecorderSetting;
+  private readonly store: ContentStore;
+  private readonly index: WorkspaceIndex;
+  private readonly windows = new Map<string, Window>();
+  private isSaved = false;
+
+  constructor(setting: RecorderSetting) {
+    const { root, service, folder, snapshot } = setting;
+    this.setting = setting;
+    const store = new ContentStore(folder, true);
+    this.store = store;
+    const keep = (path: string, bytes: Buffer): string => {
+      const hash = store.hash(path, bytes);
+      store.put(hash, bytes);
+      return hash;
+    };
+    this.index = new WorkspaceIndex(
+      {
+        root,
+        max_file: snapshot.max_file,
+        max_total: snapshot.max_total,
+        isExcluded: createExclusionTest(snapshot.exclude),
+        never: [service, folder],
+        keep,
+      },
+      {
+        changing: (path, before) => {
+          this.isSaved = false;
+          for (const { first } of this.windows.values()) if (!first.has(path)) first.set(path, before);
+        },
+        lost: (path) => {
+          for (const { lost } of this.windows.values()) lost.add(path);
+        },
+      },
+      this.savedEntries(),
+    );
+  }
+
+  /** Brings the index up to date before a command is known. */
+  warm(): number {
+    this.index.refresh(this.windows.size === 0);
+    return this.index.size;
+  }
+
+  begin(window: string): number {
+    const size = this.warm();
+    this.windows.set(window, { first: new Map(), lost: new Set() });
+    return size;
+  }
+
+  drop(window: string): void {
+    this.windows.delete(window);
+  }
+
+  /** Null if the window is unknown, for example because the process was started in the meantime. */
+  end({ window, run, overlapped, build }: WindowEnd): RecordedEnd | null {
+    const open = this.windows.get(window);
+    if (open === undefined) return null;
+    this.index.refresh(false);
+    this.windows.delete(window);
+    const changes = differenceOf(open.first, (path) => this.index.stateOf(path));
+    const foreign = overlapped ? () => true : build ? this.outsideOutput(changes) : () => false;
+    const peers = this.peersOf(changes);
+    const kept = changes.map((change): RecordedChange => {
+      const names = change.before?.kind === "file" ? peers.get(change.before.inode) : undefined;
+      return {
+        ...change,
+        ...(foreign(change.path) ? { contested: true } : {}),
+        ...(names === undefined ? {} : { peers: names.filter((path) => path !== change.path) }),
+      };
+    });
+    const moved = renamesOf(changes);
+    const missing = kept
+      .filter(({ path, before }) => !moved.has(path) && !this.isRestorable(before))
+      .map(({ path }) => path);
+    const lost = [...new Set([...open.lost, ...missing])];
+    const record: CommandRecord = {
+      v: 1,
+      id: newRecordId(),
+      run,
+      root: this.setting.root,
+      host: hostname(),
+      changes: kept,
+      lost,
+    };
+    writeRecord(this.store, record);
+    const left_out = [...this.index.left_out].sort().slice(0, MAX_NAMED).map(shownPath);
+    return {
+      before: stepState(this.store, record, "before", left_out),
+      after: stepState(this.store, record, "after", left_out),
+      summary: summarizeDifference(changes),
+      contested: kept.filter(({ contested }) => contested === true).map(({ path }) => path),
+      lost,
+    };
+  }
+
+  /** Keeps the index for the next process, which then reads only what changed. */
+  save(): void {
+    if (this.isSaved) return;
+    const entries = [...this.index.all()].map(({ path, state, size, mtime, ctime, ino, racy }) => {
+      return { path, state, size, mtime, ctime, ino, racy };
+    });
+    const text = JSON.stringify({ root: this.setting.root, entries });
+    this.store.write(this.savePath(), deflateRawSync(text, { level: 1 }));
+    this.isSaved = true;
+  }
+
+  private savePath(): string {
+    return join(this.store.folder, "roots", this.store.hmac(this.setting.root));
+  }
+
+  private savedEntries(): IndexEntry[] {
+    try {
+      const { entries } = readSavedIndex(this.savePath());
+      return entries.filter(({ state }) => this.isRestorable(state));
+    } catch {
+      return [];
+    }
+  }
+
+  /** Whether an undo can bring this state back. */
+  private isRestorable(state: MaybePathState): boolean {
+    if (state === null || state.kind === "link" || state.kind === "directory") return true;
+    return state.kind === "file" && state.hash !== null && this.store.has(state.hash);
+  }
+
+  /** All names of each changed file that had several, by its inode. */
+  private peersOf(changes: readonly PathChange[]): Map<string, string[]> {
+    const names = new Map<string, string[]>();
+    for (const { path, before } of changes)
+      if (before?.kind === "file" && before.links > 1)
+        names.set(before.inode, [...(names.get(before.inode) ?? []), path]);
+    if (names.size === 0) return names;
+    for (const { path, state } of this.index.all())
+      if (state.kind === "file") names.get(state.inode)?.push(path);
+    return names;
+  }
+
+  /** A build writes directories of that name, and what git ignores. Git's own files change with what it stages. */
+  private outsideOutput(changes: readonly RecordedChange[]): (path: string) => boolean {
+    const others = changes.map(({ path }) => path).filter((path) => !isBuildOutput(path));
+    const ignored = this.ignoredOf(others);
+    return (path) => !isBuildOutput(path) && !ignored.has(path) && !isGitIndex(path);
+  }
+
+  private ignoredOf(paths: readonly string[]): Set<string> {
+    const ignored = new Set<string>();
+    for (let at = 0; at < paths.length; at += 200) {
+      const some = paths.slice(at, at + 200).filter((path) => !path.startsWith("//"));
+      const out = runGit(this.setting.root, ["check-ignore", "-z", "--no-index", "--", ...some]);
+      for (const path of (out ?? "").split("\0")) if (path !== "") ignored.add(path);
+    }
+    return ignored;
+  }
+}
+
+export interface SavedIndex {
+  root: string;
+  entries: IndexEntry[];
+}
+
+export const readSavedIndex = (path: string): SavedIndex =>
+  JSON.parse(inflateRawSync(readFileSync(path)).toString("utf8")) as SavedIndex;
+
+/** Whether the directory may be recorded. The home directory and what holds it are too large, and not one project. */
+export function isRecordableRoot(root: string, home: string): boolean {
+  if (root === "/" || root === home || home.startsWith(`${root}/`)) return false;
+  return lstatSync(root, { throwIfNoEntry: false })?.isDirectory() === true;
+}

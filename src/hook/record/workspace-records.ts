@@ -1,0 +1,187 @@
+/**
+ * The part of the resident process that records workspaces. Each workspace has a thread. This part knows which calls are
+ * under way, because changes during two calls cannot be attributed to one of them.
+ */
+import { randomUUID } from "node:crypto";
+import { realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { entryModule } from "../../child-process/package-files.ts";
+import { ThreadPool } from "../../child-process/thread-pool.ts";
+import { withTimeout } from "../../kernel/timeout.ts";
+import { workTreeTop } from "../workspace/safe-git.ts";
+import { recordFolder } from "./content-store.ts";
+import { SNAPSHOT_DEFAULTS, type SnapshotSettings } from "./record-scope.ts";
+import { isRecordableRoot, type RecordedEnd } from "./recorder.ts";
+import type { RecorderJob } from "./recorder-jobs.ts";
+
+const MAX_WORKSPACES = 4;
+/** A thread holds the index of its workspace, so it stays as long as the process. */
+const THREAD_IDLE_MS = 24 * 60 * 60 * 1_000;
+const SAVE_MS = 2_000;
+/** A call without an end for so long belongs to a client that is gone. */
+const FORGOTTEN_MS = 12 * 60 * 60 * 1_000;
+
+/** Directory of the hook's settings. */
+interface RecordsPlace {
+  folder: string;
+}
+
+interface OpenCall {
+  root: string;
+  began_ms: number;
+  overlapped: boolean;
+  /** Null for an edit, whose files the hook saves. */
+  threads: ThreadPool | null;
+}
+
+/** A window on the workspace, or why there is none. */
+export type RecordBegin = { window: string } | { problem: string };
+
+export interface RecordedCall {
+  run: string;
+  build: boolean;
+}
+
+export class WorkspaceRecords {
+  private readonly folder: string;
+  private readonly roots = new Map<string, string>();
+  private readonly threads = new Map<string, ThreadPool>();
+  private readonly calls = new Map<string, OpenCall>();
+
+  constructor({ folder }: RecordsPlace) {
+    this.folder = folder;
+  }
+
+  /** Calls that have begun and not ended. */
+  get open(): number {
+    return this.calls.size;
+  }
+
+  /** The workspace of a session: that of its first event. Its index is brought up to date ahead of the first command. */
+  meet(session: string, cwd: string, settings: SnapshotSettings): void {
+    if (this.roots.has(session)) return;
+    const root = rootOf(cwd);
+    this.roots.set(session, root);
+    if (isRecordableRoot(root, homedir()))
+      this.threadsOf(root, settings)
+        .ask({ do: "warm" } satisfies RecorderJob)
+        .catch(() => {});
+  }
+
+  /** Marks a call that writes files without a command, such as an edit. Returns its window. */
+  enter(session: string): string {
+    return this.opened(this.roots.get(session) ?? "", null);
+  }
+
+  leave(window: string): void {
+    this.calls.delete(window);
+  }
+
+  /** Records the workspace before a command, within the time. */
+  async begin(session: string, settings: SnapshotSettings, wait_ms: number): Promise<RecordBegin> {
+    const root = this.roots.get(session);
+    if (root === undefined || !isRecordableRoot(root, homedir()))
+      return { problem: "the session's directory is not one project" };
+    const threads = this.threadsOf(root, settings);
+    const window = this.opened(root, threads);
+    const begin = threads.ask({ do: "begin", window } satisfies RecorderJob);
+    try {
+      const late = Symbol("late");
+      if ((await withTimeout(begin, Math.max(0, wait_ms), () => late)) !== late) return { window };
+      this.drop(window);
+      return { problem: "the record was not ready in time" };
+    } catch (error) {
+      this.drop(window);
+      return { problem: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** The difference since the window was opened. Null if it is not known. */
+  async end(window: string, call: RecordedCall, wait_ms: number): Promise<RecordedEnd | null> {
+    const open = this.calls.get(window);
+    this.calls.delete(window);
+    if (open === undefined || open.threads === null) return null;
+    const { overlapped } = open;
+    const job: RecorderJob = { do: "end", window, overlapped, ...call };
+    return withTimeout(open.threads.ask<RecordedEnd | null>(job), wait_ms, () => null).catch(() => null);
+  }
+
+  /** Forgets a call that did not run. */
+  drop(window: string): void {
+    const open = this.calls.get(window);
+    this.calls.delete(window);
+    open?.threads?.ask({ do: "drop", window } satisfies RecorderJob).catch(() => {});
+  }
+
+  /** Removes the records of deleted runs. Every index is saved first, because its contents stay. */
+  async sweep(deleted: readonly string[]): Promise<void> {
+    const save = (threads: ThreadPool) => threads.ask({ do: "save" } satisfies RecorderJob);
+    await Promise.all([...this.threads.values()].map(save));
+    const threads = this.start("", SNAPSHOT_DEFAULTS);
+    try {
+      await threads.ask({ do: "sweep", deleted } satisfies RecorderJob);
+    } finally {
+      await threads.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.threads.values()].map((threads) => threads.close()));
+  }
+
+  private opened(root: string, threads: ThreadPool | null): string {
+    const window = randomUUID();
+    const now = Date.now();
+    const call: OpenCall = { root, began_ms: now, overlapped: false, threads };
+    for (const [id, other] of this.calls) {
+      if (other.began_ms < now - FORGOTTEN_MS) this.drop(id);
+      else if (isRelated(root, other.root)) {
+        other.overlapped = true;
+        call.overlapped = true;
+      }
+    }
+    this.calls.set(window, call);
+    return window;
+  }
+
+  private threadsOf(root: string, settings: SnapshotSettings): ThreadPool {
+    const key = JSON.stringify([root, settings]);
+    const threads = this.threads.get(key) ?? this.start(root, settings);
+    // The least recently used workspace comes first.
+    this.threads.delete(key);
+    this.threads.set(key, threads);
+    for (const [other, idle] of this.threads) {
+      if (this.threads.size <= MAX_WORKSPACES) break;
+      if ([...this.calls.values()].some((call) => call.threads === idle)) continue;
+      this.threads.delete(other);
+      idle.close().catch(() => {});
+    }
+    return threads;
+  }
+
+  private start(root: string, snapshot: SnapshotSettings): ThreadPool {
+    return new ThreadPool({
+      name: "the workspace record",
+      entry: entryModule("hook/record/thread"),
+      setting: { root, service: this.folder, folder: recordFolder(this.folder), snapshot },
+      most: 1,
+      idle_ms: THREAD_IDLE_MS,
+      patience_ms: SAVE_MS,
+    });
+  }
+}
+
+/** For the process's list of parts, which makes one of each. */
+export const createWorkspaceRecords = (place: RecordsPlace): WorkspaceRecords => new WorkspaceRecords(place);
+
+function rootOf(cwd: string): string {
+  const top = workTreeTop(cwd) ?? cwd;
+  try {
+    return realpathSync(top);
+  } catch {
+    return top;
+  }
+}
+
+const isRelated = (a: string, b: string): boolean =>
+  `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);
