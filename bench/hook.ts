@@ -11,12 +11,15 @@ import { freePort, ROOT, stopped } from "./server.ts";
 const KEY = "bench-key";
 const SVC = join(ROOT, "bin", "svc.js");
 const CALLS_A_ROUND = 10;
-const FILES = 500;
+/** An empty shell script. */
+const EMPTY = "cat >/dev/null";
+const FILES = 100;
 
-function timed(args: string[], input: string): Promise<number> {
+/** Through a shell, as clients start a hook. */
+function timed(command: string, input: string): Promise<number> {
   const start = performance.now();
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn("sh", ["-c", command], { stdio: ["pipe", "pipe", "inherit"] });
     let out = "";
     child.stdout.on("data", (text) => {
       out += text;
@@ -40,8 +43,7 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
   pack("policy.yaml");
   write("keys.json", [{ name: "bench", role: "agent", max_permissions: ["*"], key_sha256: sha256Hex(KEY) }]);
   writeFileSync(join(folder, "agent.key"), KEY, { mode: 0o600 });
-  writeFileSync(join(folder, "empty.mjs"), 'import { readFileSync } from "node:fs";\nreadFileSync(0);\n');
-  write("hook.json", { server: `http://127.0.0.1:${port}`, protect: [] });
+  write("claude-code.json", { server: `http://127.0.0.1:${port}`, protect: [] });
   write("svc.config.yaml", {
     manifests: "manifests.yaml",
     policy: "policy.yaml",
@@ -66,7 +68,16 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
       tool_input,
       tool_use_id: `${tool_name}-${n}`,
     });
-  const hook = [SVC, "hook", "claude-code", "--settings", join(folder, "hook.json")];
+  const words = [
+    process.execPath,
+    SVC,
+    "hook",
+    "claude-code",
+    "--settings",
+    join(folder, "claude-code.json"),
+  ];
+  const inNode = `exec ${words.join(" ")}`;
+  const hook = `exec /usr/bin/perl ${join(ROOT, "bin", "carrier.pl")} ${words.join(" ")}`;
   const shell = (moment: string) => event(moment, "Bash", { command: "touch b.txt" });
   const edit = (moment: string) => event(moment, "Write", { file_path: join(work, "a.txt"), content: "x" });
   writeFileSync(join(work, "a.txt"), "a line\n".repeat(1_000));
@@ -83,23 +94,35 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
     const figures = await alternate(rounds * CALLS_A_ROUND, {
       empty: () => {
         n++;
-        return timed([join(folder, "empty.mjs")], shell("PreToolUse"));
+        return timed(EMPTY, shell("PreToolUse"));
       },
       "before a shell command": () => timed(hook, shell("PreToolUse")),
       "after it, with a look at the work tree": () => timed(hook, shell("PostToolUse")),
       "before an edit": () => timed(hook, edit("PreToolUse")),
       "after it": () => timed(hook, edit("PostToolUse")),
+      "before and after a shell command, started in Node": async () => {
+        n++;
+        return (await timed(inNode, shell("PreToolUse"))) + (await timed(inNode, shell("PostToolUse")));
+      },
     });
     const { empty, ...ours } = figures;
+    const [before, after] = [ours["before a shell command"], ours["after it, with a look at the work tree"]];
     return [
       { suite: "hook", what: "an empty hook, median", value: median(empty), unit: " ms", goal: null },
       ...Object.entries(ours).map(([what, times]) => ({
         suite: "hook",
         what: `added ${what}`,
-        value: median(times.map((ms, i) => ms - empty[i]!)),
+        value: median(times.map((ms, i) => ms - empty[i]! * (what.endsWith("in Node") ? 2 : 1))),
         unit: " ms",
-        goal: { at_most: 50 },
+        goal: null,
       })),
+      {
+        suite: "hook",
+        what: "added before and after a shell command together",
+        value: median(before.map((ms, i) => ms + after[i]! - 2 * empty[i]!)),
+        unit: " ms",
+        goal: { at_most: 20 },
+      },
     ];
   } finally {
     await stopped(child);

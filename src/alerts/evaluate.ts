@@ -6,6 +6,7 @@ import { HALTS_KEY } from "../govern/document-keys.ts";
 import { type PinDoc, PROBE_KEY, type ProbeState, type UndoDeadlineDoc } from "../govern/port/docs.ts";
 import { rowPages } from "../govern/port/pages.ts";
 import { PROBE_ACTOR } from "../govern/roles.ts";
+import { isDifference } from "../govern/runs/reconcile.ts";
 import type { RunDoc, StepDoc } from "../govern/runs/run.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { formatCountOf } from "../kernel/text/phrases.ts";
@@ -46,6 +47,7 @@ export async function evaluateAlerts(core: EngineCore, settings: AlertSettings):
     approvalFloods(core),
     breakGlass(core, since),
     unmanifested(core, since),
+    ungoverned(core, since),
     toolsChanged(core, since),
     authFailures(core),
     troubledSteps(core),
@@ -165,6 +167,22 @@ async function unmanifested(core: EngineCore, since: number): Promise<ActiveAler
       oldest(calls),
     ),
   ];
+}
+
+/** One alert per run, from its newest differing comparison. An equal one afterwards does not clear it. */
+async function ungoverned(core: EngineCore, since: number): Promise<ActiveAlert[]> {
+  const found = new Map<string, ActiveAlert>();
+  for (const { run_id = null, detail = "", ts_ms } of await recent(
+    core,
+    since,
+    "reconciled",
+    MAX_COUNTED_EVENTS,
+  )) {
+    if (run_id === null || found.has(run_id) || !isDifference(detail)) continue;
+    const actor = (await core.store.get("runs", run_id))?.actor ?? null;
+    found.set(run_id, createAlert("ungoverned_calls", `${run_id}: ${detail}`, ts_ms, { run_id, actor }));
+  }
+  return [...found.values()];
 }
 
 async function toolsChanged(core: EngineCore, since: number): Promise<ActiveAlert[]> {

@@ -49,6 +49,15 @@ export const ALERT_KINDS = {
     clears: AFTER_WINDOW,
     to_do: "Write a manifest for the tool.",
   },
+  ungoverned_calls: {
+    severity: "error",
+    basis: "events",
+    title: "Calls without a decision",
+    fires:
+      "a comparison with a client's transcript finds calls without a decision, or decided calls that never ran",
+    clears: AFTER_WINDOW,
+    to_do: "Run `svc reconcile` for the run. Check that the client starts the hook.",
+  },
   tool_changed: {
     severity: "error",
     basis: "events",

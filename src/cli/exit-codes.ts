@@ -20,6 +20,7 @@ const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   rollback: { 2: "incomplete: some steps could not be undone" },
   contain: { 2: "incomplete: some steps could not be undone" },
   incidents: { 2: "an incident is open" },
+  reconcile: { 2: "different, or not checked" },
   drill: { 1: "a drill failed" },
   probe: { 1: "a guarantee does not hold", 2: "a guarantee could not be checked" },
   doctor: { 1: "a check failed" },

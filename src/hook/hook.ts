@@ -13,6 +13,7 @@ import {
   passAnswer,
   readEvent,
   refuseAnswer,
+  runOfSession,
 } from "./clients/clients.ts";
 import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
@@ -27,6 +28,7 @@ import {
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
 import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
+import { lookAtTranscripts } from "./session-end.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
@@ -62,6 +64,7 @@ export async function handleEvent(
     const given = settings();
     if (!isGovernedSession(client, event, given)) return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
+    if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
     return passAnswer(client, await after(event, given, context));
   } catch (error) {
     const why = explain(error, settings);
@@ -100,7 +103,7 @@ async function before(
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
   };
-  const intent = { tool: call.tool, args: call.args, reason: call.reason };
+  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   const { run_id } = decided;
@@ -209,10 +212,15 @@ function refusal(
   ].join("\n");
 }
 
+/** The client's id of the call, as the intent carries it and the transcript names it. */
+const refOf = (call: string): string => (call.length <= MAX_REF ? call : hexHash(call));
+
+const MAX_REF = 128;
+
 /** The run of a session, or of a sub-agent under it. Ids of the client are limited to the characters of run ids. */
 function runOf(client: HookClient, { session, agent }: HookEvent): { run_id: string; parent?: string } {
   const clean = (id: string) => id.replace(/[^A-Za-z0-9._-]/g, "_");
-  const run_id = `${client}-${clean(session)}`.slice(0, MAX_RUN_ID);
+  const run_id = runOfSession(client, session);
   if (agent === null) return { run_id };
   const own = `${run_id}.${clean(agent)}`;
   return { run_id: own.length <= MAX_RUN_ID ? own : `${client}-${hexHash(own)}`, parent: run_id };

@@ -139,6 +139,24 @@ export async function awaitApproval(
   }
 }
 
+/** Reports the coding agents of this machine. */
+export async function reportMachine(address: ServiceAddress, agents: readonly object[]): Promise<void> {
+  const reply = await post(address, "/v1/agents", { agents });
+  if (reply.status !== 200) throw refused(reply);
+}
+
+/** Reports what a transcript names. A run that does not exist had no call. */
+export async function reportCalls(
+  address: ServiceAddress,
+  run: string,
+  source: string,
+  calls: readonly object[],
+): Promise<void> {
+  const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/reconcile`, { source, calls });
+  if (reply.status === 404 && calls.length === 0) return;
+  if (reply.status !== 200) throw refused(reply);
+}
+
 function refused({ status, body }: Reply): Error {
   const said = isRecord(body) ? body["error"] : undefined;
   if (typeof said === "string") return new Error(`the service answered ${status}: ${said}`);

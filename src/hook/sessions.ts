@@ -2,11 +2,21 @@
  * Where each session of a coding agent began, and whether it is governed. A session that began governed stays governed
  * in every directory. Nothing here reaches the ledger.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { stateFileName } from "./call-state.ts";
 import { type HookClient, type HookEvent, isRecord } from "./clients/clients.ts";
 import { holdsHook, hooksFile } from "./clients/install.ts";
+import type { SeenFiles } from "./transcripts/transcripts.ts";
 import {
   isRegistered,
   type RegisteredWorkspaces,
@@ -19,6 +29,12 @@ export interface SessionState {
   /** Resolved directory in which the session began. */
   began: string;
   governed: boolean;
+  /** The client's own id of the session. */
+  session: string;
+  /** Transcripts that its events named. */
+  transcripts?: string[];
+  /** What the transcripts were when they were last read. */
+  seen?: SeenFiles;
 }
 
 /** Clients delete their own sessions sooner, so an older one is never resumed. */
@@ -34,13 +50,19 @@ export function isGovernedSession(
 ): boolean {
   // Settings from before workspaces were registered govern every session that starts the hook.
   if (workspaces === undefined) return true;
-  const path = join(sessionsFolder(folder), `${client}-${stateFileName(event.session)}.json`);
-  const kept = readSession(path);
+  const path = sessionPath(folder, client, event.session);
+  const kept = readState(path);
   if (event.moment === "ended") touch(path);
-  if (kept?.governed === true) return true;
+  if (kept?.governed === true) {
+    addTranscript(folder, path, kept, event.transcript);
+    return true;
+  }
   const began = kept?.began ?? resolvedDirectory(event.cwd);
   const governed = isRegistered(began, workspaces) || isProjectHooked(client, began, home);
-  if (kept === null || governed) keep(folder, path, { client, began, governed });
+  if (kept === null || governed) {
+    const transcripts = event.transcript === null ? [] : [event.transcript];
+    keep(folder, path, { client, session: event.session, began, governed, transcripts });
+  }
   return governed;
 }
 
@@ -57,7 +79,7 @@ function isProjectHooked(client: HookClient, began: string, home: string): boole
 }
 
 /** Null for a new session. A state that cannot be read counts as governed. */
-function readSession(path: string): SessionState | null {
+function readState(path: string): SessionState | null {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -70,7 +92,35 @@ function readSession(path: string): SessionState | null {
     if (isRecord(given) && typeof given["began"] === "string" && typeof given["governed"] === "boolean")
       return given as unknown as SessionState;
   } catch {}
-  return { client: "", began: "", governed: true };
+  return { client: "", session: "", began: "", governed: true };
+}
+
+const sessionPath = (folder: string, client: HookClient, session: string): string =>
+  join(sessionsFolder(folder), `${client}-${stateFileName(session)}.json`);
+
+/** The state of a session. Null if the hook never saw it. */
+export const readSession = (folder: string, client: HookClient, session: string): SessionState | null =>
+  readState(sessionPath(folder, client, session));
+
+/** Every session that the hook saw, newest last. */
+export const listSessions = (folder: string): (SessionState & { seen_ms: number })[] =>
+  sessionFiles(folder)
+    .sort((a, b) => a.seen_ms - b.seen_ms)
+    .flatMap(({ path, seen_ms }) => {
+      const state = readState(path);
+      return state === null || state.session === "" ? [] : [{ ...state, seen_ms }];
+    });
+
+export function keepSeen(folder: string, client: HookClient, session: string, seen: SeenFiles): void {
+  const path = sessionPath(folder, client, session);
+  const state = readState(path);
+  if (state !== null) keep(folder, path, { ...state, seen });
+}
+
+function addTranscript(folder: string, path: string, state: SessionState, transcript: string | null): void {
+  const known = state.transcripts ?? [];
+  if (transcript === null || known.includes(transcript) || state.session === "") return;
+  keep(folder, path, { ...state, transcripts: [...known, transcript] });
 }
 
 function keep(folder: string, path: string, state: SessionState): void {
@@ -78,7 +128,10 @@ function keep(folder: string, path: string, state: SessionState): void {
   mkdirSync(own, { recursive: true, mode: 0o700 });
   for (const { path: old, seen_ms } of sessionFiles(folder))
     if (Date.now() - seen_ms > KEPT_MS) rmSync(old, { force: true });
-  writeFileSync(path, JSON.stringify(state), { mode: 0o600 });
+  // Whole or not at all: another event of the session may read it now.
+  const fresh = `${path}.${process.pid}.new`;
+  writeFileSync(fresh, JSON.stringify(state), { mode: 0o600 });
+  renameSync(fresh, path);
 }
 
 function touch(path: string): void {
@@ -95,6 +148,7 @@ function sessionFiles(folder: string): { path: string; seen_ms: number }[] {
     names = readdirSync(own);
   } catch {}
   return names.flatMap((name) => {
+    if (!name.endsWith(".json")) return [];
     const path = join(own, name);
     const found = statSync(path, { throwIfNoEntry: false });
     return found === undefined ? [] : [{ path, seen_ms: found.mtimeMs }];

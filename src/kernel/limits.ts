@@ -56,6 +56,11 @@ export const SERVICE_LIMITS = {
   break_glass_reason_chars: 10,
   hold_reason_chars: 5,
   approval_wait_s: 60,
+  /** The client's own id of a call, and the calls of one comparison. */
+  call_ref_chars: 128,
+  reconciled_calls: 10_000,
+  /** Coding agents that a tenant's machines report. */
+  reported_agents: 1_000,
   /** Passkeys of one person, the wrong codes after which a new one ends, and the time to confirm it. */
   passkeys: 10,
   passkey_tries: 5,

@@ -44,6 +44,7 @@ export const LEDGER_EVENTS = {
   contained: "agent contained",
   drill_passed: "undo proven",
   drill_failed: "undo not proven",
+  reconciled: "calls compared",
 } as const;
 
 export type LedgerEvent = keyof typeof LEDGER_EVENTS;

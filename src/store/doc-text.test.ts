@@ -62,6 +62,7 @@ const STEP: Required<StepDoc> = {
   before_hash: "b",
   after_hash: "a",
   closes_ms: 8,
+  ref: "toolu_1",
   fed_by: [{ run_id: "r", step: 1, path: "$args.a", kind: "id" }],
   line: "l",
 };
@@ -74,6 +75,7 @@ const PLAIN_MORE = {
   plan: undefined,
   before_by: undefined,
   closes_ms: undefined,
+  ref: undefined,
   fed_by: undefined,
   line: undefined,
 };

@@ -190,6 +190,7 @@ function isPlainStep(step: StepDoc): boolean {
     step.before_hash === undefined &&
     step.after_hash === undefined &&
     step.closes_ms === undefined &&
+    step.ref === undefined &&
     step.fed_by === undefined &&
     step.line === undefined &&
     step.depends_on.length === 0 &&

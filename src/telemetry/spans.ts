@@ -69,6 +69,7 @@ const ROLES: Record<LedgerEvent, Role> = {
   contained: POINT,
   drill_passed: POINT,
   drill_failed: BAD_POINT,
+  reconciled: POINT,
 };
 
 /** Whether the event only opens a span, which a later event completes. */

@@ -1,4 +1,5 @@
 /** Sessions of real coding agents: governed, held, refused without a service, undone. */
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
 import { CALLS } from "./support/calls.ts";
@@ -9,7 +10,12 @@ describe.each(CHOSEN_CLIENTS)("%s", (client) => {
   const { shell, write } = CALLS[client];
 
   it("is governed before each call, waits for a person, and its edits are undone byte for byte", async () => {
-    verifies("beyond.clients.governed", "beyond.clients.held", "beyond.clients.undone");
+    verifies(
+      "beyond.clients.governed",
+      "beyond.clients.held",
+      "beyond.clients.undone",
+      "beyond.clients.reconciled",
+    );
     const agent = await governedClient(client, { files: { "src/a.txt": "one\r\ntwo" } });
     const before = agent.files();
     const edit = write("notes/new.txt", "written by the agent\n", agent.workspace);
@@ -44,6 +50,9 @@ describe.each(CHOSEN_CLIENTS)("%s", (client) => {
     ]);
 
     const [run] = await agent.runs();
+    // The client's own transcript names the same calls.
+    const compared = await agent.svc("reconcile", run!.run_id, "--dir", join(agent.config, ".."));
+    expect([compared.out, compared.code]).toEqual([expect.stringContaining(": equal: "), 0]);
     const undone = await agent.svc("rollback", run!.run_id);
     expect(undone.out).toContain("compensated:");
     expect(agent.files()).toEqual(agent.undoesCommands ? before : { "src/a.txt": "one\r\ntwo" });

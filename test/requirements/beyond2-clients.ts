@@ -7,6 +7,7 @@ export const beyond2Clients = section("beyond", "Real coding agents", {
   "beyond.clients.governed": [36, "a call of a real client is decided before it happens; a refused call does not happen"],
   "beyond.clients.held": [36, "a call of a real client that needs approval happens once a person approved it, and not before"],
   "beyond.clients.undone": [36, "a rollback restores what a real client's edits changed byte for byte"],
+  "beyond.clients.reconciled": [36, "the transcript that a real client keeps names the calls of its run, and no others"],
   "beyond.clients.refused-when-down": [36, "a real client makes no call while the service cannot be reached"],
   "beyond.clients.tool-list": [36, "every tool that a real client offers its model is in the tables, with every field of its input"],
 });

@@ -9,6 +9,7 @@ export const beyond2Incidents = section("beyond", "Agents and incidents", {
   "beyond.incidents.conflict": [37, "a rollback that met a conflict opens an incident with the conflict as a task"],
   "beyond.incidents.outcome": [37, "an outcome that is still unknown when its alert is raised opens an incident"],
   "beyond.incidents.probe": [37, "a broken probe opens an incident, which ends after a good one"],
+  "beyond.incidents.ungoverned": [37, "calls that ran without a decision open an incident, whose task stays until a person closes it; a later report neither ends nor repeats it"],
   "beyond.incidents.one-open": [37, "one incident is open per actor and tenant, also when facts arrive at the same time"],
   "beyond.incidents.list": [37, "`GET /v1/incidents` is an auditor's and takes `status`, `limit` and `cursor`"],
   "beyond.incidents.json": [37, "`GET /v1/incidents/{id}` answers JSON with causes, tasks, notes and a timeline"],

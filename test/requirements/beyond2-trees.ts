@@ -13,6 +13,7 @@ export const beyond2Trees = section("beyond", "Child runs", {
   "beyond.tree.values": [36, "followed values and given texts belong to the whole tree"],
   "beyond.tree.simulated": [36, "simulations and plans count a child run's calls in its tree"],
   "beyond.tree.shown": [36, "a run lists its parent and its children"],
+  "beyond.tree.reconciled": [36, "a transcript is compared with the calls of the whole tree"],
   "beyond.tree.kept": [36, "retention keeps a run as long as a child run of it"],
   "beyond.tree.rollback": [36, "a rollback with children undoes every run of the tree, and its plan shows them all"],
   "beyond.tree.rollback-order": [36, "the calls of all runs are undone newest first"],

@@ -75,6 +75,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     "List and revoke passkeys",
     async () => (await import("./keys/passkeys.ts")).registerPasskeys,
   ),
+  row(
+    "approvers",
+    "Manage the file of the people who sign approvals",
+    async () => (await import("./keys/approvers.ts")).registerApprovers,
+  ),
   row("runs", "List runs", async () => (await import("./runs/runs.ts")).registerRuns),
   row("show", "Show what a run did", async () => (await import("./runs/show.ts")).registerShow),
   row(
@@ -199,6 +204,16 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     "kill-switch",
     "Create or remove the kill-switch file",
     async () => (await import("./stop/kill-switch.ts")).registerKillSwitch,
+  ),
+  row(
+    "agents",
+    "List the coding agents and MCP servers on this machine",
+    async () => (await import("./agents/agents.ts")).registerAgents,
+  ),
+  row(
+    "reconcile",
+    "Compare the transcripts of coding agents with the ledger",
+    async () => (await import("./agents/reconcile.ts")).registerReconcile,
   ),
   row(
     "probe",

@@ -53,6 +53,7 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
   contained: "bad",
   drill_passed: "good",
   drill_failed: "bad",
+  reconciled: "info",
 };
 
 /** Readable event name. The tooltip shows the name that filters and exports use. */

@@ -158,7 +158,13 @@ function commit(
       core,
       tx,
       gathered,
-      newStep(facts, gathered, verdict, { step, reason, intended_seq, depends_on: input.depends_on }),
+      newStep(facts, gathered, verdict, {
+        step,
+        reason,
+        intended_seq,
+        depends_on: input.depends_on,
+        ref: input.ref,
+      }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
     );
   }
@@ -167,7 +173,7 @@ function commit(
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
-  const decision = answer(verdict, step, facts.before);
+  const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
@@ -268,6 +274,7 @@ interface StepParts {
   reason: string;
   intended_seq: number;
   depends_on: readonly number[];
+  ref: string | undefined;
 }
 
 function newStep(
@@ -309,6 +316,7 @@ function newStep(
     before_hash: undefined,
     after_hash: undefined,
     closes_ms: undefined,
+    ref: parts.ref,
     fed_by: fedBy(facts.call.carried),
     line: cardLine(facts.args, manifest),
   };
@@ -347,6 +355,13 @@ function acceptStep(
   });
   if (step.idempotency !== null)
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
+}
+
+/** The id of the signed approval that the call used, so that its caller can verify the signatures. */
+function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { approval_id?: string } {
+  if (decision !== "allow" || approval.move !== "consume") return {};
+  const used = tx.get("approvals", approval.id)?.internal.signatures ?? [];
+  return used.length === 0 ? {} : { approval_id: approval.id };
 }
 
 function answer(

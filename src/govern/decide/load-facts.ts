@@ -32,6 +32,8 @@ export interface IntentInput {
   args: JsonValue;
   reason: string;
   depends_on: readonly number[];
+  /** The client's own id of the call. Kept with the step alone. */
+  ref?: string | undefined;
   /** Objections of the surface against the call, such as a changed tool definition. */
   objections?: readonly string[] | undefined;
   /** True if the call is part of a drill, so that its undo needs no earlier drill. */

@@ -221,6 +221,8 @@ export interface StepDoc {
   after_hash?: string | undefined;
   /** When the undo expires, if the manifest declares it and the step succeeded. */
   closes_ms?: number | undefined;
+  /** The client's own id of the call; absent without one. */
+  ref?: string | undefined;
   /** Earlier results whose values the arguments carried; absent without such values. */
   fed_by?: readonly StepFeed[] | undefined;
   /** The manifest's sentence on the call, for everybody who can read the run. Never on the ledger. */
@@ -301,6 +303,7 @@ export function copyOfStep(step: StepDoc): StepDoc {
     before_hash: step.before_hash,
     after_hash: step.after_hash,
     closes_ms: step.closes_ms,
+    ref: step.ref,
     fed_by: step.fed_by,
     line: step.line,
   };

@@ -19,6 +19,8 @@ export interface HookEvent {
   tool: string;
   input: Record<string, unknown>;
   cwd: string;
+  /** The client's transcript of the session, or of the subagent. */
+  transcript: string | null;
   /** The subagent that makes the call. Its turn may continue after the session's own turn ended. */
   agent: string | null;
   /** For `ended`: whether the session is over and not just a turn. */
@@ -121,10 +123,11 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
   return {
     moment: moment === "after" && error !== null ? "failed" : moment,
     session,
-    call: nonEmptyString(given["tool_use_id"]) ?? fingerprint(tool, input),
+    call: nonEmptyString(given["tool_use_id"]) ?? callFingerprint(tool, input),
     tool: tool ?? "",
     input: input ?? {},
     cwd: nonEmptyString(given["cwd"]) ?? firstText(given["workspace_roots"]) ?? process.cwd(),
+    transcript: nonEmptyString(given["transcript_path"]),
     agent: nonEmptyString(given["agent_id"]),
     session_over: /^sessionEnd$/i.test(name),
     error,
@@ -170,6 +173,11 @@ export function passAnswer(client: HookClient, remark: string | null = null): Ho
  */
 export const refuseAnswer = (reason: string): HookAnswer => ({ out: "", err: reason, code: 2 });
 
+/** Builds a run id from the client's session id, limited to the characters of run ids. */
+export function runOfSession(client: HookClient, session: string): string {
+  return `${client}-${session.replace(/[^A-Za-z0-9._-]/g, "_")}`.slice(0, 128);
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -183,6 +191,6 @@ function firstText(list: unknown): string | null {
 }
 
 /** Call id for Gemini, which sends none. Two identical calls at the same time get the same id. */
-function fingerprint(tool: string | null, input: unknown): string {
+export function callFingerprint(tool: string | null, input: unknown): string {
   return hexHash(JSON.stringify([tool, input])).slice(0, 32);
 }

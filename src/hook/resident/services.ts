@@ -10,6 +10,9 @@ export interface ResidentServices {
   readonly folder: string;
   /** The process's only part of that maker. The first call makes it. */
   part<T extends ResidentPart>(make: PartMaker<T>): T;
+  /** Work that may take longer than the answer. Its failure refuses no call. */
+  afterwards(work: () => Promise<void>): void;
+  /** Waits for the work, and closes the parts. */
   close(): Promise<void>;
 }
 
@@ -21,6 +24,7 @@ export interface ResidentPart {
 export type PartMaker<T extends ResidentPart> = (services: ResidentServices) => T;
 
 export function createServices(folder: string): ResidentServices {
+  const working = new Set<Promise<void>>();
   const parts = new Map<PartMaker<ResidentPart>, ResidentPart>();
   const services: ResidentServices = {
     folder,
@@ -31,7 +35,15 @@ export function createServices(folder: string): ResidentServices {
       parts.set(make, made);
       return made;
     },
+    afterwards(work) {
+      const running = Promise.resolve()
+        .then(work)
+        .catch(() => {})
+        .finally(() => working.delete(running));
+      working.add(running);
+    },
     async close() {
+      await Promise.all(working);
       const open = [...parts.values()].reverse();
       parts.clear();
       await Promise.allSettled(open.map(async (part) => part.close?.()));

@@ -1,6 +1,7 @@
 /** The HTTP table: every operation, in the order of the reference. */
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { getActor } from "../../operations/actors/actor.ts";
+import { listReportedAgents, reportAgents } from "../../operations/actors/machine-agents.ts";
 import { listAlerts } from "../../operations/alerts.ts";
 import {
   approveRequest,
@@ -84,6 +85,7 @@ import {
   resolveOutcome,
   submitIntent,
 } from "../../operations/runs/intents-and-outcomes.ts";
+import { reconcileRun } from "../../operations/runs/reconcile.ts";
 import { replayCapturedRun } from "../../operations/runs/replay.ts";
 import { getRun, listRuns, openRun } from "../../operations/runs/runs.ts";
 import { searchRecords, searchRuns } from "../../operations/runs/search.ts";
@@ -96,6 +98,7 @@ import {
   passkeyOptions,
   revokePasskey,
 } from "../../operations/signing/passkeys.ts";
+import { getSignatures } from "../../operations/signing/signatures.ts";
 import { previewCallImpact } from "../../operations/simulate/impact.ts";
 import { diffPolicy } from "../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../operations/simulate/simulate.ts";
@@ -192,6 +195,7 @@ export const HTTP_TABLE: readonly HttpRow[] = [
     query: [integerField("wait", `must be whole seconds, at most ${SERVICE_LIMITS.approval_wait_s}`)],
   }),
   httpRoute("GET /v1/approvals/{id}/card", getCard, approval),
+  httpRoute("GET /v1/approvals/{id}/signatures", getSignatures, approval),
   httpRoute("POST /v1/approvals/{id}/approve", approveRequest, approval),
   httpRoute("POST /v1/approvals/{id}/deny", denyRequest, approval),
   httpRoute("POST /v1/approvals/{id}/withdraw", withdrawRequest, approval),
@@ -201,7 +205,10 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("POST /v1/delegations", createDelegation, { status: 201 }),
   httpRoute("DELETE /v1/delegations/{id}", revokeDelegation, { params: { id: textField("delegation_id") } }),
   httpRoute("POST /v1/runs/{id}/given", giveRunTexts, run),
+  httpRoute("GET /v1/agents", listReportedAgents),
+  httpRoute("POST /v1/agents", reportAgents),
   httpRoute("GET /v1/runs/{id}/lineage", getLineage, run),
+  httpRoute("POST /v1/runs/{id}/reconcile", reconcileRun, run),
   httpRoute("POST /v1/runs/{id}/plans", proposePlan, { ...run, status: 201 }),
   httpRoute("GET /v1/plans", listPlans, { query: [...texts("status", "run_id"), ...page] }),
   httpRoute("GET /v1/plans/{id}", getPlan, planned),

@@ -24,6 +24,7 @@ export const INCIDENT_TASKS = {
   lift: "Lift a halt",
   enable: "Enable a key",
   probe: "Run the probe again",
+  review: "Review calls without a decision",
 } as const;
 export type IncidentTaskKind = keyof typeof INCIDENT_TASKS;
 
@@ -53,7 +54,7 @@ export async function incidentTasks(app: ServiceApp, context: IncidentContext): 
     if (run !== undefined) tasks.push(...(await runTasks(app, run, contained)));
   }
   tasks.push(...(await haltTasks(app, context)), ...(await keyTasks(app, context)));
-  tasks.push(...(await probeTasks(app, context)));
+  tasks.push(...(await probeTasks(app, context)), ...reviewTasks(context));
   return tasks;
 }
 
@@ -188,6 +189,17 @@ async function keyTasks(app: ServiceApp, { causes }: IncidentContext): Promise<I
       id: fingerprint,
       command: `svc keys enable ${fingerprint}`,
       page: "/console/settings#keys",
+    }));
+}
+
+/** Nothing here shows what such calls did, so the task stays until a person closes the incident. */
+function reviewTasks({ incident, causes }: IncidentContext): IncidentTask[] {
+  return causes
+    .filter(({ kind }) => kind === "ungoverned")
+    .map(({ run_id, text }) => ({
+      ...named("review", `${text}. Find out what they did.`, run_id, null),
+      command: `svc incidents close ${incident.id} --reason <what you found>`,
+      page: run_id === null ? "/console/alerts" : runPage(run_id),
     }));
 }
 

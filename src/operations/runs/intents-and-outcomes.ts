@@ -34,6 +34,11 @@ const intentFields = {
     .array(z.int().min(0, "must be an earlier step number"))
     .max(SERVICE_LIMITS.depends_on, `at most ${SERVICE_LIMITS.depends_on} steps`)
     .optional(),
+  ref: z
+    .string()
+    .min(1, "must not be empty")
+    .max(SERVICE_LIMITS.call_ref_chars, `at most ${SERVICE_LIMITS.call_ref_chars} characters`)
+    .optional(),
 };
 /** A repeated request with the same key gets the first response. */
 const idempotency_key = z.string().optional();
@@ -57,6 +62,7 @@ export const submitIntent = defineOperation({
       args: given.args as JsonValue,
       reason: given.reason,
       depends_on: given.depends_on ?? [],
+      ref: given.ref,
       objections: call.objections,
       drill: call.drill,
       seen: call.seen,

@@ -24,7 +24,7 @@ const GROUPS: readonly CommandGroup[] = [
     page: "agents",
     title: "Agent commands",
     about: "Connect agents and tool servers, and test the guarantees and the undos.",
-    commands: ["gateway", "proxy", "run", "init", "connect", "hook", "drill", "probe"],
+    commands: ["gateway", "proxy", "run", "init", "connect", "hook", "agents", "reconcile", "drill", "probe"],
   },
   {
     page: "policy",
@@ -60,7 +60,7 @@ const GROUPS: readonly CommandGroup[] = [
     page: "data",
     title: "Key and data commands",
     about: "Manage API keys, captured calls, retention and legal holds.",
-    commands: ["login", "keys", "passkeys", "capture", "retention", "hold"],
+    commands: ["login", "keys", "passkeys", "approvers", "capture", "retention", "hold"],
   },
 ];
 

@@ -39,7 +39,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     page: "runs",
     title: "Runs and calls over HTTP",
     about: "Open runs, ask for decisions, report outcomes, and search runs. Agents need only this page.",
-    paths: /^(runs|stream$|search\/runs)/,
+    paths: /^(runs|stream$|search\/runs|agents)/,
   },
   {
     page: "operations",
@@ -91,6 +91,22 @@ export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
   intent: { ...REFUND, reason: "customer was charged twice" },
   preview_intent: { ...REFUND, reason: "customer was charged twice" },
   outcome: { status: "succeeded", result: { refund_id: "re-9" } },
+  report_agents: {
+    agents: [
+      {
+        client: "claude-code",
+        version: "2.1.327",
+        workspace: "/home/ann/shop",
+        governed: "yes",
+        missing: [],
+        last_seen_ms: 1_767_348_000_000,
+      },
+    ],
+  },
+  reconcile: {
+    source: "claude-code",
+    calls: [{ ref: "toolu_1", tool: "Bash", at_ms: 1_767_348_000_000, ran: true }],
+  },
   resolve: { status: "succeeded", note: "The refund is on the bank statement" },
   start_rollback: { retries: 3, confirm: true },
   complete_compensation: { status: "succeeded", attempts: 1 },

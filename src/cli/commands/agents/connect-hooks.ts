@@ -24,6 +24,7 @@ import { parseDuration } from "../../../kernel/duration.ts";
 import { invalidError, notFoundError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { type CommandIo, escapeControls } from "../../io.ts";
+import { carrierWords } from "./carrier.ts";
 import { writeClientFile } from "./client-file.ts";
 import {
   homeOf,
@@ -57,13 +58,15 @@ export async function connectHooks(context: CommandContext, named: string, flags
       "--dir: must not contain the working directory, because the agent cannot change files in it",
     );
   const command = svcCommand();
+  const carrier = carrierWords(io);
+  const hook = [...carrier.map(quoted), command].join(" ");
   const managed = flags["managed"] === true;
   const text = withText(
     client,
     (await readIfThere(file)) ?? "",
     managed
-      ? `${cleanStart({ PATH: io.env["PATH"] })}${command} hook ${client} --managed`
-      : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${command} hook ${client} --settings ${quoted(settings)}`,
+      ? `${cleanStart({ PATH: io.env["PATH"] })}${hook} hook ${client} --managed`
+      : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${hook} hook ${client} --settings ${quoted(settings)}`,
     await holdOf(settings, flags),
   );
   if (flags["print"] === true) {
@@ -73,6 +76,8 @@ export async function connectHooks(context: CommandContext, named: string, flags
   if (managed) return connectMachine(io, client, file, text);
   const where = await writeService(context, { client, file, folder, settings, command, flags });
   await writeHook(io, client, { file, text, flags });
+  if (carrier.length === 0)
+    io.out("slow: without perl every event starts Node; install perl and connect again");
   sayNext(io, client, where, flags);
 }
 

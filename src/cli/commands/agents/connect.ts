@@ -18,12 +18,13 @@ import { invalidError } from "../../../kernel/errors.ts";
 import type { CommandContext, RegisterCommand } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
 import { restoreClientFile, writeClientFile } from "./client-file.ts";
+import { connectAll } from "./connect-all.ts";
 import { connectHooks } from "./connect-hooks.ts";
 
 export const registerConnect: RegisterCommand = (program, context) => {
   program
     .command("connect")
-    .argument("<client>", `${MCP_CLIENT_NAMES.join(", ")}`)
+    .argument("[client]", `${MCP_CLIENT_NAMES.join(", ")}`)
     .description("Connect an MCP client or a coding agent")
     .option(
       "--config <file>",
@@ -41,6 +42,8 @@ export const registerConnect: RegisterCommand = (program, context) => {
     .option("--print", "print the entry without writing it")
     .option("--undo", "undo the change")
     .option("--hooks", `govern a coding agent's own tools through its hooks: ${HOOK_CLIENTS.join(", ")}`)
+    .option("--all", "connect the hooks of every coding agent that is found, after one question")
+    .option("--yes", "with --all: do not ask")
     .option("--observe", "with --hooks: only record calls, never block them")
     .option(
       "--hold <duration>",
@@ -48,9 +51,16 @@ export const registerConnect: RegisterCommand = (program, context) => {
     )
     .option("--dir <dir>", "with --hooks: directory of the service's files (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
-    .action((client: string, own: Record<string, unknown>) => {
+    .action((client: string | undefined, own: Record<string, unknown>) => {
       // Global options with the same names may come before the command. They count too.
       const flags = { ...program.opts(), ...own };
+      if (flags["all"] === true) {
+        const other = ["undo", "print", "managed", "project", "file", "config"].find((name) => flags[name]);
+        if (client !== undefined || other !== undefined)
+          throw invalidError(`--all: leave out ${client ?? `--${other}`}`);
+        return connectAll(context, flags);
+      }
+      if (client === undefined) throw invalidError("name a client, or use --all");
       if (flags["server"] !== undefined) throw invalidError("--server: use --url <url> instead");
       return flags["hooks"] === true ? connectHooks(context, client, flags) : connect(context, client, flags);
     });

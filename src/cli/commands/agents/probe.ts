@@ -19,6 +19,7 @@ import {
 } from "../../context.ts";
 import { alignColumns, escapeControls } from "../../io.ts";
 import { schemaLine } from "../policy/schema-line.ts";
+import { probeHooks } from "./probe-hooks.ts";
 
 export const registerProbe: RegisterCommand = (program, context) => {
   const { io } = context;
@@ -26,7 +27,10 @@ export const registerProbe: RegisterCommand = (program, context) => {
     .option("--policy <file>", "policy file")
     .option("--json", "print the result as JSON")
     .action(async (flags: CommandFlags) => {
-      const lines = await context.withApp(flags, (app) => runServerProbe(app, gatewayProbe(app)), ["policy"]);
+      const served = await context.withApp(flags, (app) => runServerProbe(app, gatewayProbe(app)), [
+        "policy",
+      ]);
+      const lines = [...served, ...(await probeHooks(io))];
       if (lines.some(({ verdict }) => verdict === "BROKEN")) context.done(1);
       else if (lines.some(({ verdict }) => verdict === "not checked")) context.done(EXIT_NEEDS_ATTENTION);
       if (flags["json"]) return io.out(JSON.stringify({ lines }));
@@ -51,7 +55,12 @@ export const registerProbe: RegisterCommand = (program, context) => {
     });
 };
 
-function rowOf({ surface, guarantee, verdict, reason }: ProbeLine): string[] {
+function rowOf({
+  surface,
+  guarantee,
+  verdict,
+  reason,
+}: Omit<ProbeLine, "surface"> & { surface: string }): string[] {
   return [surface, guarantee, reason === null ? verdict : `${verdict}: ${escapeControls(reason)}`];
 }
 

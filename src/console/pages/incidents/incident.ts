@@ -107,6 +107,7 @@ const TASK_BUTTONS: Record<IncidentTask["kind"], string> = {
   lift: "See the halt",
   enable: "See the key",
   probe: "See the alert",
+  review: "See the run",
 };
 
 /** A halt is lifted right here. The other tasks need a look first, so their button opens the page that does it. */

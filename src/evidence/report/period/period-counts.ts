@@ -221,4 +221,5 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   probed: countEventAlone,
   drill_passed: countEventAlone,
   drill_failed: countEventAlone,
+  reconciled: countEventAlone,
 };
