@@ -26,6 +26,7 @@ type KeySet = JWTVerifyGetKey;
 export class IssuerKeys {
   private readonly issuer: string;
   private readonly parts: JwksDeps;
+  private readonly jwks_url: string | null;
   private keys: KeySet | undefined;
   private discovered: JsonObject | undefined;
   private fetchedAt = Number.NEGATIVE_INFINITY;
@@ -35,9 +36,11 @@ export class IssuerKeys {
   private confirmed = false;
   private running: Promise<void> | undefined;
 
-  constructor(issuer: string, parts: JwksDeps) {
+  /** `jwks_url` replaces discovery. */
+  constructor(issuer: string, parts: JwksDeps, jwks_url: string | null = null) {
     this.issuer = issuer;
     this.parts = parts;
+    this.jwks_url = jwks_url;
   }
 
   /** Returns the key for a token's header, for jose's `jwtVerify`. */
@@ -117,6 +120,18 @@ export class IssuerKeys {
   }
 
   private async fetchKeys(): Promise<JSONWebKeySet> {
+    const uri = this.jwks_url ?? (await this.discover());
+    const { keys } = await this.get(uri);
+    if (!Array.isArray(keys) || keys.length > MAX_KEYS)
+      throw new SvcError("invalid", "the issuer's key set is not a list of keys");
+    // Drops symmetric keys: every reader of the public document could sign with them.
+    return {
+      keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct"),
+    } as JSONWebKeySet;
+  }
+
+  /** Fetches the discovery document and returns the URL of the keys. */
+  private async discover(): Promise<string> {
     const discovery = await this.get(`${this.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`);
     if (discovery["issuer"] !== this.issuer)
       throw new SvcError("invalid", "the issuer's discovery document names another issuer");
@@ -126,14 +141,8 @@ export class IssuerKeys {
     if (this.issuer.startsWith("https:") && !uri.startsWith("https:")) {
       throw new SvcError("invalid", "the issuer's keys are not served over https");
     }
-    const { keys } = await this.get(uri);
-    if (!Array.isArray(keys) || keys.length > MAX_KEYS)
-      throw new SvcError("invalid", "the issuer's key set is not a list of keys");
     this.discovered = discovery;
-    // Drops symmetric keys: every reader of the public document could sign with them.
-    return {
-      keys: keys.filter((key) => isJsonObject(key) && key["kty"] !== "oct"),
-    } as JSONWebKeySet;
+    return uri;
   }
 
   private async get(url: string): Promise<JsonObject> {

@@ -22,7 +22,7 @@ import { LruMap } from "../kernel/lru.ts";
 import { IssuerKeys, type JwksDeps } from "./jwks.ts";
 
 /** Asymmetric algorithms only: with a shared secret, every verifier could also sign. */
-const ALGORITHMS = [
+export const SIGNING_ALGORITHMS = [
   "RS256",
   "RS384",
   "RS512",
@@ -135,7 +135,7 @@ export class OidcVerifier {
       const { payload } = await jwtVerify(token, this.keys.find, {
         issuer: this.settings.issuer,
         audience: [...audience],
-        algorithms: ALGORITHMS,
+        algorithms: SIGNING_ALGORITHMS,
         requiredClaims: ["exp", "sub", "iss", "aud"],
         clockTolerance: CLOCK_TOLERANCE_S,
         currentDate: new Date(this.env.now()),
@@ -153,7 +153,12 @@ export class OidcVerifier {
   private worthChecking(token: string): boolean {
     try {
       const { alg, crit, b64, typ } = decodeProtectedHeader(token) as Record<string, unknown>;
-      if (typeof alg !== "string" || !ALGORITHMS.includes(alg) || crit !== undefined || b64 !== undefined)
+      if (
+        typeof alg !== "string" ||
+        !SIGNING_ALGORITHMS.includes(alg) ||
+        crit !== undefined ||
+        b64 !== undefined
+      )
         return false;
       if (typ !== undefined && (typeof typ !== "string" || !TYPES.has(typ.toLowerCase()))) return false;
       return decodeJwt(token).iss === this.settings.issuer;

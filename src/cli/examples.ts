@@ -23,6 +23,8 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   login: "svc login https://svc.example.com < key",
   "keys add": 'svc keys add billing-bot --role agent --max-permissions "crm.*,pay.refund" --keys keys.json',
   "keys enable": "svc keys enable <fingerprint> --keys keys.json",
+  "approvers add":
+    "svc approvers add approvers.json --name ann --key ann.pem --id <credential id> --code <code>",
   "passkeys list": "svc passkeys list --server https://svc.example.com",
   "passkeys revoke": "svc passkeys revoke <id> --server https://svc.example.com",
   "keys list": "svc keys list --keys keys.json",

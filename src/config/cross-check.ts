@@ -121,6 +121,20 @@ const RULES: readonly Rule[] = [
     only_warn: true,
   },
   {
+    key: "caep",
+    broken: ({ caep: { issuer, audience, jwks_url } }) => {
+      const missing = [issuer, audience, jwks_url].filter((value) => value === null).length;
+      return missing === 1 || missing === 2;
+    },
+    message: "security events need caep.issuer, caep.audience and caep.jwks_url; set all three, or none",
+  },
+  {
+    key: "caep.jwks_url",
+    broken: ({ caep: { jwks_url } }) =>
+      jwks_url?.startsWith("http:") === true && !isLoopbackHost(new URL(jwks_url).hostname),
+    message: "the keys of security events must be served over https, or an attacker can replace them",
+  },
+  {
     key: "oidc.role_map",
     broken: ({ oidc }) => oidc.issuer !== null && Object.keys(oidc.role_map).length === 0,
     message: "no group has a role, so every token is rejected (403)",

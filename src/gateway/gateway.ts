@@ -2,11 +2,13 @@
  * The gateway connects agent sessions to upstreams, with the engine in between. This file wires its components and owns
  * the state that all sessions share.
  */
+import type { ApproversGuard } from "../auth/approvers-guard.ts";
 import { type CallerPrincipal, canRequestPermission } from "../govern/roles.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { settleWithin } from "../kernel/timeout.ts";
 import type { ConnectorStatus, ServiceApp } from "../operations/app.ts";
+import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
 import type { GovernedCallDeps } from "./call/governed-call.ts";
 import { InFlightCalls } from "./call/in-flight-calls.ts";
 import { MethodPassthrough } from "./call/passthrough.ts";
@@ -58,6 +60,8 @@ export class McpGateway implements GovernedCallDeps {
   readonly passthrough: MethodPassthrough;
   readonly services: ToolServices;
   readonly listing: ToolListing;
+  /** Verifies signed approvals; null without an approvers file. */
+  guard: ApproversGuard | null = null;
   private readonly pins: ToolPins;
   private readonly underway = new Set<Promise<unknown>>();
   private catalog: ToolCatalog = NO_CATALOG;
@@ -90,6 +94,7 @@ export class McpGateway implements GovernedCallDeps {
 
   /** Connects to all upstreams. Failed ones are retried later. Clashing tool names prevent the start. */
   async start(patience_ms = START_MS): Promise<void> {
+    this.guard = await openApproversGuard(this.app);
     this.began_ms = this.app.core.env.elapsed();
     const first = Promise.all(this.upstreams.map((upstream) => upstream.start()));
     await settleWithin(first, patience_ms, this.app.core);

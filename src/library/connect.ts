@@ -1,5 +1,6 @@
 /** Client for a remote server, with the same interface as the embedded engine. */
 import { randomUUID } from "node:crypto";
+import { ApproversGuard } from "../auth/approvers-guard.ts";
 import { isPlanId } from "../govern/plans/plan.ts";
 import { createOperationsClient, type OperationsClient } from "../http/api/operations-client.ts";
 import { systemEnv } from "../kernel/env.ts";
@@ -19,12 +20,14 @@ import {
 } from "../operations/runs/intents-and-outcomes.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
 import { giveRunTexts } from "../operations/runs/values.ts";
+import { getSignatures } from "../operations/signing/signatures.ts";
 import { rollBackInOrder } from "../rollback/plan/multi-run.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
 import type { RollbackReport, TreeReport } from "../rollback/plan/report.ts";
 import type { TreePlan } from "../rollback/tree/plan-tree.ts";
 import { executeOnBackend } from "../rollback/undo/execute.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
+import { guardedBy } from "./guarded.ts";
 import type { EmbeddedSvc, RunOptions } from "./open.ts";
 import { RemoteRollbackBackend } from "./remote-rollback-backend.ts";
 import { trimOutcome, unsendableReason } from "./request-size.ts";
@@ -40,6 +43,11 @@ export interface ConnectOptions {
   key: string;
   /** Timeout of one request in milliseconds. */
   timeout_ms?: number;
+  /**
+   * Approvers file on this machine. The library then verifies signed approvals itself, before each call that the file
+   * names. Used approvals are kept in the directory `<file>.used`.
+   */
+  approvers?: string;
 }
 
 /** A remote server. You can omit `actor`, because the server uses the name of your key. Drills run on the server. */
@@ -69,6 +77,7 @@ const ATTEMPTS = 3;
  * ```
  */
 export async function connectToServer(options: ConnectOptions): Promise<RemoteSvc> {
+  const guard = options.approvers === undefined ? null : await openGuard(options.approvers);
   const client = createOperationsClient(options);
   return {
     async run({ actor: _actor, permissions, given, ...body }) {
@@ -77,11 +86,11 @@ export async function connectToServer(options: ConnectOptions): Promise<RemoteSv
         permissions: [...permissions],
         ...(given === undefined ? {} : { given: [...given] }),
       });
-      return remoteRun(client, opened.run_id, opened.scope_seal);
+      return remoteRun({ client, guard }, opened.run_id, opened.scope_seal);
     },
     async attach(run_id) {
       const { scope } = await client.perform(getRunOp, { run_id });
-      return remoteRun(client, run_id, scope.seal);
+      return remoteRun({ client, guard }, run_id, scope.seal);
     },
     approvals: remoteApprovals(client, options),
     close: () => client.close(),
@@ -115,8 +124,20 @@ function remoteApprovals(client: OperationsClient, options: ConnectOptions): App
   };
 }
 
-function remoteRun(client: OperationsClient, run_id: string, seal: string): AgentRun {
+function openGuard(file: string): Promise<ApproversGuard> {
+  const warn = (message: string, fields?: Record<string, unknown>) =>
+    process.emitWarning(`${message}: ${JSON.stringify(fields ?? {})}`);
+  return ApproversGuard.open({ file, used: `${file}.used`, env: systemEnv, warn });
+}
+
+interface RemoteAgent {
+  client: OperationsClient;
+  guard: ApproversGuard | null;
+}
+
+function remoteRun({ client, guard }: RemoteAgent, run_id: string, seal: string): AgentRun {
   return new AgentRun(run_id, seal, {
+    ...guardedBy(guard, run_id, (approval_id) => client.perform(getSignatures, { approval_id })),
     look: lookFrom(client),
     propose: (plan) => client.perform(proposePlan, { run_id, ...plan }),
     preview: ({ depends_on, idempotency_key: _, ...intent }) =>

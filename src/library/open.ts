@@ -1,6 +1,7 @@
 /** The service inside the caller's own process: same engine, same ledger, no server. */
 
 import type { z } from "zod";
+import type { ApproversGuard } from "../auth/approvers-guard.ts";
 import { loadSettings } from "../config/load.ts";
 import { isPlanId } from "../govern/plans/plan.ts";
 import type { CallerPrincipal } from "../govern/roles.ts";
@@ -29,11 +30,14 @@ import {
 } from "../operations/runs/intents-and-outcomes.ts";
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
 import { giveRunTexts } from "../operations/runs/values.ts";
+import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
+import { getSignatures } from "../operations/signing/signatures.ts";
 import type { TreeReport } from "../rollback/plan/report.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 import { openApp } from "../service/open-app.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
 import { type DrillOptions, drillWith } from "./drill.ts";
+import { guardedBy } from "./guarded.ts";
 import { AgentRun } from "./run.ts";
 import { type RollbackRequest, statusIn, toDependsOn, withReplayDetection } from "./transport.ts";
 
@@ -51,6 +55,8 @@ export interface OpenOptions {
   database_url?: string;
   /** Name of this installation (`production`, `test`). Policies, halts and drills can refer to it. */
   environment?: string;
+  /** Approvers file. The library then verifies signed approvals itself, before each call that the file names. */
+  approvers?: string;
   /** A `svc.config.yaml` file. The other options override it. */
   config?: string;
 }
@@ -116,11 +122,15 @@ export async function openEmbedded(options: OpenOptions = {}): Promise<EmbeddedS
   const flags = { ...rest, ...(database_url === undefined ? {} : { "database-url": database_url }) };
   const settings = loadSettings({ flags, env: process.env, cwd: process.cwd() });
   const app = await openApp(settings, systemEnv);
+  const guard = await openApproversGuard(app).catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
   const approvals = embeddedApprovals(app);
   return {
-    run: (run) => libraryRun(app, run),
+    run: (run) => libraryRun(app, run, guard),
     drill: (options) => drillWith(app, options),
-    attach: (run_id) => attach(app, run_id),
+    attach: (run_id) => attach(app, run_id, guard),
     approvals,
     close: async () => {
       approvals.close();
@@ -141,7 +151,11 @@ const agentOf = (id: string, name: string, tenant: string | null): CallerPrincip
 });
 
 /** Opens a run of an embedded agent on a running service. */
-export async function libraryRun(app: ServiceApp, options: RunOptions): Promise<AgentRun> {
+export async function libraryRun(
+  app: ServiceApp,
+  options: RunOptions,
+  guard: ApproversGuard | null = null,
+): Promise<AgentRun> {
   const { actor, tenant, given, ...body } = options;
   const principal = agentOf(libraryId(actor), actor, tenant ?? null);
   const { run_id, scope_seal } = await asking(app, principal)(openRunOp, {
@@ -149,18 +163,18 @@ export async function libraryRun(app: ServiceApp, options: RunOptions): Promise<
     permissions: [...body.permissions],
     ...(given === undefined ? {} : { given: [...given] }),
   });
-  return embeddedRun(app, principal, run_id, scope_seal);
+  return embeddedRun({ app, principal, guard }, run_id, scope_seal);
 }
 
 const libraryId = (actor: string): string => `library:${actor}`;
 
-async function attach(app: ServiceApp, run_id: string): Promise<AgentRun> {
+async function attach(app: ServiceApp, run_id: string, guard: ApproversGuard | null): Promise<AgentRun> {
   const run = await readRun(app, run_id);
   const { principal, actor, tenant, scope } = run;
   // A run that belongs to an API key is not available to every process with access to the data.
   if (!isRunOwner(run, { id: libraryId(actor) }))
     throw forbiddenError(`run ${run_id} belongs to another principal`);
-  return embeddedRun(app, agentOf(principal, actor, tenant), run_id, scope.seal);
+  return embeddedRun({ app, principal: agentOf(principal, actor, tenant), guard }, run_id, scope.seal);
 }
 
 type Ask = <I extends z.ZodType, O>(
@@ -178,9 +192,17 @@ function asking(app: ServiceApp, principal: CallerPrincipal): Ask {
   };
 }
 
-function embeddedRun(app: ServiceApp, principal: CallerPrincipal, run_id: string, seal: string): AgentRun {
+interface EmbeddedAgent {
+  app: ServiceApp;
+  principal: CallerPrincipal;
+  guard: ApproversGuard | null;
+}
+
+function embeddedRun({ app, principal, guard }: EmbeddedAgent, run_id: string, seal: string): AgentRun {
   const call = asking(app, principal);
+  const signaturesOf = (approval_id: string) => call(getSignatures, { approval_id });
   return new AgentRun(run_id, seal, {
+    ...guardedBy(guard, run_id, signaturesOf),
     intent: ({ depends_on, ...intent }) =>
       withReplayDetection(intent.idempotency_key, (replayed) =>
         call(intentOp, { run_id, ...intent, ...toDependsOn(depends_on) }, undefined, replayed),

@@ -65,8 +65,15 @@ export class AgentRun {
   /**
    * Requests a decision on a call. If you make the call, report its `outcome`. `call` does both.
    */
-  intent(intent: CallIntent): Promise<IntentResponse> {
-    return this.transport.intent(intent);
+  async intent(intent: CallIntent): Promise<IntentResponse> {
+    const decision = await this.transport.intent(intent);
+    if (decision.decision === "block" || this.transport.objection === undefined) return decision;
+    const approval_id = decision.decision === "allow" ? decision.approval_id : undefined;
+    const objection = await this.transport.objection(intent, approval_id);
+    if (objection === null) return decision;
+    // A server that made the step up cannot record its outcome either.
+    await this.tell(decision.step, { status: "failed", error: objection }).catch(() => undefined);
+    return { decision: "block", reasons: [objection] };
   }
 
   /**

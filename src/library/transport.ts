@@ -87,6 +87,8 @@ export interface DecisionPreview {
 
 /** Operations that a run needs from the engine, in this process or on a server. */
 export interface RunTransport {
+  /** Why the approvers file does not permit an allowed call, or null. Absent without such a file. */
+  objection?(intent: CallIntent, approval_id: string | undefined): Promise<string | null>;
   intent(intent: CallIntent): Promise<IntentResponse>;
   preview(intent: CallIntent): Promise<DecisionPreview>;
   status(step: number): Promise<StepStatus>;

@@ -130,7 +130,7 @@ async function judge(
   calls: { tool: string; args: JsonValue }[],
 ) {
   const now_ms = core.env.now();
-  const { run_id, actor, tenant, environment, child_of } = run;
+  const { run_id, actor, acting, tenant, environment, child_of } = run;
   const held = await grantSnapshotFor(
     { core },
     calls.map(({ tool }) => tool),
@@ -142,7 +142,7 @@ async function judge(
   return runInSlices(
     evaluatingPlan(
       sandbox,
-      { run_id, actor, tenant, environment, counted_run: child_of?.counted_run },
+      { run_id, actor, acting, tenant, environment, counted_run: child_of?.counted_run },
       calls,
       now_ms,
     ),

@@ -103,7 +103,12 @@ export const beforeView = z.strictObject({
 const why = { reasons: z.array(z.string()), hints: z.array(z.string()).optional() };
 
 export const decisionView = z.union([
-  z.strictObject({ decision: z.literal("allow"), step: z.int(), before: beforeView.optional() }),
+  z.strictObject({
+    decision: z.literal("allow"),
+    step: z.int(),
+    before: beforeView.optional(),
+    approval_id: z.string().optional().meta({ description: "the signed approval that the call used" }),
+  }),
   z.strictObject({
     decision: z.literal("would_block"),
     step: z.int(),

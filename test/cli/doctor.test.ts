@@ -306,6 +306,29 @@ describe("OIDC", () => {
   });
 });
 
+describe("security events", () => {
+  it("fetches the transmitter's keys, and fails where they are out of reach", async () => {
+    verifies("beyond.caep.doctor");
+    let status = 200;
+    const receiver = await startReceiver((_request, response) => {
+      response.statusCode = status;
+      response.end('{"keys": []}');
+    });
+    onTestFinished(() => receiver.close());
+    const config = `caep: {issuer: "https://id.example.com", audience: svc, jwks_url: "${receiver.url("/jwks")}"}\n`;
+    write("svc.config.yaml", config);
+    expect((await doctor()).of("caep")).toEqual([
+      `ok: 127.0.0.1:${receiver.port} serves the keys of security events`,
+    ]);
+    status = 500;
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of("caep")[0]).toContain("answered 500");
+    write("svc.config.yaml", `${config}egress: {allow: []}\n`);
+    expect((await doctor()).of("caep")[0]).toContain('egress rule "allow"');
+  });
+});
+
 describe("the signing key", () => {
   it("warns of its mode and fails on another kind", async () => {
     write("sign.key", newKeyPair().private_pem, 0o644);

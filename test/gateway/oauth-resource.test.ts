@@ -4,6 +4,7 @@ import {
   type OAuthClientProvider,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
+import { request } from "undici";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type AuthorizationServer, authorizationServer } from "../support/authorization-server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -139,6 +140,26 @@ describe("the metadata", () => {
       `Bearer resource_metadata="https://gateway.example.com${METADATA}/mcp"`,
     );
     expect((await post("/mcp", await tokenFor("ann"), behind.url)).status).toBe(401);
+  });
+});
+
+describe("a client on this machine", () => {
+  it("signs in under the name that it uses, and not under another port's", async () => {
+    const named = g.url.replace("127.0.0.1", "localhost");
+    const { client, token } = await signIn("ann", "/mcp", named);
+    expect(await toolNames(client)).toContain("echo");
+    await client.close();
+    const metadata = async (host: string) => {
+      const answer = await request(`${g.url}${METADATA}/mcp`, { headers: { host } });
+      return ((await answer.body.json()) as { resource: string }).resource;
+    };
+    const { port } = new URL(g.url);
+    expect(await metadata(`localhost:${port}`)).toBe(`${named}/mcp`);
+    for (const host of ["localhost:1", "evil.example.com", `evil.example.com:${port}`])
+      expect(await metadata(host)).toBe(`${g.url}/mcp`);
+    // A token for one name is not a token for the other.
+    expect((await post("/mcp", token)).status).toBe(401);
+    expect((await post("/mcp", token, named)).status).toBe(200);
   });
 });
 

@@ -10,6 +10,8 @@ approvals: {four_eyes: true}
 rules:
   - {id: by-helper, match: {tool: crm.create, acting: "helper-*"}, action: require_approval, reason: a helper asks}
   - {id: by-anybody, match: {tool: mail.send, acting: "*"}, action: deny, reason: only people send mail}
+limits:
+  - {id: few, match: {tool: crm.get, acting: counter}, max: 2, per: run, window: 1h, action: deny}
 tests:
   - {name: a helper asks, input: {tool: crm.create, acting: [desk, helper-1]}, expect: require_approval, rule: by-helper}
   - {name: a person does not ask, input: {tool: crm.create}, expect: allow}
@@ -101,6 +103,11 @@ describe("a token with actors", () => {
     const helped = await openRun(helper);
     expect((await ask(helper, helped, "crm.create")).body).toMatchObject({ decision: "block" });
     expect((await ask(helper, helped, "mail.send")).body.reasons[0]).toContain("only people send mail");
+    const counted = await token({ act: chain("counter") });
+    const limited = await openRun(counted);
+    const decisions = [];
+    for (let i = 0; i < 3; i++) decisions.push((await ask(counted, limited, "crm.get", { i })).body.decision);
+    expect(decisions).toEqual(["allow", "allow", "block"]);
     const other = await token({ act: chain("desk") });
     expect((await ask(other, await openRun(other), "crm.create")).body.decision).toBe("allow");
   });
@@ -125,6 +132,24 @@ describe("four eyes", () => {
     }
     expect((await s.call("bea", "POST", `/v1/approvals/${id}/approve`, {})).status).toBe(200);
     expect((await ask(bearer, run_id, "crm.create", { name: "x" })).body.decision).toBe("allow");
+  });
+
+  it("judges a plan, its card and a preview as the call itself", async () => {
+    verifies("beyond.acting.match", "beyond.acting.four-eyes");
+    const bearer = await token({ act: chain("desk", "helper-1") });
+    const run_id = await openRun(bearer);
+    const calls = [{ tool: "crm.create", args: { name: "planned" } }];
+    const preview = await s.call(bearer, "POST", `/v1/runs/${run_id}/intents/preview`, {
+      ...calls[0],
+      reason: "r",
+    });
+    expect(preview.body.decision).toBe("needs_approval");
+    const plan = (await s.call(bearer, "POST", `/v1/runs/${run_id}/plans`, { reason: "r", calls })).body;
+    expect(plan).toMatchObject({ status: "pending", actor: "ann", acting: ["desk", "helper-1"] });
+    expect(plan.calls[0].decision).toBe("needs_approval");
+    expect((await s.call("helper-1", "POST", `/v1/plans/${plan.id}/approve`, {})).status).toBe(403);
+    expect((await s.call("bea", "POST", `/v1/plans/${plan.id}/approve`, {})).status).toBe(200);
+    expect((await ask(bearer, run_id, "crm.create", { name: "planned" })).body.decision).toBe("allow");
   });
 
   it("counts no grant of an actor for the calls that it makes", async () => {

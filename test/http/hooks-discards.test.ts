@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
 import { program } from "../support/programs.ts";
@@ -44,7 +45,7 @@ beforeEach(() => {
 const settings = () =>
   ({
     ...{ server: s.url, key: "agent", mode: "enforce", notes: join(home, "notes") },
-    ...{ protect: [s.folder], home, config_option: "" },
+    ...{ protect: [s.folder], home, config_option: "", snapshot: SNAPSHOT_DEFAULTS },
   }) as HookSettings;
 async function send(tool_name: string, tool_input: object, act?: () => void): Promise<number> {
   const event = { session_id: session, cwd, tool_name, tool_input, tool_use_id: `t${n++}` };

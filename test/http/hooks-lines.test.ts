@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { loggedIn } from "../console/support/client.ts";
 import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
@@ -41,6 +42,7 @@ const settings = () =>
     protect: [s.folder],
     home,
     config_option: "",
+    snapshot: SNAPSHOT_DEFAULTS,
   }) as HookSettings;
 
 async function call(tool_name: string, tool_input: object, act: () => void): Promise<void> {

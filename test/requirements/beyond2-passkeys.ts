@@ -56,3 +56,23 @@ export const beyond2Signed = section("beyond", "Signed decisions", {
   "beyond.signed.console": [38, "the console signs approvals, offers, grants and delegations with the passkey, also on a phone"],
   "beyond.signed.shown-marked": [38, "the card says what a signature does not cover"],
 });
+
+// biome-ignore format: one statement a line
+export const beyond2Approvers = section("beyond", "Approvers files", {
+  "beyond.approvers.library": [38, "the library makes a call that the file names only with the signatures of its approvers"],
+  "beyond.approvers.embedded": [38, "the embedded library does likewise"],
+  "beyond.approvers.gateway": [38, "the gateway does likewise"],
+  "beyond.approvers.undo": [38, "the gateway undoes with a tool that the file names only if the undo was signed"],
+  "beyond.approvers.others": [38, "for tools that the file does not name, the server's word counts"],
+  "beyond.approvers.forging-library": [38, "the library refuses a forging server's allow, approval, swapped arguments, replay, stripped signature, other run and other salt"],
+  "beyond.approvers.forging-gateway": [38, "the gateway refuses an approval that was written into the database, and a policy that allows everything"],
+  "beyond.approvers.quorum": [38, "quorum and groups of the file count, whatever the server asked for"],
+  "beyond.approvers.clock": [38, "`expires_ms` is compared with the own clock, with 60 s of tolerance"],
+  "beyond.approvers.signatures-route": [38, "`GET /v1/approvals/{id}/signatures` answers the salt and the signatures"],
+  "beyond.approvers.signatures-role": [38, "only the run's principal reads the signatures"],
+  "beyond.approvers.file": [38, "the file is read again when it changes; one that is not valid or that others may write is ignored; missing at start: refused"],
+  "beyond.approvers.missing": [38, "a gateway whose approvers file is missing does not start"],
+  "beyond.approvers.doctor": [38, "`svc doctor` warns of signed rules whose tools no `require` names"],
+  "beyond.approvers.mutated": [38, "a mutated assertion is never accepted and never crashes: origin, relying party, challenge, nonce, counter, flags, algorithm, credential, person, truncation"],
+  "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
+});

@@ -20,6 +20,14 @@ export const beyond2Standards = section("beyond", "Standards at the doors", {
   "beyond.authzen.task": [43, "a decision that waits for approval answers with a task to poll; after the approval the same evaluation is permitted"],
   "beyond.authzen.task-own": [43, "a task of another agent is a 404, and a denial counts only for the call that was denied"],
 
+  "beyond.caep.delivery": [43, "`POST /caep/events` answers 202, and 400 with the error body of RFC 8935"],
+  "beyond.caep.off": [43, "it is a 404 unless issuer, audience and `jwks_url` are set; a part of them is a load error"],
+  "beyond.caep.halt": [43, "`session-revoked` and `credential-change` of an `iss_sub` subject halt that actor by `caep:<issuer>`; other events do nothing"],
+  "beyond.caep.exact": [43, "a subject with characters of a glob halts exactly that actor"],
+  "beyond.caep.once": [43, "a `jti` counts once, also after a person lifted the halt"],
+  "beyond.caep.doctor": [43, "`svc doctor` fetches the keys of the transmitter"],
+  "beyond.caep.forged": [43, "forged, foreign and unsigned events are refused"],
+
   "beyond.acting.agent-only": [43, "a token with `act` has the role agent only, whatever its groups map to"],
   "beyond.acting.run": [43, "the actor of its runs is `sub`, and `acting` lists every `act.sub`, outermost first"],
   "beyond.acting.match": [43, "`match.acting` matches any name in the list, and never a run without one"],

@@ -55,7 +55,7 @@ import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./b
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Drafts } from "./beyond2-drafts.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
-import { beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
+import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
 import { beyond2Record } from "./beyond2-record.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
@@ -296,6 +296,7 @@ const SECTIONS = [
   beyond2Passkeys,
   beyond2Sockets,
   beyond2Signed,
+  beyond2Approvers,
   beyond2Standards,
   beyond2Trees,
   beyond2Lines,

@@ -75,6 +75,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     "List and revoke passkeys",
     async () => (await import("./keys/passkeys.ts")).registerPasskeys,
   ),
+  row(
+    "approvers",
+    "Manage the file of the people who sign approvals",
+    async () => (await import("./keys/approvers.ts")).registerApprovers,
+  ),
   row("runs", "List runs", async () => (await import("./runs/runs.ts")).registerRuns),
   row("show", "Show what a run did", async () => (await import("./runs/show.ts")).registerShow),
   row(

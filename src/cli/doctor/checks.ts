@@ -14,7 +14,7 @@ import {
   warnFinding,
 } from "./finding.ts";
 import { checkGateway } from "./gateway.ts";
-import { checkKeys, checkOidc } from "./identity.ts";
+import { checkKeys, checkOidc, checkSecurityEvents } from "./identity.ts";
 import { checkRuleFiles } from "./rules.ts";
 import { checkCapture, checkCommands, checkConsole } from "./runtime.ts";
 import { checkStore } from "./store.ts";
@@ -24,6 +24,7 @@ const CHECKS: readonly (readonly [name: string, check: DoctorCheck])[] = [
   ["manifests", checkRuleFiles],
   ["keys", checkKeys],
   ["oidc", checkOidc],
+  ["caep", checkSecurityEvents],
   ["signing key", checkSigningKey],
   ["store", checkStore],
   ["disk", checkDisk],

@@ -25,7 +25,7 @@ function notifierOf({ settings, egress, env }: CheckContext): EventNotifier {
 function placesOf(settings: LoadedSettings, notifier: EventNotifier): Place[] {
   const url = (what: string, address: string | null): Place[] =>
     address === null ? [] : [{ what, destination: { kind: "url", url: address } }];
-  const { manifests, anchor, otlp, oidc, upstreams } = settings;
+  const { manifests, anchor, otlp, oidc, caep, upstreams } = settings;
   return [
     ...notifier
       .destinations()
@@ -34,6 +34,7 @@ function placesOf(settings: LoadedSettings, notifier: EventNotifier): Place[] {
     ...url("traces", otlp.endpoint),
     ...url("manifests", manifests !== null && isRemote(manifests) ? manifests : null),
     ...url("OIDC issuer", oidc.issuer),
+    ...url("keys of security events", caep.jwks_url),
     ...upstreams.flatMap((upstream) =>
       "url" in upstream ? url(`upstream ${upstream.name}`, upstream.url) : [],
     ),

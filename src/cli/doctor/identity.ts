@@ -4,6 +4,7 @@ import { stat } from "node:fs/promises";
 import { canRequestAndApprove, type KeyEntry, keyExpiry } from "../../auth/key-entry.ts";
 import { KeyFile, modeWarning } from "../../auth/key-file.ts";
 import { OidcVerifier } from "../../auth/oidc.ts";
+import { SecurityEventReceiver } from "../../auth/security-events.ts";
 import { IssuerSignIn } from "../../auth/sign-in.ts";
 import { keyFileOf } from "../../config/settings.ts";
 import { isExpired } from "../../govern/expiry.ts";
@@ -19,6 +20,7 @@ import {
   warnFinding,
 } from "./finding.ts";
 
+const CAEP = "caep";
 const KEYS = "keys";
 const OIDC = "oidc";
 
@@ -125,4 +127,17 @@ export async function checkOidc({ settings, egress, env }: CheckContext): Promis
     findings.push(warnFinding(OIDC, text, "set oidc.max_permissions to cap them by group"));
   }
   return findings;
+}
+
+/** Fetches the keys of the security events' transmitter. */
+export async function checkSecurityEvents({ settings, egress, env }: CheckContext): Promise<DoctorFinding[]> {
+  const { issuer, audience, jwks_url } = settings.caep;
+  if (issuer === null || audience === null || jwks_url === null) return [];
+  const refused = await egress.check(jwks_url);
+  const receiver = new SecurityEventReceiver({ issuer, audience, jwks_url }, { egress, env });
+  const problem = refused?.message ?? (await receiver.doctor());
+  if (problem === undefined)
+    return [okFinding(CAEP, `${new URL(jwks_url).host} serves the keys of security events`)];
+  const fix = "until it works, security events are refused with 503 and halt nobody";
+  return [failFinding(CAEP, `the keys of security events cannot be fetched: ${problem}`, fix)];
 }

@@ -1,11 +1,15 @@
 /** Checks manifests and policy as the server would load them, and runs the policy's tests. */
+import { parseApprovers, requirementsFor } from "../../auth/approvers.ts";
+import { readTextFileSync } from "../../config/files.ts";
 import { isRemote } from "../../config/setting-row.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { globMatches } from "../../kernel/text/glob.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import { type LoadedRules, openRules, type RegistryRules } from "../../operations/background/rules-source.ts";
 import { registryRules } from "../../registry/active-rules.ts";
 import { toolLabels } from "../../rules/manifest/labels.ts";
 import type { LoadedManifests } from "../../rules/manifest/load.ts";
+import type { PolicyDoc } from "../../rules/policy/schema.ts";
 import { runPolicyTests } from "../../rules/policy/tests/tests.ts";
 import { type ServiceLogger, silentLogger } from "../../telemetry/log.ts";
 import {
@@ -138,5 +142,37 @@ async function loadPolicyOf(
     results.length === 0
       ? "it has no tests"
       : `its ${formatCountOf(results.length, "test passes", "tests pass")}`;
-  return [okFinding(POLICY, `${formatCountOf(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`)];
+  return [
+    okFinding(POLICY, `${formatCountOf(policy.doc.rules?.length ?? 0, "rule")} in ${file}; ${tests}`),
+    ...unverifiedTools(settings.approvers, policy.doc, manifests),
+  ];
+}
+
+const APPROVERS = "approvers";
+
+/** Tools whose signed approvals are only checked by the server, because no `require` names them. */
+function unverifiedTools(
+  path: string | null,
+  doc: PolicyDoc,
+  manifests: LoadedManifests | null,
+): DoctorFinding[] {
+  const all = doc.approvals?.signed === true;
+  const rules = (doc.rules ?? []).filter(
+    ({ action, approval }) => action === "require_approval" && (all || approval?.signed === true),
+  );
+  if (rules.length === 0) return [];
+  try {
+    const file = path === null ? null : parseApprovers(readTextFileSync(path), path);
+    const isNamed = (tool: string) => file !== null && requirementsFor(file, tool).length > 0;
+    const tools = new Set((manifests?.all ?? []).map(({ tool }) => tool));
+    const signed = [...tools].filter((tool) =>
+      rules.some(({ match }) => globMatches(match?.tool ?? "*", tool)),
+    );
+    const unnamed = signed.filter((tool) => !isNamed(tool));
+    if (unnamed.length === 0) return [okFinding(APPROVERS, "the file names every tool with a signed rule")];
+    const text = `signed approvals are verified by the server alone for ${firstNames(unnamed)}`;
+    return [warnFinding(APPROVERS, text, "name the tools under require in the approvers file")];
+  } catch (error) {
+    return failFindings(APPROVERS, error, "fix the approvers file");
+  }
 }

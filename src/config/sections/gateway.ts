@@ -8,6 +8,7 @@ import {
   durationRow,
   durationSchema,
   locatePath,
+  pathRow,
   pathSchema,
   readList,
   settingRow,
@@ -162,6 +163,11 @@ export const GATEWAY_ROWS = {
     about: "Actor of a stdio session, which has no key.",
   }),
   tenant: textRow({ about: "Tenant of a stdio session." }),
+  approvers: pathRow({
+    flag: "approvers",
+    flag_inside: true,
+    about: "Approvers file. The gateway and the library then verify signed approvals themselves.",
+  }),
   blocked_results: choiceRow(["structured", "text"], "text", {
     about:
       "Answer to a blocked call of a tool with an output schema. `structured` adds structured content, which strict clients drop.",

@@ -141,6 +141,23 @@ export const IDENTITY_ROWS = {
       about: "Permissions that agents of each group can request.",
     }),
   }),
+  caep: settingSection("Security events (CAEP) of an identity provider. Requires all three keys.", {
+    issuer: settingRow<string | null>({
+      type: "URL",
+      schema: urlSchema,
+      default: null,
+      env: "SVC_CAEP_ISSUER",
+      about: "Issuer of the events, exactly as in them.",
+    }),
+    audience: textRow({ env: "SVC_CAEP_AUDIENCE", about: "Required audience of the events." }),
+    jwks_url: settingRow<string | null>({
+      type: "URL",
+      schema: urlSchema,
+      default: null,
+      env: "SVC_CAEP_JWKS_URL",
+      about: "URL of the keys that sign the events.",
+    }),
+  }),
   auth: settingSection("Credentials of the gateway's HTTP endpoints.", {
     keys: pathRow({
       about: "API key file of the gateway. The default is `keys`. `--keys` and `SVC_KEYS` override it.",

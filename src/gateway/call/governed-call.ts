@@ -8,6 +8,7 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { z } from "zod";
+import type { ApproversGuard } from "../../auth/approvers-guard.ts";
 import { pendingApprovalId } from "../../govern/approvals/approval.ts";
 import type { BeforeRead } from "../../govern/decide/before-state.ts";
 import { AlreadyReportedError } from "../../govern/decide/outcome.ts";
@@ -33,6 +34,7 @@ import {
   reportStepOutcome as outcomeOp,
   previewIntent,
 } from "../../operations/runs/intents-and-outcomes.ts";
+import { getSignatures } from "../../operations/signing/signatures.ts";
 import type { ToolRoute } from "../catalog/catalog.ts";
 import type { BoundRun, GatewayRuns } from "../session/runs.ts";
 import { failureOf, isTimeout } from "../upstream/failure.ts";
@@ -43,6 +45,7 @@ import { blockedResult, errorText, resultValue, textResult, withMeta, withoutStr
 import type { OwnerOf, UpstreamUndo } from "./rollback.ts";
 
 export interface GovernedCallDeps {
+  guard: ApproversGuard | null;
   app: ServiceApp;
   runs: GatewayRuns;
   flights: InFlightCalls;
@@ -93,13 +96,31 @@ export async function governedCall(gateway: GovernedCallDeps, call: ToolCall): P
   if (decision.decision === "block") return blocked(gateway, call, decision, facts);
   facts["svc/step"] = decision.step;
   if (decision.decision === "would_block") Object.assign(facts, whyMeta(decision));
-  const end = await executeBetweenReads(gateway, call, decision.before, reading);
+  const objection = await unsigned(gateway, call, context, decision);
+  const end =
+    objection === null
+      ? await executeBetweenReads(gateway, call, decision.before, reading)
+      : failed(objection);
   await report(gateway, context, call.run.run_id, decision.step, end);
   if (end.error !== undefined) throw end.error;
   // Our own text about the result is not tool output, so clients must not validate it by the output schema.
   if (end.own === true && declaresOutput(call))
     return withMeta(withoutStructured(end.answer), { ...facts, "svc/status": end.status });
   return withMeta(end.answer, facts);
+}
+
+/** Why the approvers file does not permit the call, or null. */
+async function unsigned(
+  { guard }: GovernedCallDeps,
+  { run, tool, args }: ToolCall,
+  context: ApiCaller,
+  decision: Exclude<IntentDecision, { decision: "block" }>,
+): Promise<string | null> {
+  if (guard === null) return null;
+  const approval_id = decision.decision === "allow" ? decision.approval_id : undefined;
+  const evidence = async () =>
+    approval_id === undefined ? undefined : dispatchOperation(getSignatures, context, { approval_id });
+  return guard.objection({ run_id: run.run_id, tool, args }, evidence);
 }
 
 interface Refused {

@@ -35,8 +35,8 @@ export interface EndpointDeps {
   sessions: McpSessions;
   log: ServiceLogger;
   quotas: CallerQuotas | undefined;
-  /** The endpoint as an OAuth resource. Null without OIDC. */
-  resource(): ProtectedResource | null;
+  /** The endpoint as an OAuth resource, for the `Host` of a request. Null without OIDC. */
+  resource(host: string | undefined): ProtectedResource | null;
   /** A token for the resource is valid, too. */
   authenticate(authorization: string | undefined, resource?: string): Promise<AuthenticatedCaller>;
   /** Current principal of the credential. Null for an invalid credential. */
@@ -72,8 +72,11 @@ function holderNow(parts: EndpointDeps, credential: AuthenticatedCaller): Caller
 }
 
 /** Authenticates a caller that this endpoint admits. A refusal says where the caller can sign in. */
-function admitted(parts: EndpointDeps, authorization: string | undefined): Promise<AuthenticatedCaller> {
-  const resource = parts.resource();
+function admitted(
+  parts: EndpointDeps,
+  { authorization, host }: FastifyRequest["headers"],
+): Promise<AuthenticatedCaller> {
+  const resource = parts.resource(host);
   return withChallenge(resource, authorization !== undefined, async () => {
     const credential = await parts.authenticate(authorization, resource?.url);
     parts.admit(credential.principal);
@@ -109,7 +112,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointDeps): Mcp
     // Runs before the body is read, so the body of an unauthenticated caller is never parsed.
     onRequest: async (request) => {
       parts.guard(request.headers);
-      const credential = await admitted(parts, request.headers.authorization);
+      const credential = await admitted(parts, request.headers);
       request.principal = credential.principal;
       parts.quotas?.admit(credential.principal);
       request.credential = credential;
@@ -117,7 +120,7 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointDeps): Mcp
     async handler(request, reply) {
       refuseUnknownVersion(request);
       // The body may arrive slowly, and the caller's authority may change during that time.
-      request.principal = await withChallenge(parts.resource(), true, () =>
+      request.principal = await withChallenge(parts.resource(request.headers.host), true, () =>
         holderNow(parts, request.credential!),
       );
       const run = await runOf(parts, request);

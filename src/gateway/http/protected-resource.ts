@@ -3,6 +3,7 @@
  * refused clients to the metadata (RFC 6750).
  */
 import type { FastifyInstance } from "fastify";
+import { isLoopbackHost } from "../../config/loopback.ts";
 import { SvcError } from "../../kernel/errors.ts";
 
 /** An endpoint of the gateway. Tokens can be issued for its URL. */
@@ -24,14 +25,28 @@ export function protectedResource(
   return { url: `${base}${path}`, metadata_url: `${base}${WELL_KNOWN}${path}`, issuer };
 }
 
+/**
+ * The listening address under the name that a client on this machine uses, such as `localhost`. Other names, and
+ * other ports, are not this server's.
+ */
+export function addressAs(host: string | undefined, address: string): string {
+  const asked = `http://${host ?? ""}`;
+  if (!URL.canParse(asked) || !URL.canParse(address)) return address;
+  const [named, own] = [new URL(asked), new URL(address)];
+  const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, "");
+  const isOwn =
+    named.port === own.port && isLoopbackHost(bare(named.hostname)) && isLoopbackHost(bare(own.hostname));
+  return isOwn ? named.origin : address;
+}
+
 /** Serves the metadata of each endpoint without authentication. */
 export function mountResourceMetadata(
   server: FastifyInstance,
   path: string,
-  resource: () => ProtectedResource | null,
+  resource: (host: string | undefined) => ProtectedResource | null,
 ): void {
-  server.get(`${WELL_KNOWN}${path}`, async () => {
-    const known = resource();
+  server.get(`${WELL_KNOWN}${path}`, async (request) => {
+    const known = resource(request.headers.host);
     if (known === null)
       throw new SvcError(
         "not_enabled",

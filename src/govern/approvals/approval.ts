@@ -237,6 +237,8 @@ export const haltView = z.strictObject({
   }),
   by: z.string(),
   created_ms: z.int(),
+  /** The actor is a plain name although it has characters of a glob; absent otherwise. */
+  literal: z.literal(true).optional(),
 });
 
 export type StoredHalt = z.output<typeof haltView>;

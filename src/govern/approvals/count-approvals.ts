@@ -132,6 +132,10 @@ export function countingVoters(
   });
 }
 
+function isOwnDecision(request: ApprovalDoc): boolean {
+  return request.decided_by !== null && requestersOf(request).includes(request.decided_by);
+}
+
 /** True if an approved request covers the current terms, which can be stricter than when it was decided. */
 export function approvalCovers(
   request: ApprovalDoc,
@@ -141,10 +145,7 @@ export function approvalCovers(
   const { four_eyes } = approvals;
   if (request.internal.assumed === true) return true;
   if (request.break_glass)
-    return (
-      (!four_eyes || !requestersOf(request).includes(request.decided_by ?? "")) &&
-      (!spec.signed || isGlassSigned(request, hash))
-    );
+    return (!four_eyes || !isOwnDecision(request)) && (!spec.signed || isGlassSigned(request, hash));
   // After escalation, the escalation groups can substitute for the original groups.
   const stand_in = request.escalated_ms === null ? [] : spec.escalate_to;
   const needs = spec.needs.map((need) =>

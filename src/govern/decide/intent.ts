@@ -173,7 +173,7 @@ function commit(
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
-  const decision = answer(verdict, step, facts.before);
+  const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
@@ -355,6 +355,13 @@ function acceptStep(
   });
   if (step.idempotency !== null)
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
+}
+
+/** The id of the signed approval that the call used, so that its caller can verify the signatures. */
+function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { approval_id?: string } {
+  if (decision !== "allow" || approval.move !== "consume") return {};
+  const used = tx.get("approvals", approval.id)?.internal.signatures ?? [];
+  return used.length === 0 ? {} : { approval_id: approval.id };
 }
 
 function answer(

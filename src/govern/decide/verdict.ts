@@ -11,7 +11,8 @@ import type { BeforeRead } from "./before-state.ts";
  * caller must make first and report with the outcome, if the manifest declares one.
  */
 export type IntentDecision =
-  | { decision: "allow"; step: number; before?: BeforeRead }
+  /** `approval_id` names the signed approval that the call used. */
+  | { decision: "allow"; step: number; before?: BeforeRead; approval_id?: string }
   | { decision: "would_block"; step: number; reasons: string[]; hints?: string[]; before?: BeforeRead }
   | { decision: "block"; reasons: string[]; hints?: string[] };
 

@@ -51,9 +51,10 @@ class HaltIndex {
   }
 }
 
-function patternsOf({ scope }: StoredHalt): Compiled["patterns"] {
+function patternsOf({ scope, literal }: StoredHalt): Compiled["patterns"] {
   return HALT_FIELDS.flatMap((field) => {
     const pattern = scope[field];
+    if (field === "actor" && literal === true) return [[field, pattern!] as const];
     if (pattern === null || pattern === "*") return [];
     return [[field, isGlob(pattern) ? compileGlob(pattern) : pattern] as const];
   });

@@ -1,6 +1,6 @@
 /** Halts: the kill switch that operators set and release. One document lists the active halts. */
 import { invalidError, notFoundError } from "../../kernel/errors.ts";
-import { compileGlob } from "../../kernel/text/glob.ts";
+import { compileGlob, isGlob } from "../../kernel/text/glob.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { HALT_FIELDS, type HaltScope, type StoredHalt } from "../approvals/approval.ts";
 import type { EngineCore } from "../core.ts";
@@ -9,6 +9,8 @@ import type { UnitOfWork } from "../port/store.ts";
 
 interface HaltInput extends HaltScope {
   reason: string;
+  /** The actor is a plain name, also with characters of a glob. */
+  literal?: boolean;
 }
 
 export function haltUnit(
@@ -22,15 +24,17 @@ export function haltUnit(
     if (pattern === undefined || pattern === null) continue;
     if (pattern === "")
       throw invalidError(`${field}: an empty pattern matches nothing; leave it out to halt everything`);
-    compileGlob(pattern);
+    if (field !== "actor" || input.literal !== true) compileGlob(pattern);
     scope[field] = pattern;
   }
+  const literal = input.literal === true && isGlob(scope.actor ?? "");
   const halt: StoredHalt = {
     id: `halt_${core.env.uuid()}`,
     reason: core.redact(input.reason),
     scope,
     by,
     created_ms: core.env.now(),
+    ...(literal ? { literal } : {}),
   };
   return {
     needs: [["halts", HALTS_KEY]],

@@ -193,6 +193,6 @@ export interface EarlierCallsDoc {
   run_id: string;
   /** Oldest first. */
   calls: EarlierCall[];
-  /** Time of the latest call that is no longer listed. */
+  /** Time of the latest call that the list lost. */
   dropped_ms?: number;
 }

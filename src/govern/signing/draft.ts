@@ -102,7 +102,7 @@ export function planDraft(
 }
 
 /** The plan as it is signed: its calls in their order. */
-function planSubject({ id, run_id, reason, calls }: PlanDoc): JsonValue {
+export function planSubject({ id, run_id, reason, calls }: PlanDoc): JsonValue {
   return { id, run_id, reason, calls: calls.map(({ tool, args_hash }) => ({ tool, args_hash })) };
 }
 

@@ -56,7 +56,7 @@ const base64url = (max: number, description: string) =>
     .meta({ description });
 
 /** The JSON form of a WebAuthn assertion. Members that no verification needs are dropped. */
-const assertionSchema = z
+export const assertionSchema = z
   .object({
     id: base64url(1_400, "the credential id"),
     rawId: base64url(1_400, "the credential id again"),

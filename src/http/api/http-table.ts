@@ -98,6 +98,7 @@ import {
   passkeyOptions,
   revokePasskey,
 } from "../../operations/signing/passkeys.ts";
+import { getSignatures } from "../../operations/signing/signatures.ts";
 import { previewCallImpact } from "../../operations/simulate/impact.ts";
 import { diffPolicy } from "../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../operations/simulate/simulate.ts";
@@ -194,6 +195,7 @@ export const HTTP_TABLE: readonly HttpRow[] = [
     query: [integerField("wait", `must be whole seconds, at most ${SERVICE_LIMITS.approval_wait_s}`)],
   }),
   httpRoute("GET /v1/approvals/{id}/card", getCard, approval),
+  httpRoute("GET /v1/approvals/{id}/signatures", getSignatures, approval),
   httpRoute("POST /v1/approvals/{id}/approve", approveRequest, approval),
   httpRoute("POST /v1/approvals/{id}/deny", denyRequest, approval),
   httpRoute("POST /v1/approvals/{id}/withdraw", withdrawRequest, approval),

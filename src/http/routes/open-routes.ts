@@ -6,6 +6,7 @@ import { requireRole, serviceWideOnly } from "../../operations/pipeline/access.t
 import { lastProbe, replicaState, storeKind, storeProblem } from "../../operations/status.ts";
 import type { HttpDeps } from "../deps.ts";
 import { openApiDocument } from "./openapi.ts";
+import { securityEventRoutes } from "./security-events.ts";
 
 export function openRoutes(
   server: FastifyInstance,
@@ -46,6 +47,8 @@ export function openRoutes(
   });
 
   server.get("/.well-known/authzen-configuration", async () => authzenMetadata(app.settings));
+
+  securityEventRoutes(server, app);
 
   let document: string | undefined;
   server.get("/openapi.json", async (_request, reply) => {

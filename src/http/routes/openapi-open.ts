@@ -103,6 +103,31 @@ export const OPEN_PATHS = {
     }),
   }),
   "/openapi.json": open("openapi", "This document", { 200: json("ok", { type: "object" }) }),
+  "/caep/events": {
+    post: {
+      operationId: "caep_events",
+      summary: "Receive a security event; authenticated by the transmitter's signature",
+      security: [],
+      requestBody: {
+        required: true,
+        content: { "application/secevent+jwt": { schema: { type: "string" } } },
+      },
+      responses: {
+        202: { description: "the event is recorded, or was before" },
+        400: json("the event is refused", {
+          type: "object",
+          properties: {
+            err: { type: "string", description: "error code of RFC 8935" },
+            description: { type: "string" },
+          },
+          required: ["err", "description"],
+        }),
+        404: error("security events are not enabled"),
+        413: error("a body over 1 MB"),
+        503: error("the transmitter's keys or the ledger are not available; send it again"),
+      },
+    },
+  },
   "/integrations/chat/actions": {
     post: {
       operationId: "chat_actions",

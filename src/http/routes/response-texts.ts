@@ -41,6 +41,7 @@ export const RESPONSE_TEXTS: Readonly<Record<string, string>> = {
   alerts: "active alerts",
   approvers: "groups and number of people who must approve",
   halts: "active halts",
+  literal: "true if the actor of the halt is a plain name, although it has characters of a glob",
   "status_answer.halts": "number of active halts",
   "list_approvals_answer.approvals": "requests, newest first",
   "list_plans_answer.plans": "plans, newest first",

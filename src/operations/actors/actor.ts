@@ -133,7 +133,9 @@ export const getActor = defineOperation({
       requests: (await requestsOf(app, actor)).map(approvalView),
       grants: await grantsFor(app, actor),
       halts: (await activeHalts(app)).filter(
-        ({ scope }) => scope.actor === null || globMatches(scope.actor, actor),
+        ({ scope, literal }) =>
+          scope.actor === null ||
+          (literal === true ? scope.actor === actor : globMatches(scope.actor, actor)),
       ),
       standing: summary.standing,
       drills: drills.map(({ tool, at_ms, passed, problem }) => ({ tool, at_ms, passed, problem })),

@@ -146,7 +146,7 @@ function begin(core: EngineCore, tx: StoreTx, input: ContainInput, id: string, h
 /** Whether this is exactly the halt of the containment. A halt limited to some tools does not count. */
 function covers(halt: StoredHalt, { actor, tenant }: ContainmentScope): boolean {
   const wanted = { tool: null, actor, tenant, environment: null };
-  return HALT_FIELDS.every((field) => halt.scope[field] === wanted[field]);
+  return halt.literal !== true && HALT_FIELDS.every((field) => halt.scope[field] === wanted[field]);
 }
 
 export async function isHalted(core: EngineCore, { halt_id }: ContainmentDoc): Promise<boolean> {

@@ -109,10 +109,10 @@ function judge(
   doc: GrantDoc,
   past: CaptureDoc,
 ): { rules: string[]; next: GrantDoc | null } | null {
-  const { tool, actor, tenant, environment, run_id, args, captured_ms: now } = past;
+  const { tool, actor, acting, tenant, environment, run_id, args, captured_ms: now } = past;
   if (!globMatches(doc.match.tool, tool) || !globMatches(doc.match.actor, actor)) return null;
   const { policy, manifests } = core.rules();
-  const run = { run_id, principal: "", actor, tenant, environment, salt: "" };
+  const run = { run_id, principal: "", actor, acting, tenant, environment, salt: "" };
   const call = policyCall(run, tool, args, manifests.active(tool) ?? null);
   const { findings, action } = evaluatePolicy(policy, call, now);
   const rules = findings.flatMap(({ stage, action, rule }) =>

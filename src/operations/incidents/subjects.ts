@@ -20,8 +20,12 @@ const NEWEST_RECORDS = 500;
 const DAY_MS = 86_400_000;
 
 /** Returns nothing unless the halt names exactly one agent. The probe halts its own agent, which opens no incident. */
-export async function subjectsOfHalt(app: ServiceApp, { actor, tenant }: HaltScope): Promise<NamedSubject[]> {
-  if (actor === undefined || actor === null || actor === "" || isGlob(actor)) return [];
+export async function subjectsOfHalt(
+  app: ServiceApp,
+  { actor, tenant }: HaltScope,
+  literal = false,
+): Promise<NamedSubject[]> {
+  if (actor === undefined || actor === null || actor === "" || (isGlob(actor) && !literal)) return [];
   if (actor === PROBE_ACTOR) return [];
   return subjectsOf(app, actor, tenant ?? null, []);
 }

@@ -112,8 +112,8 @@ export function runFacts(app: ServiceApp, run_id: string): RunFacts | Promise<Ru
 async function lookUp(app: ServiceApp, run_id: string): Promise<RunFacts | undefined> {
   const run = await app.core.store.get("runs", run_id);
   if (run === undefined) return undefined;
-  const { principal, actor, tenant, environment, salt, child_of } = run;
-  const facts: RunFacts = { run_id, principal, actor, tenant, environment, salt, child_of };
+  const { principal, actor, acting, tenant, environment, salt, child_of } = run;
+  const facts: RunFacts = { run_id, principal, actor, acting, tenant, environment, salt, child_of };
   app.runFacts.set(run_id, facts);
   return facts;
 }

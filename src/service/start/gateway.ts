@@ -5,7 +5,11 @@ import { mountConsole } from "../../console/mount.ts";
 import { drillsThrough } from "../../gateway/drills.ts";
 import { type GatewayOptions, McpGateway } from "../../gateway/gateway.ts";
 import { type EndpointDeps, mountEndpoint } from "../../gateway/http/endpoint.ts";
-import { mountResourceMetadata, protectedResource } from "../../gateway/http/protected-resource.ts";
+import {
+  addressAs,
+  mountResourceMetadata,
+  protectedResource,
+} from "../../gateway/http/protected-resource.ts";
 import { McpSessions } from "../../gateway/http/sessions.ts";
 import { createOperatorPeer } from "../../gateway/operator-server.ts";
 import { AgentPeer } from "../../gateway/session/agent-server.ts";
@@ -68,8 +72,8 @@ async function serve(service: RunningService, gateway: McpGateway): Promise<Runn
   // The port is known only once the server listens.
   let address = "";
   const mount = (one: McpSessions, parts: EndpointOwn) => {
-    const resource = () =>
-      protectedResource(settings.oidc.issuer, settings.gateway_url ?? address, parts.path);
+    const resource = (host: string | undefined) =>
+      protectedResource(settings.oidc.issuer, settings.gateway_url ?? addressAs(host, address), parts.path);
     mountResourceMetadata(server, parts.path, resource);
     return mountEndpoint(server, { ...common(service, one), ...parts, resource });
   };
