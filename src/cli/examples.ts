@@ -5,6 +5,8 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   proxy: "svc proxy --config svc.config.yaml --ca-out ca.pem",
   run: "svc run --allow-host api.anthropic.com --config svc.config.yaml -- claude",
   init: 'svc init --from "npx -y @modelcontextprotocol/server-filesystem ." --dir gateway/',
+  agents: "svc agents",
+  reconcile: "svc reconcile claude-code-4f1c --config svc.config.yaml",
   connect: "svc connect claude-code --config svc.config.yaml",
   hook: "svc hook claude-code --settings ~/.config/svc/hooks/claude-code.json",
   console: "svc console -d data/ --role auditor",
@@ -24,7 +26,7 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   "keys add": 'svc keys add billing-bot --role agent --max-permissions "crm.*,pay.refund" --keys keys.json',
   "keys enable": "svc keys enable <fingerprint> --keys keys.json",
   "approvers add":
-    "svc approvers add approvers.json --name ann --key ann.pem --id <credential id> --code <code>",
+    "svc approvers add approvers.json --name ann --key ann.pem --id <credential-id> --code <code>",
   "passkeys list": "svc passkeys list --server https://svc.example.com",
   "passkeys revoke": "svc passkeys revoke <id> --server https://svc.example.com",
   "keys list": "svc keys list --keys keys.json",

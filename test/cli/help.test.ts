@@ -81,7 +81,8 @@ it("every command has an example with options and arguments that it takes", asyn
     const called = calledAs(command);
     const example = commandExample(called) ?? "";
     if (!example.startsWith(`svc ${called}`)) return [`${called}: no example`];
-    const words = example.replace(/ [<>] \S+$/, "").match(/"[^"]*"|'[^']*'|\S+/g) ?? [];
+    const written = example.replace(/ [<>] \S+$/, "").match(/"[^"]*"|'[^']*'|\S+/g) ?? [];
+    const words = written.filter((word) => word !== "--");
     const given = words.filter((word) => /^--?[a-z]/.test(word));
     const unknown = given.filter(
       (word) => !command.options.some(({ long, short }) => [long, short].includes(word)),

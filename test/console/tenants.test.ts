@@ -259,6 +259,10 @@ const HERE = [
     "backup",
     "keygen",
     "completion",
+    "proxy",
+    "run",
+    "approvers",
+    "agents",
   ],
   ...["verify-bundle", "witness", "probe", "doctor", "kill-switch", "config", "client-file", "demo"],
 ];
@@ -267,6 +271,7 @@ const commandsFor = ({ runs, approvals, plans, grants, holds, halt, contain }: T
   ...[
     ["show", runs],
     ["lineage", runs],
+    ["reconcile", runs],
     ["show", runs, "--json"],
     ["plan", runs],
     ["export", "--run", runs],
@@ -331,6 +336,7 @@ const LISTS: string[][] = [
     ["horizon"],
     ["oversight"],
     ["keys", "list"],
+    ["passkeys", "list"],
   ],
   ...[
     ["report", "--since", "30d"],

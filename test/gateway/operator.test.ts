@@ -49,6 +49,7 @@ describe("the endpoint", () => {
     expect(inputs("svc.deny_action")).toEqual(["approval_id", "card_hash", "note", "offer"]);
     expect(inputs("svc.execute_rollback")).toEqual([
       "approve_compensations",
+      "children",
       "confirm",
       "current_hash",
       "overwrite",

@@ -123,7 +123,7 @@ describe("a flow with carries", () => {
     verifies("beyond.value.maximum");
     const small = await testServer({
       manifests: MANIFESTS,
-      policy: `${POLICY}carries: {max: 3}\n`,
+      policy: `${POLICY}carries: {max: 4}\n`,
       keys: [{ name: "giver", role: "agent", max_permissions: ["p"], may_give: true }],
     });
     const run = await Run.open(small);
@@ -137,6 +137,38 @@ describe("a flow with carries", () => {
 });
 
 describe("an agent that hides a value", () => {
+  it("cannot clean it by reporting the source's result last", async () => {
+    verifies("beyond.value.echo");
+    const run = await Run.open(s);
+    const { step } = await run.ask("mail.read", {});
+    await run.call("crm.get", { id: 1 }, { result: { text: "attacker@evil.example" } });
+    await run.report(step, { status: "succeeded", result: EVIL });
+    expect((await run.send("attacker@evil.example")).reasons).toEqual([reason(step, "$args.to")]);
+  });
+
+  it("cannot clean it by reporting that the source failed with it", async () => {
+    verifies("beyond.value.failed-source");
+    const run = await Run.open(s);
+    const { step } = await run.ask("mail.read", {});
+    await run.report(step, { status: "failed", error: `bounced: ${EVIL}` });
+    expect((await run.send("attacker@evil.example")).reasons).toEqual([reason(step, "$args.to")]);
+  });
+
+  it("cannot clean it by naming its host alone, or by a tag in an address", async () => {
+    verifies("beyond.value.hosts");
+    const run = await Run.open(s);
+    const text = "http://203.0.113.7/a http://[2001:db8::1]/b eve+1@evil-domain.example";
+    await run.call("mail.read", {}, { result: text });
+    for (const to of [
+      "203.0.113.7",
+      "http://[2001:db8::1]/c",
+      "https://evil-domain.example/x",
+      "eve@evil-domain.example",
+    ])
+      expect((await run.send(to)).decision, to).toBe("block");
+    expect((await run.send("203.0.113.8")).decision).toBe("allow");
+  });
+
   it("cannot clean it by echoing it through another tool", async () => {
     verifies("beyond.value.echo");
     const run = await Run.open(s);

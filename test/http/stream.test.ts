@@ -205,6 +205,9 @@ describe("a message", () => {
       stream.send(wrong);
     await until(() => stream.answers.length === 4, "four answers");
     expect(stream.answers.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
+    stream.send('{"id":"twice","operation":"list_runs","operation":"list_keys"}');
+    await until(() => stream.answers.length === 5, "the fifth answer");
+    expect(stream.answers[4]).toMatchObject({ id: "twice", status: 400 });
     stream.send('{"id": 1,');
     expect(await stream.closed).toBe(1007);
   });

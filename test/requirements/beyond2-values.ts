@@ -29,4 +29,6 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.given-library": [41, "the library gives texts at opening and later, embedded and on a server"],
   "beyond.value.given-adapter": [41, "the Claude Agent SDK's adapter gives the user's prompts, if asked to"],
   "beyond.value.given-python": [41, "the Python client gives texts at opening and later"],
+  "beyond.value.failed-source": [41, "the error of a failed source is followed like its result"],
+  "beyond.value.hosts": [41, "hosts are followed from URLs, addresses and numbers of the network, in every form"],
 });

@@ -76,3 +76,15 @@ it("holds so many rows and characters, and never none", () => {
   expect(requestsForTable(asked(...Array(10).fill(long)))).toHaveLength(3);
   expect(requestsForTable(asked({ text: "x".repeat(SERVICE_LIMITS.group_chars + 1) }))).toHaveLength(1);
 });
+
+it("a request with another cause is marked, and comes first", () => {
+  const one = (id: string, causes: string[] = []) => ({ id, args: { to: "ann" }, fields: [], causes });
+  const table = requestTable([one("a"), one("b"), one("c", ["foreign value"])]);
+  expect(table.columns).toEqual([{ name: "cause", range: "2 different" }]);
+  expect(table.rows.map(({ id, unusual }) => [id, unusual])).toEqual([
+    ["c", true],
+    ["a", false],
+    ["b", false],
+  ]);
+  expect(requestTable([one("a", ["x"]), one("b", ["x"])]).columns).toEqual([]);
+});

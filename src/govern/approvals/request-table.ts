@@ -18,6 +18,8 @@ export interface TabledRequest {
   args: JsonValue | null;
   /** Card fields, for the format of each argument. */
   fields: readonly Pick<CardField, "path" | "as">[];
+  /** Why the call needs an approval, as on its card. */
+  causes?: readonly string[];
 }
 
 export interface TableCell {
@@ -58,6 +60,7 @@ export function requestTable(requests: readonly TabledRequest[]): RequestTable {
     for (const [i, value] of values.entries())
       cells[i]!.push({ text: cellText(value, as), unusual: unusual[i]! });
   }
+  addCauses(table, cells, requests);
   const rows = requests.map(({ id }, i) => ({
     id,
     cells: cells[i]!,
@@ -65,6 +68,22 @@ export function requestTable(requests: readonly TabledRequest[]): RequestTable {
   }));
   table.rows = [...rows.filter(({ unusual }) => unusual), ...rows.filter(({ unusual }) => !unusual)];
   return table;
+}
+
+/** Adds a column of causes if they differ. A cause that most of the requests do not have is unusual. */
+function addCauses(
+  table: RequestTable,
+  cells: readonly TableCell[][],
+  requests: readonly TabledRequest[],
+): void {
+  const texts = requests.map(({ causes = [] }) => causes.join("; "));
+  const different = new Set(texts);
+  if (different.size < 2) return;
+  table.columns.push({ name: "cause", range: `${different.size} different` });
+  for (const [i, text] of texts.entries()) {
+    const isCommon = texts.filter((other) => other === text).length * 2 > texts.length;
+    cells[i]!.push({ text: text === "" ? NOT_GIVEN_TEXT : text, unusual: text !== "" && !isCommon });
+  }
 }
 
 type Values = (JsonValue | undefined)[];

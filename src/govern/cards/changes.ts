@@ -10,7 +10,7 @@ import { visibleText } from "../../kernel/text/escape-invisible.ts";
 import { isAbsent } from "../../rules/manifest/is-absent.ts";
 import type { BeforeSpec, ToolManifest } from "../../rules/manifest/types.ts";
 import { hasMask } from "../../rules/redact/mask.ts";
-import { editedText, pairLines, readEdits, type TextPair } from "./text/edits.ts";
+import { changedEnd, editedText, pairLines, readEdits, type TextPair } from "./text/edits.ts";
 import { jsonLines } from "./text/format.ts";
 import { CARD_LIMITS } from "./text/limits.ts";
 import { locateByName, locateSoleText } from "./text/locate.ts";
@@ -41,15 +41,10 @@ export interface DrawnDiff {
 export function buildDiff(before: JsonValue | undefined, after: JsonValue | undefined): DrawnDiff | null {
   const sides = [asText(before), asText(after)] as const;
   const drawn = drawnDiff([sides], () => diffLines(...sides));
-  const ends = sides.map((text) => text === "" || text.endsWith("\n"));
-  if (drawn !== null && ends[0] !== ends[1]) drawn.lines.push({ kind: "gap", text: LAST_LINE[+ends[1]!]! });
+  const end = changedEnd(...sides);
+  if (drawn !== null && end !== null) drawn.lines.push({ kind: "gap", text: end });
   return drawn;
 }
-
-const LAST_LINE = [
-  "the last line no longer ends with a line break",
-  "the last line now ends with a line break",
-];
 
 /** Line diff of replacements that the arguments spell out. */
 export function editLines(pairs: readonly TextPair[]): DrawnDiff | null {

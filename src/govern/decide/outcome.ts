@@ -192,7 +192,13 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
     const call = { ...policyCall(run, step.tool, payload?.args ?? null, manifest), step: step.step };
     noteEarlierResult(core, tx, policy, { call, manifest }, input.result);
   }
-  followResult(tx, policy, run, { step, manifest, args: payload?.args, result: input.result });
+  followResult(tx, policy, run, {
+    step,
+    manifest,
+    args: payload?.args,
+    result: input.result,
+    error: input.error,
+  });
   if (input.status === "failed") releaseLogicalCall(tx, step);
   const ended = endItsPlan(tx, run, step);
   tx.put("steps", key, step);

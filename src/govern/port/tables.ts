@@ -162,7 +162,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   drills: (doc) => ({ owner: "", sort: doc.at_ms, tag: "" }),
   captures: (doc) => ({ owner: doc.run_id, sort: doc.captured_ms, tag: doc.tool }),
   pins: plain,
-  passkeys: (doc) => ({ owner: doc.owner, sort: 0, tag: "" }),
+  passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
 };
 

@@ -70,6 +70,8 @@ export interface FinishedResult {
   manifest: ToolManifest | null;
   args: JsonValue | undefined;
   result: JsonValue | undefined;
+  /** The reported error, which can hold what a source said. */
+  error?: string | undefined;
 }
 
 /** Stores the fingerprints of a result. Call it after the step has its new status. */
@@ -77,7 +79,7 @@ export function followResult(
   tx: StoreTx,
   policy: CompiledPolicy,
   own: RunDoc,
-  { step, manifest, args, result }: FinishedResult,
+  { step, manifest, args, result: answer, error }: FinishedResult,
 ): void {
   if (!followsValues(policy)) return;
   const run = tracedRun(tx, own, own.next_step);
@@ -85,15 +87,17 @@ export function followResult(
   if (known === undefined) return;
   const trace = structuredClone(known);
   const origin = markOrigin(trace, step, tracedTool(step, manifest));
-  const isKnown = step.status === "failed" || (step.status === "succeeded" && result !== undefined);
+  const result = error === undefined || !isSource(manifest) ? answer : [answer ?? null, error];
+  const isKnown = step.status === "failed" || (step.status === "succeeded" && answer !== undefined);
   if (isKnown) trace.open = trace.open.filter((open) => !isSameStep(open, origin));
   const max = policy.carries!.max;
   if (result !== undefined) {
     const found = fingerprintsOf(run.salt, traceValuesOf(result, "$result"));
     const marks = new MarkWriter(tx, run.run_id, found);
     if (isSource(manifest)) addForeign(trace, marks, found, origin, max);
-    // An undeclared tool vouches for nothing.
-    else if (manifest !== null) addGiven(trace, marks, withoutOwn(run.salt, found, args), max);
+    // An undeclared tool vouches for nothing. Neither does a result while a source's own is not known.
+    else if (manifest !== null && trace.open.length === 0)
+      addGiven(trace, marks, withoutOwn(run.salt, found, args), max);
     marks.write();
   }
   tx.put("traces", run.run_id, trace);

@@ -76,8 +76,10 @@ export class StreamConnection {
     try {
       const reading = readJsonBody(bytes);
       message = reading instanceof Promise ? await reading : reading;
-    } catch {
-      this.socket.close(CLOSE.unreadable, "the message is not valid JSON");
+    } catch (error) {
+      const id = idOfRefused(bytes);
+      if (id === undefined) this.socket.close(CLOSE.unreadable, "the message is not valid JSON");
+      else await this.reply(id, this.refused(error), undefined, arrived, null);
       return;
     }
     await this.answer(message, arrived);
@@ -166,6 +168,18 @@ export class StreamConnection {
       stack: (error as Error)?.stack,
     });
     this.socket.terminate();
+  }
+}
+
+/**
+ * The id of a message that is JSON but breaks a rule of requests, such as a repeated name; null if it has none.
+ * Undefined for text that is not JSON.
+ */
+function idOfRefused(bytes: Uint8Array): MessageId | undefined {
+  try {
+    return idOf(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as JsonValue);
+  } catch {
+    return undefined;
   }
 }
 

@@ -48,7 +48,7 @@ export function readMessage(message: JsonValue): StreamRequest {
   const row = ROWS.get(operation);
   if (row === undefined)
     throw notFoundError(
-      `operation: no operation ${JSON.stringify(operation.slice(0, 128))}; use an operationId of GET /openapi.json`,
+      `operation: no operation ${JSON.stringify(operation.slice(0, 128))}; use the operationId of a /v1 route`,
       "unknown_route",
     );
   if ("content_types" in row.op.output)

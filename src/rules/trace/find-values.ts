@@ -87,7 +87,7 @@ function pushMembers(
 
 const EMAIL =
   /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
-const URL_TEXT = /[a-z][a-z0-9+-]{1,9}:\/\/[^\s"'<>`{}|\\^[\]]{1,2000}/g;
+const URL_TEXT = /[a-z][a-z0-9+-]{1,9}:\/\/(?:\[[0-9a-f:.]{2,45}\])?[^\s"'<>`{}|\\^[\]]{0,2000}/g;
 /** Also matches file names, since `notes.md` is both. */
 const DOTTED =
   /(?<![\p{L}\p{N}@._-])(?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}][\p{L}\p{N}-]{0,23}(?![\p{L}\p{N}_@-])/gu;
@@ -103,6 +103,7 @@ const AMOUNT_BEFORE = new RegExp(
   `(?<![\\p{L}\\p{N}.,])(\\d[\\d.,']{0,20}) ?(?:${CURRENCY})(?![\\p{L}])`,
   "gu",
 );
+const IP_ADDRESS = /(?<![\p{L}\p{N}.])\d{1,3}(?:\.\d{1,3}){3}(?![\p{L}\p{N}]|\.\d)/gu;
 const WORD = /[\p{L}\p{N}]+/gu;
 
 const FILE_ENDINGS =
@@ -128,8 +129,7 @@ class ValueFinder {
 
   addText(source: string, path: string): void {
     const text = foldValue(decoded(source));
-    if (text.includes("@"))
-      for (const [match] of text.matchAll(EMAIL)) this.add("address", trimmed(match), path);
+    if (text.includes("@")) for (const [match] of text.matchAll(EMAIL)) this.addAddress(trimmed(match), path);
     if (text.includes("://")) this.addUrls(text, path);
     if (text.includes(".")) this.addDotted(text, path);
     if (/\d/.test(text)) this.addNumbers(text, path);
@@ -137,11 +137,22 @@ class ValueFinder {
     if (words !== null && words.length >= WORDS_IN_SEQUENCE) this.found.sequences.push({ path, words });
   }
 
+  /**
+   * Also without a tag such as `+news`, and for a result its domain. An address in the arguments does not count as its
+   * domain, because colleagues share one.
+   */
+  private addAddress(address: string, path: string): void {
+    this.add("address", address, path);
+    const [name, domain] = address.split("@") as [string, string];
+    if (name.includes("+")) this.add("address", `${name.split("+", 1)[0]}@${domain}`, path);
+    if (!this.options.any_number) this.add("host", domain, path);
+  }
+
   private addUrls(text: string, path: string): void {
     for (const [match] of text.matchAll(URL_TEXT)) {
       const rest = trimmed(match).replace(/^[a-z0-9+-]+:\/\/(?:[^/@]{0,200}@)?(?:www\.)?/, "");
       this.add("url", rest.replace(/[/?#]+$/, ""), path);
-      this.add("host", /^[^/?#:]*/.exec(rest)![0], path);
+      this.add("host", /^(?:\[[0-9a-f:.]{2,45}\]|[^/?#:]*)/.exec(rest)![0], path);
     }
   }
 
@@ -162,6 +173,7 @@ class ValueFinder {
       if (digits === match.length) this.add("number", match, path);
       else this.add("id", match.replaceAll("-", ""), path);
     }
+    for (const [match] of text.matchAll(IP_ADDRESS)) this.add("host", match, path);
     for (const pattern of [AMOUNT_AFTER, AMOUNT_BEFORE])
       for (const [, digits] of text.matchAll(pattern)) this.add("amount", decimalOf(digits!), path);
     if (this.options.any_number && /^\s*\d[\d.,']{0,20}\s*$/.test(text))

@@ -49,6 +49,7 @@ interface GroupCard {
   id: string;
   args: JsonValue | null;
   fields: { path: string; as: "text" | "money" | "time" | "code" | "diff" }[];
+  causes: readonly string[];
   irreversible: boolean;
   confirm?: true | undefined;
   card_hash: string | null;
@@ -63,8 +64,9 @@ async function cardsOf(
   for (const { id } of requests.slice(0, SERVICE_LIMITS.group_rows)) {
     try {
       const card = await door.perform(getCard, { approval_id: id });
-      const { fields, irreversible, confirm, card_hash } = card;
-      cards.push({ id, args: card.arguments as JsonValue | null, fields, irreversible, confirm, card_hash });
+      const { fields, causes, irreversible, confirm, card_hash } = card;
+      const args = card.arguments as JsonValue | null;
+      cards.push({ id, args, fields, causes, irreversible, confirm, card_hash });
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "not_found") throw error;
     }

@@ -16,6 +16,7 @@ import { isSignatureRequired } from "../../../govern/signing/draft.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { visibleText } from "../../../kernel/text/escape-invisible.ts";
 import { listApprovals } from "../../../operations/approvals/approvals.ts";
 import {
   buildCard,
@@ -50,6 +51,8 @@ export interface ApprovalLine {
   /** Arguments for the table of a group, or null if this user is not allowed to see the values. */
   args: JsonValue | null;
   fields: CardTemplate["fields"];
+  /** Why the call needs an approval, as on its card. */
+  causes: string[];
 }
 
 /** Returns the pending and escalated requests, oldest first. */
@@ -104,6 +107,7 @@ async function linesOf(ctx: PageContext, docs: readonly ApprovalDoc[]): Promise<
       card_hash: together ? summary.hash : null,
       args: args === "large" ? null : args,
       fields,
+      causes: sees ? (approval.internal.because?.causes ?? []).map(({ reason }) => visibleText(reason)) : [],
     });
   }
   return lines;

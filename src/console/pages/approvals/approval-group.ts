@@ -19,7 +19,9 @@ const CELL_CHARS = 80;
 const FOLDED_CHARS = 400_000;
 
 export const linesTable = (lines: readonly ApprovalLine[]): RequestTable =>
-  requestTable(lines.map(({ approval, args, fields }) => ({ id: approval.id, args, fields })));
+  requestTable(
+    lines.map(({ approval, args, fields, causes }) => ({ id: approval.id, args, fields, causes })),
+  );
 
 /** Empty if this user is not allowed to see the values of at least two requests. */
 export function groupTable(lines: readonly ApprovalLine[], most: number): HtmlFragment {

@@ -81,5 +81,21 @@ export function editedText(text: string, pairs: readonly TextPair[]): string | n
 /** Concatenates the diffs of all pairs. */
 export function pairLines(pairs: readonly TextPair[]): DiffLine[] {
   const gap: DiffLine = { kind: "gap", text: "" };
-  return pairs.flatMap(([old, put], i) => [...(i > 0 ? [gap] : []), ...diffLines(old, put)]);
+  return pairs.flatMap(([old, put], i) => {
+    const end = changedEnd(old, put);
+    const lines = diffLines(old, put);
+    return [
+      ...(i > 0 ? [gap] : []),
+      ...lines,
+      ...(end === null ? [] : [{ kind: "gap", text: end } as const]),
+    ];
+  });
+}
+
+/** A line diff does not show whether the last line ends with a line break. Says so if that changes; else null. */
+export function changedEnd(old: string, put: string): string | null {
+  if (put === "\n" && old !== "\n") return "the new text is a line break alone";
+  const [was, is] = [old, put].map((text) => text === "" || text.endsWith("\n"));
+  if (was === is) return null;
+  return is ? "the last line now ends with a line break" : "the last line no longer ends with a line break";
 }

@@ -3,6 +3,7 @@
 import { toCanonicalJson } from "../../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { asJson } from "../../../kernel/json/json.ts";
+import { earlierPath } from "../checks/compared-calls.ts";
 import type { CompiledPolicy } from "../compile.ts";
 import type { OpName } from "../ops/table.ts";
 import type { MatchDoc, PolicyDoc } from "../schema.ts";
@@ -54,7 +55,8 @@ function entryOf(section: Section, doc: AnyDoc, index: number, asked: JsonValue)
     id: doc.id,
     index,
     match: doc.then ?? doc.match ?? {},
-    when: doc.when ?? [],
+    // A condition on an earlier call can hold for any value.
+    when: (doc.when ?? []).filter(({ value }) => earlierPath(value) === undefined),
     amount: section === "budgets" ? { path: doc.path!, max: doc.max! } : null,
     action: doc.action ?? "deny",
     // Includes the policy's approval defaults, which apply if the entry has no terms.
