@@ -92,7 +92,7 @@ export function pairLines(pairs: readonly TextPair[]): DiffLine[] {
   });
 }
 
-/** A line diff does not show whether the last line ends with a line break. Says so if that changes; else null. */
+/** What a line diff does not show: a change of the last line break. Null without one. */
 export function changedEnd(old: string, put: string): string | null {
   if (put === "\n" && old !== "\n") return "the new text is a line break alone";
   const [was, is] = [old, put].map((text) => text === "" || text.endsWith("\n"));
