@@ -11,7 +11,14 @@ import { changingJson } from "../../rules/detect/json.ts";
 import { isPlaceholder, secretName } from "../../rules/detect/names.ts";
 import { redactSecrets } from "../../rules/detect/secrets.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
-import { isPrefix, maskExcept, maskFilled, sizedMask, sizedMaskOf } from "../../rules/redact/mask.ts";
+import {
+  credentialMask,
+  isPrefix,
+  maskExcept,
+  maskFilled,
+  sizedMask,
+  sizedMaskOf,
+} from "../../rules/redact/mask.ts";
 import { locateText } from "./text/locate.ts";
 
 type Declared = Pick<ToolManifest, "audit" | "card">;
@@ -132,8 +139,6 @@ function nameWithin(name: string, outer: string | undefined): string {
   return outer === undefined || secretName(name) !== undefined ? name : `${outer}_${name}`.slice(-128);
 }
 
-const sizedSecret = (kind: string, length: number): string => sizedMask(length, kind);
-
 /**
  * Removes a credential. Stricter than the content checks: any value named like a password counts, however short or
  * plain.
@@ -145,5 +150,5 @@ function withoutCredential(value: string | number, key: string | undefined): Jso
     if (name.kind === "password" || (/^\d{4,}$/.test(plain) && (name.strong || /pin$/i.test(key!))))
       return sizedMask(plain.length, name.kind);
   }
-  return typeof value === "number" ? value : redactSecrets(value, key, sizedSecret);
+  return typeof value === "number" ? value : redactSecrets(value, key, credentialMask);
 }

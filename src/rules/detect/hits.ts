@@ -65,13 +65,13 @@ export function trailingHit(kind: string, match: RegExpExecArray): DetectorHit {
 export function replaceHits(
   text: string,
   hits: readonly DetectorHit[],
-  label: (kind: string, length: number) => string,
+  label: (kind: string, hidden: string) => string,
 ): string {
   if (hits.length === 0) return text;
   let out = "";
   let from = 0;
   for (const hit of hits) {
-    out += text.slice(from, hit.start) + label(hit.kind, hit.end - hit.start);
+    out += text.slice(from, hit.start) + label(hit.kind, text.slice(hit.start, hit.end));
     from = hit.end;
   }
   return out + text.slice(from);

@@ -43,7 +43,7 @@ const plainMask = (kind: string): string => `[REDACTED:${kind}]`;
 export function redactSecrets(
   text: string,
   key?: string,
-  mask: (kind: string, length: number) => string = plainMask,
+  mask: (kind: string, hidden: string) => string = plainMask,
 ): string {
   let safe = text;
   for (let pass = 0; pass < PASSES; pass++) {

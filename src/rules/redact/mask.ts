@@ -6,7 +6,7 @@ import type { HitFinder } from "../detect/hits.ts";
 
 const REDACTED = "[REDACTED]";
 /** Matches any mask, including credential masks, which name the kind of credential. */
-const MASK = /\[(REDACTED(?::[a-z0-9_]+)?)(?:, [\d,]+ characters?)?\]/g;
+const MASK = /\[(REDACTED(?::[a-z0-9_]+)?)(?:, [\d,]+ characters?(?:, with other text)?)?\]/g;
 const WHOLE_MASK = new RegExp(`^${MASK.source}$`);
 export const findMasks: HitFinder = (text) =>
   Array.from(text.matchAll(MASK), ({ 0: { length }, index }) => ({
@@ -21,6 +21,24 @@ export const hasMask = (text: string): boolean => text.search(MASK) >= 0;
 export function sizedMask(characters: number, kind?: string): string {
   const name = kind === undefined ? "REDACTED" : `REDACTED:${kind}`;
   return `[${name}, ${formatCountOf(characters, "character")}]`;
+}
+
+const KEY_FRAME = /-----(?:BEGIN|END) [A-Z0-9 ]{1,60}-----|^[A-Za-z-]{1,40}: [^\r\n]{0,200}$|\\[nr]/gm;
+const SHELL = /[\s`$(){}<>;|&\\]/;
+
+/**
+ * Mask of a credential on a card. Says if the hidden text is not only a credential, because an agent could put a
+ * command into the form of one.
+ */
+export function credentialMask(kind: string, hidden: string): string {
+  const plain = sizedMask(hidden.length, kind);
+  return isOnlyCredential(kind, hidden) ? plain : `${plain.slice(0, -1)}, with other text]`;
+}
+
+function isOnlyCredential(kind: string, hidden: string): boolean {
+  if (kind !== "private_key") return !SHELL.test(hidden);
+  const lines = hidden.replace(KEY_FRAME, "\n").split(/\s*\n\s*/);
+  return lines.every((line) => /^[A-Za-z0-9+/]*={0,2}$/.test(line.trim()));
 }
 
 /** Masks a value on a card. A value that is already a mask stays unchanged. */
