@@ -185,8 +185,8 @@ describe("svc run", () => {
       "bin/claude",
       `#!/bin/sh
 cat "$CLAUDE_CONFIG_DIR/settings.json"; ls "$CLAUDE_CONFIG_DIR/projects" 2>/dev/null
-mkdir -p "$CLAUDE_CONFIG_DIR/projects/work" "$CLAUDE_CONFIG_DIR/skills"
-echo '{"line":1}' > "$CLAUDE_CONFIG_DIR/projects/work/a.jsonl"; ln -s /etc/passwd "$CLAUDE_CONFIG_DIR/projects/work/b.jsonl"
+mkdir -p "$CLAUDE_CONFIG_DIR/projects/shop" "$CLAUDE_CONFIG_DIR/skills"
+echo '{"line":1}' > "$CLAUDE_CONFIG_DIR/projects/shop/a.jsonl"; ln -s /etc/passwd "$CLAUDE_CONFIG_DIR/projects/shop/b.jsonl"
 echo '{"hooks":"evil"}' > "$CLAUDE_CONFIG_DIR/settings.json"; echo evil > "$CLAUDE_CONFIG_DIR/skills/x.md"
 echo '{"token":"new"}' > "$CLAUDE_CONFIG_DIR/.credentials.json"
 `,
@@ -197,8 +197,8 @@ echo '{"token":"new"}' > "$CLAUDE_CONFIG_DIR/.credentials.json"
     const read = (path: string) => readFileSync(join(home, ".claude", path), "utf8");
     expect(read("settings.json")).toBe('{"hooks":{}}');
     expect(read(".credentials.json")).toBe('{"token":"new"}\n');
-    expect(read("projects/work/a.jsonl")).toBe('{"line":1}\n');
-    expect(readdirSync(join(home, ".claude/projects/work"))).toEqual(["a.jsonl"]);
+    expect(read("projects/shop/a.jsonl")).toBe('{"line":1}\n');
+    expect(readdirSync(join(home, ".claude/projects/shop"))).toEqual(["a.jsonl"]);
     expect(existsSync(join(home, ".claude/skills"))).toBe(false);
   });
 });
