@@ -13,15 +13,15 @@ import { worstClass } from "./shell/classes.ts";
 import { type ClassifiedCommand, classifyCommand } from "./shell/classify.ts";
 import { changedTest, decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { type CommandLocation, expandHome } from "./workspace/expand-home.ts";
-import { missingDirectories } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
+import { missingDirectories } from "./workspace/missing-directories.ts";
 import type { OwnEdits } from "./workspace/own-edits.ts";
 
 export interface PackCall {
   tool: string;
   args: Record<string, unknown>;
   reason: string;
-  /** Files to save before the call, so that they can be restored. */
+  /** Files to record before the call, so that they can be restored. */
   files: string[];
   touches: string[];
   command: { cwd: string; began_ms: number } | null;
