@@ -28,13 +28,20 @@ import {
 } from "./record/recorded-call.ts";
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
+import {
+  giveTexts,
+  type HookDecision,
+  type RunOpening,
+  reportOutcome,
+  ServiceUnreachable,
+} from "./service.ts";
 import { lookAtTranscripts } from "./session-end.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
 import { type PackCall, packCall } from "./tool-calls.ts";
+import { judgeUse } from "./unseen-use.ts";
 import { hexHash } from "./workspace/hash.ts";
 import { changedSince } from "./workspace/work-tree.ts";
 
@@ -64,7 +71,9 @@ export async function handleEvent(
     const given = settings();
     if (!isGovernedSession(client, event, given)) return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
+    if (event.moment === "prompt") await givePrompt(client, event, given);
     if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
+    if (event.moment === "prompt") return passAnswer(client);
     return passAnswer(client, await after(event, given, context));
   } catch (error) {
     const why = explain(error, settings);
@@ -94,15 +103,11 @@ async function before(
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
   context.records?.meet(event.session, event.cwd, settings.snapshot);
-  const call = classifyWithTimeout(() =>
-    packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
-  );
-  const opening = {
-    ...runOf(client, event),
-    mode: settings.mode,
-    permissions: HOOK_PERMISSIONS,
-    reason: cutText(`${client} in ${event.cwd}`, 1_000),
-  };
+  const { call, keepSeen } = classifyWithTimeout(() => {
+    const packed = packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() });
+    return judgeUse(client, event, settings, packed, changed);
+  });
+  const opening = openingOf(client, event, settings);
   const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
@@ -111,11 +116,29 @@ async function before(
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
+  if (decided.decision === "allow") keepSeen();
   return letPass(
     { client, event, settings, context },
     { run_id, call, arrived_ms, decided, step: decided.step },
   );
 }
+
+/** A client reports its own messages as prompts too, such as the end of a background command. */
+const CLIENTS_OWN = /^\s*<[a-z]/i;
+
+/** Gives the run what its user wrote. */
+async function givePrompt(client: HookClient, event: HookEvent, settings: HookSettings): Promise<void> {
+  const { prompt } = event;
+  if (!settings.give_prompts || prompt === null || event.agent !== null || CLIENTS_OWN.test(prompt)) return;
+  await giveTexts(settings, openingOf(client, event, settings), [prompt]);
+}
+
+const openingOf = (client: HookClient, event: HookEvent, { mode }: HookSettings): RunOpening => ({
+  ...runOf(client, event),
+  mode,
+  permissions: HOOK_PERMISSIONS,
+  reason: cutText(`${client} in ${event.cwd}`, 1_000),
+});
 
 interface BeforeWork {
   client: HookClient;

@@ -43,6 +43,8 @@ export interface CallCircumstances {
 const SEARCHES = /^(?:Grep|grep_search|search_file_content|SemanticSearch|read_many_files)$/;
 const LISTS = /^[Gg]lob$/;
 const MCP = /^(?:mcp__|mcp_|MCP:)/;
+
+export const isMcpTool = (tool: string): boolean => MCP.test(tool);
 /** Length limit of an argument. A longer text is sent as its hash, so that an approval covers only this text. */
 const MAX_TEXT = 200_000;
 const REASON_CHARS = 1_000;
@@ -107,7 +109,7 @@ const shellUnknown = (tool: string): string =>
 
 function read(event: HookEvent, guard: PathGuard, around: Around): Read {
   const { tool, input } = event;
-  const kind = MCP.test(tool) ? "mcp" : toolKind(tool);
+  const kind = isMcpTool(tool) ? "mcp" : toolKind(tool);
   switch (kind) {
     case "shell":
       return shellCall(event, guard, around);
