@@ -23,7 +23,7 @@ export interface CallState {
   command: { cwd: string; began_ms: number } | null;
   /** Files of an edit. */
   files: string[];
-  /** What the edit may change, as it was. Null for other calls, and without a record. */
+  /** The record of an edit under way. Null for other calls, and without a record. */
   edit: EditWindow | null;
   /** The client's id of a background command, or "" without an id. Absent for a call that ends with its event. */
   background?: string;

@@ -50,7 +50,7 @@ const KINDS: ReadonlyMap<string, ToolKind> = new Map(
   ),
 );
 
-/** Tools by which an agent has its client obey a skill, a command or an agent file. */
+/** Tools that have the client obey a skill, a command or an agent file. */
 const USES_FILES =
   /^(?:Skill|SlashCommand|Task|Agent|activate_skill|invoke_agent|(?:\w+?)?spawn_agents?(?:_on_csv)?)$/;
 

@@ -32,7 +32,7 @@ interface EditedPlace {
   sha256: string | null;
 }
 
-/** What an edit may change, as it was. */
+/** The paths that an edit may change, with their states before it. */
 export interface EditWindow {
   root: string;
   places: EditedPlace[];
@@ -44,7 +44,7 @@ interface EditFiles {
   max_file: number;
 }
 
-/** `folder`: that of the hook's settings. Throws if a path is no plain file, or cannot be looked at. */
+/** `folder`: that of the hook's settings. Throws if a path is not a plain file, or cannot be read. */
 export function openEdit(folder: string, { root, files, max_file }: EditFiles): EditWindow {
   const store = new ContentStore(recordFolder(folder), true);
   const places = files.flatMap((given) => placesOf(given).map((full) => ({ given, full })));
@@ -111,7 +111,7 @@ export function closeEdit(
   };
 }
 
-/** The path itself, and what is behind it if it is a link. */
+/** The path itself, and for a link the path behind it. */
 function placesOf(given: string): string[] {
   const path = given.replace(/[\\/]+$/, "");
   const direct = join(resolveLinks(dirname(path)), basename(path));

@@ -1,12 +1,12 @@
 /**
- * Which calls run at the same time, and what each may write by its class. A path that two of them may write cannot be
+ * Which calls run at the same time, and the paths that each may write by its class. A path that two of them may write cannot be
  * attributed to one.
  */
 
 /** A command may write its workspace, a build its output there, an edit the files that it names. */
 export type CallWrites = { root: string; build: boolean } | { files: readonly string[] };
 
-/** What others may have written while a call ran. */
+/** The paths that others may have written while a call ran. */
 export interface OtherWrites {
   /** Everything: another command ran. */
   all: boolean;

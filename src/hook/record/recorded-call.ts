@@ -29,7 +29,7 @@ interface CallToOpen {
 
 export interface OpenedCall {
   window: string | null;
-  /** What an edit may change, as it is. */
+  /** The paths that an edit may change, with their states. */
   edit: EditWindow | null;
   /** Why the call cannot be undone, or null. */
   problem: string | null;

@@ -44,7 +44,7 @@ export interface RecorderSetting {
 export interface WindowEnd {
   window: string;
   run: string;
-  /** What calls that ran at the same time may have written, so that it is not certainly the command's. */
+  /** Paths that calls at the same time may have written. They are not certainly the command's. */
   others: OtherWrites;
   /** A build: it writes only its output. */
   build: boolean;
@@ -204,7 +204,7 @@ export class WorkspaceRecorder {
     return names;
   }
 
-  /** Whether another may have written a path: a call that ran at the same time, or somebody while a build ran. */
+  /** Whether another process may have written a path: for a call at the same time, or outside the output of a build. */
   private foreignTest(
     changes: readonly RecordedChange[],
     others: OtherWrites,

@@ -28,8 +28,8 @@ interface Found {
 }
 
 /**
- * `list` equals that of the step's state before or after the call, if the workspace is in that state. `record` says for
- * people what is there now.
+ * `list` equals that of the step's state before or after the call, if the workspace is in that state. `record` has
+ * the current states for people.
  */
 export function readRecordedState(
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * Which skills, commands, agents and MCP configurations a person has seen: those that were there when the hook first met
- * the workspace, and those whose use was allowed since. A run that uses another one, or a changed one, needs approval.
+ * The skills, commands, agents and MCP configurations that a person has seen: those in the workspace when the hook first
+ * met it, and those whose use was allowed since. A run needs approval to use another one, or a changed one.
  */
 import {
   existsSync,
@@ -48,7 +48,7 @@ export class SeenFiles {
       if (!existsSync(this.listPath(root))) this.write(root, filesNow(root, ["used", "mcp"]));
   }
 
-  /** Files that nobody has seen as they are now. `changed`: files that the session changed, wherever they are. */
+  /** Files whose current content no person has seen. `changed`: files that the session changed, wherever they are. */
   unseen(kind: SeenKind, changed: readonly string[]): UnseenFile[] {
     const known = new Set(this.roots().flatMap((root) => [...this.read(root)]));
     const isKind = kind === "mcp" ? isMcpFile : isUsedFile;

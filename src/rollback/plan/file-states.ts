@@ -1,6 +1,6 @@
 /**
- * Recognizes states of files, as the coding agents' hook reads them, so that plans show them as text: `files` says
- * what is at each path, `content` has the compressed bytes of edited ones.
+ * Recognizes states of files, as the coding agents' hook reads them, so that plans show them as text: `files` has the
+ * state of each path, `content` has the compressed bytes of edited ones.
  */
 import { isUtf8 } from "node:buffer";
 import { gunzipSync } from "node:zlib";
