@@ -1,5 +1,6 @@
 /**
- * A call that has the client obey a skill, a command, an agent or a tool server whose file changed since a person saw it. Such a call needs approval, which counts for these contents.
+ * A call that has the client obey a skill, a command, an agent or a tool server whose file changed since a person saw it.
+ * Such a call needs approval, which counts for these contents.
  */
 import { type HookClient, type HookEvent, isRecord } from "./clients/clients.ts";
 import { usesClientFiles } from "./clients/tool-kinds.ts";
