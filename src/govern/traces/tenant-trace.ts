@@ -84,7 +84,7 @@ export class TenantTrace {
 const isSameCall = (a: { run_id: string; step: number }, b: { run_id: string; step: number }): boolean =>
   a.run_id === b.run_id && a.step === b.step;
 
-/** Deletes what is stored of a run's values. `marks` are the keys of its marks. */
+/** Deletes the stored values of a run. `marks` are the keys of its marks. */
 export function forgetTenantValues(
   core: Pick<EngineCore, "storeKey">,
   tx: StoreTx,

@@ -78,7 +78,7 @@ export interface TenantTraceDoc {
   tools: TracedTool[];
   /** Calls whose results are not known, or not all followed. Every value counts as theirs. */
   open: OpenResult[];
-  /** Time of the newest of those that are no longer listed. */
+  /** Time of the newest call that is not listed any more. */
   dropped_ms?: number;
 }
 
@@ -95,7 +95,7 @@ export interface OpenResult {
 export interface TaintedStoreDoc {
   /** The latest such call of each run, newest last. */
   writes: TaintedWrite[];
-  /** What was written by runs that are no longer listed. */
+  /** Values written by runs that are not listed any more. */
   older?: Taint;
 }
 
