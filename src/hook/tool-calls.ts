@@ -148,7 +148,7 @@ function read(event: HookEvent, guard: PathGuard, around: Around): Read {
   }
 }
 
-/** Fields of a tool without files of its own that still name some, such as attachments. */
+/** Fields that name files although the tool changes none, such as attachments. */
 const fileFields = (input: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(input).filter(([name]) => /path|file|attach|dir|image/i.test(name)));
 

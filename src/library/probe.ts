@@ -8,7 +8,6 @@ import type { ProbeState } from "../govern/port/docs.ts";
 import { type CallerPrincipal, localId, PROBE_ACTOR } from "../govern/roles.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { ServiceApp } from "../operations/app.ts";
-import { listApprovals, withdrawRequest } from "../operations/approvals/approvals.ts";
 import { haltCalls, liftHalts } from "../operations/halts.ts";
 import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
 import type { ApiCaller } from "../operations/pipeline/operation.ts";
@@ -54,18 +53,6 @@ export function rollBackProbe(
   undo: UndoToolOptions,
 ): Promise<RollbackReport> {
   return dispatchOperation(rollbackHere, proberOf(app, undo), { run_id });
-}
-
-/** Withdraws the open requests of a probe's run, so that no approver sees them. Returns how many there were. */
-export async function withdrawRequestsOf(app: ServiceApp, run_id: string): Promise<number> {
-  const prober = proberOf(app);
-  const { approvals } = await dispatchOperation(listApprovals, prober, { run_id, status: "pending" });
-  for (const { id } of approvals) {
-    const owner = (await app.core.store.get("approvals", id))?.internal.principal;
-    const principal = { ...PROBE_PRINCIPAL, id: owner ?? PROBE_PRINCIPAL.id };
-    await dispatchOperation(withdrawRequest, { ...prober, principal }, { approval_id: id });
-  }
-  return approvals.length;
 }
 
 /** A run of the probe on one surface, connected to the canary. */

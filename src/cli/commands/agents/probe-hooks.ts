@@ -52,7 +52,7 @@ export async function probeHooks(io: CommandIo, service: HookProbeService): Prom
 
 type Judgement = [guarantee: string, verdict: ProbeVerdict, reason?: string | null];
 
-/** Makes the calls that a client would make, on a file of its own. A call happens only if the hook lets it pass. */
+/** Makes the calls that a client would make, on its own file. A call happens only if the hook lets it pass. */
 async function judgeHook(hook: ProbedHook, service: HookProbeService): Promise<Judgement[]> {
   const file = join(hook.folder, "canary");
   const write = { tool_name: "Write", tool_input: { file_path: file, content: "canary" } };

@@ -11,11 +11,12 @@ import { conflictError } from "../../../kernel/errors.ts";
 import {
   CANARY_MANIFESTS,
   CANARY_RULES,
+  PROBE_PRINCIPAL,
   type ProbeLine,
   rollBackProbe,
-  withdrawRequestsOf,
 } from "../../../library/probe.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
+import { withdrawRequestsOf } from "../../../operations/approvals/approvals.ts";
 import { gatewayProbe } from "../../../service/start/gateway-probe.ts";
 import { runServerProbe } from "../../../service/start/probe.ts";
 import {
@@ -74,7 +75,7 @@ function hookService(
   { compensator_cmd, reader_cmd, timeout_ms }: ServiceApp["settings"]["rollback"],
 ): HookProbeService {
   return {
-    withdraw: (run) => withdrawRequestsOf(app, run),
+    withdraw: (run) => withdrawRequestsOf(app, PROBE_PRINCIPAL, run),
     async rollback(run) {
       if (compensator_cmd === null) return null;
       const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
