@@ -42,6 +42,8 @@ export interface ServiceApp {
   keys: KeyManager | null;
   /** Sends notifications; null if this process sends none. */
   notifier: EventNotifier | null;
+  /** The clock of a store that several servers share; null if the store is this machine's alone. */
+  clock: { readonly offset_ms: number; readonly warning: string | null } | null;
   started_ms: number;
   background: BackgroundTasks;
   /** Undoes steps in this process; null if no compensator is configured. */

@@ -26,6 +26,7 @@ import { instrumentedStore, type StoreWatch } from "../store/instrumented-store.
 import { openStore, type StoreKind } from "../store/open.ts";
 import { createLogger, type ServiceLogger } from "../telemetry/log.ts";
 import { killSwitch } from "./kill-switch.ts";
+import { CLOCK_MEASURE_MS, openSharedClock, type SharedClock } from "./shared-clock.ts";
 import { PACKAGE_VERSION } from "./version.ts";
 
 /** Time limit for the final purge, so that a hanging disk does not block the shutdown. */
@@ -44,7 +45,7 @@ export interface AppOptions {
 
 export async function openApp(
   settings: LoadedSettings,
-  env: RuntimeEnv,
+  own: RuntimeEnv,
   options: AppOptions = {},
 ): Promise<ServiceApp> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
@@ -54,8 +55,13 @@ export async function openApp(
   const rules = await openRules({ settings, egress, log, registry: registryRules(settings.registry) });
   const opened = options.store ?? (await namedStore(settings, log));
   const store = options.watch === undefined ? opened : instrumentedStore(opened, options.watch);
+  // The owner of a store also owns the time.
+  const clock = options.store === undefined ? await clockOf(store, own, log) : null;
+  const env = clock?.env ?? own;
   const core = await coreOn(store, rules, { settings, env, listeners: options.listeners });
   const background = new BackgroundTasks(log);
+  if (clock !== null)
+    background.every(CLOCK_MEASURE_MS, "reading the database's clock", () => clock.measure());
   const values = new ValuePurger(store);
   await values.open();
   background.every(PURGE_VALUES_INTERVAL_MS, "clearing values of ended requests", () => values.tidy());
@@ -68,6 +74,7 @@ export async function openApp(
     log,
     signing,
     runFacts: new LruMap(KNOWN_RUNS),
+    clock,
     started_ms: env.now(),
     background,
     jobTools: null,
@@ -101,6 +108,15 @@ function namedStore(settings: LoadedSettings, log: ServiceLogger): Promise<State
     replica: database_read_url === null ? undefined : { url: database_read_url, max_lag_ms },
     warn: (message, fields) => log.warn(message, fields),
   });
+}
+
+async function clockOf(store: StateStore, env: RuntimeEnv, log: ServiceLogger): Promise<SharedClock | null> {
+  try {
+    return await openSharedClock(store, env, log);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 async function coreOn(

@@ -51,6 +51,7 @@ import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund 
 import { beyond2Agents } from "./beyond2-agents.ts";
 import { beyond2Lines } from "./beyond2-call-lines.ts";
 import { beyond2Clients } from "./beyond2-clients.ts";
+import { beyond2Cluster } from "./beyond2-cluster.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Drafts } from "./beyond2-drafts.ts";
@@ -294,6 +295,7 @@ const SECTIONS = [
   beyond2Record,
   beyond2Proxy,
   beyond2Passkeys,
+  beyond2Cluster,
   beyond2Sockets,
   beyond2Signed,
   beyond2Approvers,
