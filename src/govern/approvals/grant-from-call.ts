@@ -10,6 +10,7 @@ import { formatCountOf } from "../../kernel/text/phrases.ts";
 import { scanJson } from "../../rules/detect/json.ts";
 import { findMasks } from "../../rules/redact/mask.ts";
 import { formatCardValue } from "../cards/text/format.ts";
+import { quotedName } from "../cards/text/names.ts";
 import type { GrantCondition, GrantMatch, GrantTerms } from "../grants/grant.ts";
 
 /** Conditions on an argument: equal to the call's, a number up to a limit, or merely present. */
@@ -137,7 +138,11 @@ const PLAIN = /^[\w.@:+/-]+$/;
 const MAX_VALUE_CHARS = 80;
 
 /** Label of an argument. The agent chose its name, so it is quoted unless it is plain. */
-export const argumentLabel = (name: string): string => (name === "" ? "arguments" : quoted(name));
+export function argumentLabel(name: string): string {
+  if (name === "") return "arguments";
+  return PLAIN.test(name) ? name : visibleLine(quotedName(name), MAX_VALUE_CHARS * 5);
+}
+
 const quoted = (text: string): string =>
   PLAIN.test(text) ? text : visibleLine(JSON.stringify(text), MAX_VALUE_CHARS * 3);
 

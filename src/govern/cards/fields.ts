@@ -30,7 +30,7 @@ import {
 } from "./text/format.ts";
 import { CARD_LIMITS } from "./text/limits.ts";
 import { locateText } from "./text/locate.ts";
-import { argumentLabel, argumentPath, nameSkeleton, quotedName } from "./text/names.ts";
+import { argumentLabel, argumentPath, nameSkeleton, quotedName, spelledMembers } from "./text/names.ts";
 import { fitsPlaceholder } from "./text/sentence.ts";
 import type { CardField } from "./types.ts";
 
@@ -202,10 +202,12 @@ function valueField(
     ...(size === undefined ? {} : { size }),
   };
   const edge = edgeSpace(value);
+  const spelled = spelledMembers(value);
   return withRemarks(field, [
     ...(edge === undefined ? [] : [edge]),
     ...roundedTime(head.as, value),
     ...innerRemarks(head.path, declared),
+    ...(spelled === null ? [] : [spelled]),
   ]);
 }
 

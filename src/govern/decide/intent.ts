@@ -133,7 +133,7 @@ function commit(
 ): IntentResult {
   const { facts } = gathered;
   const { run, manifest, now } = facts;
-  const reason = core.redact(input.reason);
+  const reason = approvedReason(tx, verdict) ?? core.redact(input.reason);
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -162,7 +162,7 @@ function commit(
         step,
         reason,
         intended_seq,
-        depends_on: input.depends_on,
+        depends_on: gathered.depends_on,
         ref: input.ref,
       }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
@@ -172,9 +172,21 @@ function commit(
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
-  const { tool, depends_on } = input;
+  const { tool } = input;
+  const { depends_on } = gathered;
   const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
+}
+
+/**
+ * The reason on the card of the approval that the call uses. Records and steps keep it, so that an agent cannot put
+ * another reason under an approval.
+ */
+function approvedReason(tx: StoreTx, { approval }: CallVerdict): string | undefined {
+  if (approval.move !== "consume") return undefined;
+  const { reason, internal } = tx.get("approvals", approval.id) ?? {};
+  // The reason of a pre-approval is its approver's note.
+  return internal?.given_ahead ? undefined : reason;
 }
 
 /**
@@ -185,7 +197,7 @@ function movePlan(tx: StoreTx, { facts, planned }: LoadedIntent, step: number | 
   if (planned === null) return [];
   const { run, now } = facts;
   if (step !== undefined) {
-    advancePlan(tx, run, planned.plan);
+    advancePlan(tx, run, planned.plan, step);
     return [];
   }
   return endPlan(tx, run, planned.plan, {

@@ -7,11 +7,12 @@ import { clipText } from "./phrases.ts";
 
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 /**
- * Controls, separators that break a line, and characters without a shape, the blank Braille pattern included. The emoji
- * selector is left alone behind a sign that has an emoji form; elsewhere it changes a text that looks the same.
+ * Controls, separators that break a line, spaces other than the plain one, and characters without a shape, the blank
+ * Braille pattern included. The emoji selector is left alone behind a sign that has an emoji form; elsewhere it changes
+ * a text that looks the same.
  */
 const UNSEEN =
-  /(?!(?<=\p{Extended_Pictographic})\ufe0f|\ufe0f\u20e3)[\p{Cc}\u2028\u2029\u2800\ufff9-\ufffb\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu;
+  /(?!(?<=\p{Extended_Pictographic})\ufe0f|\ufe0f\u20e3)[\p{Cc}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u2028\u2029\u2800\ufff9-\ufffb\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** Escapes a text into one line of at most `max` characters. */

@@ -2,7 +2,9 @@
  * Names on a card. The manifest's author writes the labels, but the agent chooses argument names. A name that the
  * manifest does not declare is quoted, so that it cannot pass for a label.
  */
+import type { JsonValue } from "../../../kernel/json/json.ts";
 import { visibleOneLine } from "../../../kernel/text/escape-invisible.ts";
+import { CARD_LIMITS } from "./limits.ts";
 
 const PLAIN_NAME = /^[^.[\]"$\s]+$/;
 const NOT_ASCII = /[^\x20-\x7e]/u;
@@ -25,6 +27,24 @@ export function quotedName(name: string): string {
   if (!NOT_ASCII.test(name)) return shown;
   const spelled = Array.from(name, (c) => (NOT_ASCII.test(c) ? `\\u{${c.codePointAt(0)!.toString(16)}}` : c));
   return `${shown} (spelled ${spelled.join("")})`;
+}
+
+/**
+ * Spells out the names of members, at any depth, that have characters outside ASCII: their letters can look like those
+ * of another name. Null without such a name.
+ */
+export function spelledMembers(value: JsonValue): string | null {
+  const most = CARD_LIMITS.named_members;
+  const found = new Set<string>();
+  const walk = (one: JsonValue): void => {
+    if (one === null || typeof one !== "object" || found.size > most) return;
+    if (!Array.isArray(one)) for (const name of Object.keys(one)) if (NOT_ASCII.test(name)) found.add(name);
+    for (const member of Array.isArray(one) ? one : Object.values(one)) walk(member);
+  };
+  walk(value);
+  if (found.size === 0) return null;
+  const named = [...found].slice(0, most).map(quotedName).join(", ");
+  return `contains the names ${named}${found.size > most ? " and others" : ""}`;
 }
 
 /**
