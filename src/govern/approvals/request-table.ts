@@ -5,12 +5,13 @@
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { runAtOnce } from "../../kernel/pausable-work.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { CardFormat } from "../../rules/manifest/card-template.ts";
 import { sumAmounts } from "../../rules/policy/checks/decimal.ts";
 import { formatCardValue, NOT_GIVEN_TEXT } from "../cards/text/format.ts";
-import { quotedName, spelledMembers } from "../cards/text/names.ts";
+import { quotedName, spellingMembers } from "../cards/text/names.ts";
 import type { CardField } from "../cards/types.ts";
 
 export interface TabledRequest {
@@ -119,7 +120,7 @@ const keyOf = (value: JsonValue | undefined): string => (value === undefined ? "
 function cellText(value: JsonValue | undefined, as: CardFormat): string {
   if (value === undefined) return NOT_GIVEN_TEXT;
   const text = formatCardValue(value, as === "diff" ? "code" : as);
-  const spelled = spelledMembers(value);
+  const spelled = runAtOnce(spellingMembers(value));
   return spelled === null ? text : `${text} (${spelled})`;
 }
 
