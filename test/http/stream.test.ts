@@ -207,7 +207,7 @@ describe("a message", () => {
       expect(await stream.ask({ id, operation })).toEqual({
         id,
         status: 400,
-        body: { error: `operation: ${operation} is no operation of a stream; request it over HTTP` },
+        body: { error: `operation: ${operation} is not available on a stream; request it over HTTP` },
       });
   });
 

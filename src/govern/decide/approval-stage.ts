@@ -55,7 +55,7 @@ export function approvalStage(
     const terms = { spec, rule: asked.rule, because: asked.because };
     return { reason: pending(request.id), move: { move: "wait", id: request.id, terms }, expired };
   }
-  // The decision on the plan covers the call as soon as the earlier call has succeeded, so nobody is asked again.
+  // The plan's approval covers the call as soon as the earlier call has succeeded, so no request is opened.
   if (facts.early_planned != null)
     return { reason: tooEarly(facts.early_planned), move: { move: "none" }, expired };
   const cap = facts.policy.approvals.max_open_per_run;

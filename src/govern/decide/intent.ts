@@ -133,7 +133,8 @@ function commit(
 ): IntentResult {
   const { facts } = gathered;
   const { run, manifest, now } = facts;
-  const reason = approvedReason(tx, verdict) ?? core.redact(input.reason);
+  const reason = core.redact(input.reason);
+  const recorded = approvedReason(tx, verdict) ?? reason;
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -145,7 +146,7 @@ function commit(
       ts_ms: now,
       step,
       tool: input.tool,
-      reason,
+      reason: recorded,
       detail: part.detail ?? undefined,
       effect: manifest?.effect,
       args_hash: gathered.args_hash,
@@ -160,7 +161,7 @@ function commit(
       gathered,
       newStep(facts, gathered, verdict, {
         step,
-        reason,
+        reason: recorded,
         intended_seq,
         depends_on: gathered.depends_on,
         ref: input.ref,

@@ -25,7 +25,7 @@ interface StreamRequest {
   raw: RawRequest;
 }
 
-/** Operations of the API document without a role: health checks, documents, and doors with signatures of their own. */
+/** Operations of the API document without a role: health checks, documents, and routes that verify a signature. */
 const OPEN_IDS: ReadonlySet<string> = new Set(
   Object.values(OPEN_PATHS).flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => operationId),
@@ -53,7 +53,7 @@ export function readMessage(message: JsonValue): StreamRequest {
   if (!parsed.success) throw invalidError(describeIssues(parsed.error, "message"));
   const { operation, params = {}, body, idempotency_key } = parsed.data;
   if (OPEN_IDS.has(operation))
-    throw invalidError(`operation: ${operation} is no operation of a stream; request it over HTTP`);
+    throw invalidError(`operation: ${operation} is not available on a stream; request it over HTTP`);
   const row = ROWS.get(operation);
   if (row === undefined)
     throw notFoundError(
