@@ -104,14 +104,16 @@ function fieldLines({
   uncovered = [],
 }: TextField): string[] {
   const head = `${label}${inBrackets(size === undefined ? remarks : [size, ...remarks])}:`;
-  const others = uncovered.flatMap(fieldLines).map((line) => `  ${line}`);
-  const whole = text.split("\n").map((line) => (line === "" ? "" : `  ${line}`));
+  const others = uncovered.flatMap(fieldLines).map(indented);
   if (lines === undefined)
     return text.includes("\n")
-      ? [head, ...whole, ...others]
+      ? [head, indented(text), ...others]
       : [text === "" ? head : `${head} ${text}`, ...others];
-  return [head, ...diffText(lines), ...others, ...(abridged ? [`${label}, in full:`, ...whole] : [])];
+  return [head, ...diffText(lines), ...others, ...(abridged ? [`${label}, in full:`, indented(text)] : [])];
 }
+
+/** Indents each line in one pass, because a text can have a hundred thousand lines. */
+const indented = (text: string): string => text.replace(/^(?!$)/gm, "  ");
 
 function soFarLines({ so_far, like, given = [] }: CardContext): string[] {
   const last = so_far.last.map(({ step, tool, status }) => `step ${step} ${tool} (${status})`).join(", ");
