@@ -5,6 +5,7 @@ import type { PolicyCall } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
+  approvedReason,
   consumeApproval,
   expireApproval,
   type NewApproval,
@@ -134,7 +135,8 @@ function commit(
   const { facts } = gathered;
   const { run, manifest, now } = facts;
   const reason = core.redact(input.reason);
-  const recorded = approvedReason(tx, verdict) ?? reason;
+  const { approval } = verdict;
+  const recorded = (approval.move === "consume" && approvedReason(tx, approval.id)) || reason;
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -177,17 +179,6 @@ function commit(
   const { depends_on } = gathered;
   const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
-}
-
-/**
- * The reason on the card of the approval that the call uses. Records and steps keep it, so that an agent cannot put
- * another reason under an approval.
- */
-function approvedReason(tx: StoreTx, { approval }: CallVerdict): string | undefined {
-  if (approval.move !== "consume") return undefined;
-  const { reason, internal } = tx.get("approvals", approval.id) ?? {};
-  // The reason of a pre-approval is its approver's note.
-  return internal?.given_ahead ? undefined : reason;
 }
 
 /**
