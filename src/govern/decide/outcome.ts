@@ -17,6 +17,7 @@ import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadSealedRun, loadStep } from "../runs/load-run.ts";
 import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../runs/run.ts";
 import { addUndoDeadline, undoDeadlineOf } from "../runs/undo-deadlines.ts";
+import { noteResourceCall } from "../traces/built-on.ts";
 import { followResult, followsValues } from "../traces/follow.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
 import { policyCall } from "./load-facts.ts";
@@ -186,6 +187,12 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
     }
     adjustActiveSteps(tx, step, +1);
     if (before !== undefined) listTouch(tx, run, step, manifest, payload);
+    if (
+      manifest !== null &&
+      payload?.args !== undefined &&
+      (before !== undefined || manifest.effect === "read")
+    )
+      noteResourceCall(core, tx, run, { step, manifest, args: payload.args });
   }
   const { policy } = core.rules();
   if (policy.compares) {

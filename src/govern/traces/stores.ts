@@ -8,12 +8,12 @@ import type { CarriedFacts, PolicyCall } from "../../rules/policy/call.ts";
 import type { EngineCore } from "../core.ts";
 import type { StoreTx } from "../port/store.ts";
 import { type TenantKeys, tenantKeys } from "./tenant-trace.ts";
-import type { Taint } from "./trace.ts";
+import type { StoreTaint } from "./trace.ts";
 
 type Core = Pick<EngineCore, "storeKey">;
 
 /** What a read from a store returns: source labels, and the calls that wrote foreign values. */
-export interface StoredValues extends Taint {
+export interface StoredValues extends StoreTaint {
   writes: readonly { run_id: string; step: number }[];
 }
 
@@ -47,7 +47,7 @@ export function noteStoredValues(
   }
 }
 
-function taintOf(facts: CarriedFacts | undefined): Taint | null {
+function taintOf(facts: CarriedFacts | undefined): StoreTaint | null {
   if (facts === undefined) return null;
   const { values, open, lost, dropped_ms } = facts;
   const isLost = lost !== null || dropped_ms !== undefined;
@@ -56,7 +56,7 @@ function taintOf(facts: CarriedFacts | undefined): Taint | null {
   return { sources: [...new Set(sources)], ...(isLost ? { lost: true as const } : {}) };
 }
 
-function joined(taints: readonly Taint[]): Taint | null {
+function joined(taints: readonly StoreTaint[]): StoreTaint | null {
   if (taints.length === 0) return null;
   const sources = [...new Set(taints.flatMap((one) => one.sources))];
   return { sources, ...(taints.some(({ lost }) => lost) ? { lost: true as const } : {}) };

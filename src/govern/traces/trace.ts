@@ -96,16 +96,16 @@ export interface TaintedStoreDoc {
   /** The latest such call of each run, newest last. */
   writes: TaintedWrite[];
   /** Values written by runs that are not listed any more. */
-  older?: Taint;
+  older?: StoreTaint;
 }
 
 /** Source labels of the foreign values. `lost` if some could not be followed. */
-export interface Taint {
+export interface StoreTaint {
   sources: string[];
   lost?: true;
 }
 
-interface TaintedWrite extends Taint {
+interface TaintedWrite extends StoreTaint {
   run_id: string;
   step: number;
 }
