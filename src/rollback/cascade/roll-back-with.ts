@@ -40,7 +40,7 @@ export function stepsByRun(run_id: string, chosen: readonly ChosenStep[]): Map<s
 }
 
 /** Takes the leases of all runs in one unit. Throws a conflict if a rollback of one of them is in progress. */
-export function takeAllLeases(core: EngineCore, run_ids: readonly string[]): Promise<WorkLease[]> {
+function takeAllLeases(core: EngineCore, run_ids: readonly string[]): Promise<WorkLease[]> {
   const holder = newHolder(core);
   return core.store.transact({
     needs: run_ids.flatMap((id): DocKey[] => [["runs", id], leaseNeed(id)]),
