@@ -75,7 +75,7 @@ export function noteResourceCall(
 const resourceCallKey = ({ run_id, step }: StepPlace, item: number): string =>
   item === 0 ? stepKey(run_id, step) : `${stepKey(run_id, step)}/${item}`;
 
-/** Keys of the documents that list the step, of which the first is given. */
+/** Keys of the documents that list the step, from the first of them. */
 export function resourceCallKeys({ run_id, step, items = 1 }: ResourceCallDoc): string[] {
   return Array.from({ length: items }, (_, item) => resourceCallKey({ run_id, step }, item));
 }

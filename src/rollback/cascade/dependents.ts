@@ -1,7 +1,7 @@
 /**
  * Finds the calls that were built on steps that a rollback would undo, in all runs of the tenant: they carried a value
  * from there, read from a store that was written there, acted later on a resource that was changed there, or need such a
- * call of their own run. Follows them from call to call.
+ * call of the same run. Follows them from call to call.
  */
 import { stepKey } from "../../govern/document-keys.ts";
 import type { FeedReason } from "../../govern/port/docs.ts";

@@ -48,7 +48,7 @@ async function newestCall({ store }: EngineCore, run_id: string): Promise<number
   return newest === undefined ? -1 : ledgerPlace(newest.doc);
 }
 
-/** A failure of one run beside does not block the others, unless the whole rollback has to stop. */
+/** A failure of another run does not block the others, unless the whole rollback has to stop. */
 export async function undoBeside(
   core: EngineCore,
   run_id: string,
