@@ -34,6 +34,8 @@ export const SERVICE_LIMITS = {
   given_texts: 1_000,
   given_chars: 1_048_576,
   open_approvals_per_run: 100,
+  /** Steps of other runs that one rollback covers. */
+  cascade_steps: 1_000,
   /** Levels of a tree of runs, the root included, and child runs that one run can open. */
   run_levels: 5,
   child_runs: 100,

@@ -175,6 +175,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   steps: byRun,
   closings: byRun,
   touches: byRun,
+  resource_calls: byRun,
+  value_feeds: byRun,
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,

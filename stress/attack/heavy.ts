@@ -45,7 +45,7 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/delegations/challenge": ["to", "tools", "reason"],
   "/delegations/:id/revoke": [],
   "/runs/:id/steps/:n/resolve": ["note"],
-  "/runs/:id/rollback": ["retries"],
+  "/runs/:id/rollback": ["retries", "with"],
   "/runs/:id/replay": ["path", "value", "where"],
   "/registry/manifests": ["yaml"],
   "/registry/manifests/:tool/approve": ["version"],

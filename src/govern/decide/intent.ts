@@ -24,6 +24,7 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadRun } from "../runs/load-run.ts";
 import type { RunDoc, StepDoc, StepFeed } from "../runs/run.ts";
+import { noteFeeds } from "../traces/built-on.ts";
 import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
 import type { BeforeFacts, BeforeRead } from "./before-state.ts";
@@ -346,6 +347,7 @@ function acceptStep(
   noteEarlierCall(core, tx, policy, { call: facts.call, manifest, at_ms: facts.now });
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
+  noteFeeds(tx, step);
   notePrefetchKeys(core, step);
   // Stored in full until the outcome, so that echoes of values can be removed from an error.
   tx.put("payloads", key, { args: facts.args, refs: {}, ...(refunds.length === 0 ? {} : { refunds }) });

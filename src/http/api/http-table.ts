@@ -173,7 +173,10 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("GET /v1/runs/{id}/report.pdf", runReportAsPdf, run),
   httpRoute("GET /v1/runs/{id}/bundle", bundleRun, run),
   httpRoute("POST /v1/runs/{id}/steps/{n}/resolve", resolveOutcome, step),
-  httpRoute("GET /v1/runs/{id}/plan", getRollbackPlan, { ...run, query: [flagField("children")] }),
+  httpRoute("GET /v1/runs/{id}/plan", getRollbackPlan, {
+    ...run,
+    query: [flagField("children"), flagField("dependents")],
+  }),
   httpRoute("POST /v1/runs/{id}/rollback", startRollback, {
     ...run,
     shape: rollbackPlanned,
