@@ -54,6 +54,7 @@ import { beyond2Clients } from "./beyond2-clients.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Drafts } from "./beyond2-drafts.ts";
+import { beyond2Effects } from "./beyond2-effects.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
@@ -290,6 +291,7 @@ const SECTIONS = [
   beyond2Clients,
   beyond2Docs,
   beyond2Drafts,
+  beyond2Effects,
   beyond2Incidents,
   beyond2Record,
   beyond2Proxy,
