@@ -59,6 +59,7 @@ import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
 import { beyond2Record } from "./beyond2-record.ts";
+import { beyond2Services } from "./beyond2-services.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Trees } from "./beyond2-trees.ts";
@@ -292,6 +293,7 @@ const SECTIONS = [
   beyond2Docs,
   beyond2Drafts,
   beyond2Effects,
+  beyond2Services,
   beyond2Incidents,
   beyond2Record,
   beyond2Proxy,

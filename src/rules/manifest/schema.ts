@@ -279,7 +279,9 @@ const http = z
       .transform((scheme) => scheme ?? "https"),
     host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
     method: httpMethodSchema.describe("Method of the request, such as POST."),
-    path: httpPathSchema.describe("Path of the request; {name} is one segment, or a part of it."),
+    path: httpPathSchema.describe(
+      "Path of the request; {name} is one segment, or a part of it; {name:digits} takes digits only.",
+    ),
     body: z
       .enum(["json", "form", "opaque"])
       .nullish()
