@@ -202,7 +202,11 @@ async function stateOf(
 }
 
 function without(value: JsonValue, names: ReadonlySet<string>): JsonValue {
-  if (Array.isArray(value)) return value.map((item) => without(item, names));
+  if (Array.isArray(value)) {
+    // A list of texts, such as members or topics, has no order.
+    const kept = value.map((item) => without(item, names));
+    return kept.every((item) => typeof item === "string") ? kept.sort() : kept;
+  }
   if (!isJsonObject(value)) return value;
   const kept = Object.entries(value).filter(([name]) => !names.has(name));
   return Object.fromEntries(kept.map(([name, item]) => [name, without(item, names)]));
