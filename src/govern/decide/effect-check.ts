@@ -1,5 +1,5 @@
 /**
- * Checks of an effect: which read shows that a successful call did what it said, and what the answer means. The check's
+ * Checks of an effect: which read shows that a successful call did what it said, and how to judge the answer. The check's
  * own tool is trusted; a tool that lies about the state is not found out by it.
  */
 import type { RuntimeEnv } from "../../kernel/env.ts";
@@ -33,13 +33,13 @@ export function effectCheckOf(
 }
 
 /** An answer of the check's tool that is an error. It matches only an expectation that names `is_error`. */
-export const errorAnswer = (error: string): JsonValue => ({ is_error: true, error });
+const errorAnswer = (error: string): JsonValue => ({ is_error: true, error });
 
 /** Thrown by a reader whose tool answered with an error, which is an answer, unlike a read that could not be made. */
 export class ToolAnsweredError extends Error {}
 
 /** Names the first difference by its path, never a value. Null if the effect is there. */
-export function effectMismatch(expect: JsonValue, observed: JsonValue): string | null {
+function effectMismatch(expect: JsonValue, observed: JsonValue): string | null {
   const isError = isJsonObject(observed) && observed["is_error"] === true;
   if (isError && !(isJsonObject(expect) && Object.hasOwn(expect, "is_error")))
     return "the tool answered with an error";
@@ -47,12 +47,12 @@ export function effectMismatch(expect: JsonValue, observed: JsonValue): string |
 }
 
 /** Result of a check for the step. `mismatch` is null unless the effect is missing. */
-export interface CheckedEffect {
+interface CheckedEffect {
   found: EffectFinding;
   mismatch: string | null;
 }
 
-/** Compares what was observed. Without an observation, or with a missing value in the template, nothing was checked. */
+/** Compares the observation. Without one, or with a missing value in the template, nothing was checked. */
 export function checkEffect(
   check: Pick<EffectCheckRead, "expect">,
   values: CallValues,
