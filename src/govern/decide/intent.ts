@@ -27,8 +27,9 @@ import type { RunDoc, StepDoc, StepFeed } from "../runs/run.ts";
 import { noteFeeds } from "../traces/built-on.ts";
 import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
-import type { BeforeFacts, BeforeRead } from "./before-state.ts";
+import type { BeforeRead } from "./before-state.ts";
 import { decideCall } from "./decide.ts";
+import { effectCheckOf } from "./effect-check.ts";
 import type { DecisionFacts } from "./facts.ts";
 import {
   hashArgsOnce,
@@ -39,7 +40,7 @@ import {
   type RunFacts,
 } from "./load-facts.ts";
 import { notePrefetchKeys } from "./outcome.ts";
-import type { CallVerdict, IntentDecision } from "./verdict.ts";
+import type { AskedReads, CallVerdict, IntentDecision } from "./verdict.ts";
 
 export interface IntentResult {
   decision: IntentDecision;
@@ -178,7 +179,10 @@ function commit(
   tx.put("runs", run.run_id, run);
   const { tool } = input;
   const { depends_on } = gathered;
-  const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
+  const decision = {
+    ...answer(verdict, step, askedReads(core, facts)),
+    ...signedApprovalOf(tx, verdict),
+  };
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
 
@@ -320,6 +324,8 @@ function newStep(
     before_by: undefined,
     before_hash: undefined,
     after_hash: undefined,
+    effect_check: undefined,
+    effect_check_by: undefined,
     closes_ms: undefined,
     ref: parts.ref,
     fed_by: fedBy(facts.call),
@@ -370,14 +376,17 @@ function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { a
   return used.length === 0 ? {} : { approval_id: approval.id };
 }
 
-function answer(
-  verdict: CallVerdict,
-  step: number | undefined,
-  before: BeforeFacts | undefined,
-): IntentDecision {
+function askedReads(core: EngineCore, { before, run, caller, manifest }: DecisionFacts): AskedReads {
+  const effect_check = effectCheckOf(core.rules().manifests, run, caller, manifest);
+  return {
+    ...(before === undefined || before.read === null ? {} : { before: before.read }),
+    ...(effect_check === null ? {} : { effect_check }),
+  };
+}
+
+function answer(verdict: CallVerdict, step: number | undefined, asked: AskedReads): IntentDecision {
   const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
   if (step === undefined) return { decision: "block", ...why };
-  const asked = before === undefined || before.read === null ? {} : { before: before.read };
   if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
   return { decision: "allow", step, ...asked };
 }
