@@ -22,6 +22,7 @@ import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
+import type { UpstreamConsentDoc } from "../upstreams/consent.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
@@ -93,6 +94,8 @@ export interface TableDocs {
   passkeys: PersonPasskeys;
   /** Challenges that can be signed, by nonce. */
   challenges: ChallengeDoc;
+  /** Consents at upstreams, one document per upstream and principal. Their tokens are encrypted. */
+  upstream_consents: UpstreamConsentDoc;
 }
 
 export type TableName = keyof TableDocs;
@@ -164,6 +167,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   pins: plain,
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
+  upstream_consents: (doc) => ({ owner: doc.upstream, sort: doc.created_ms, tag: "" }),
 };
 
 /**
