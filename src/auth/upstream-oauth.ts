@@ -322,8 +322,12 @@ export class UpstreamOAuth {
     for (const [token_type_hint, token] of all) {
       if (token === null) continue;
       const endpoint = { url, client, supported };
-      const { status } = await postAsClient(await this.sender(), endpoint, { token, token_type_hint });
-      if (status !== 200) throw refused(`the issuer did not revoke the tokens (HTTP ${status})`);
+      const answer = await postAsClient(await this.sender(), endpoint, { token, token_type_hint });
+      if (answer.status === 200) continue;
+      const { error } = readAnswer(new Uint8Array(await answer.arrayBuffer()));
+      // Self-contained access tokens cannot be revoked. They expire.
+      if (token_type_hint === "access_token" && error === "unsupported_token_type") continue;
+      throw refused(`the issuer did not revoke the tokens (HTTP ${answer.status})`);
     }
   }
 

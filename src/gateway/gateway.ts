@@ -13,6 +13,7 @@ import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
 import type { GovernedCallDeps } from "./call/governed-call.ts";
 import { InFlightCalls } from "./call/in-flight-calls.ts";
 import { MethodPassthrough } from "./call/passthrough.ts";
+import { textResult } from "./call/result.ts";
 import { undoThroughUpstreams } from "./call/rollback.ts";
 import { buildCatalog, NO_CATALOG, type ToolCatalog, type ToolRoute } from "./catalog/catalog.ts";
 import { ToolPins } from "./catalog/pins.ts";
@@ -25,6 +26,7 @@ import type { CallWithReason, NamedCall, ToolServices } from "./tools/own-tool.t
 import { UpstreamTokens } from "./upstream/authorized-sender.ts";
 import type { UpstreamConnection } from "./upstream/connection.ts";
 import type { ConnectionOwner } from "./upstream/connection-pool.ts";
+import { failureOf } from "./upstream/failure.ts";
 import { requiresTask } from "./upstream/task-call.ts";
 import { UpstreamServer } from "./upstream/upstream.ts";
 import { PendingCalls } from "./wait/pending-calls.ts";
@@ -171,6 +173,27 @@ export class McpGateway implements GovernedCallDeps {
     if (named.length === 1) return named[0];
     const plain = personal.filter(({ spec }) => !spec.namespace);
     return plain.length === 1 && this.isDeclared(tool) ? plain[0] : undefined;
+  }
+
+  /** Lists a connected principal's tools. The answer to a call if they cannot be listed, or null. */
+  async unlistable(
+    upstream: UpstreamServer,
+    holder: ConnectionOwner | undefined,
+  ): Promise<JsonObject | null> {
+    if (holder === undefined || upstream.hasListed(holder)) return null;
+    try {
+      await upstream.listFor(holder);
+      await this.refresh();
+      return null;
+    } catch (error) {
+      const why = upstream.hide(failureOf(error).message);
+      const { structuredContent: _, ...answer } = textResult(
+        `nothing was called: upstream ${upstream.name}: ${why}`,
+        {},
+        true,
+      );
+      return answer;
+    }
   }
 
   isDeclared(tool: string): boolean {

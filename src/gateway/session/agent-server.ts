@@ -204,7 +204,12 @@ export class AgentPeer {
     const asked = { tool, route, ...listing.apart(given, route) };
     const consent = await this.consent(asked, asTask, context);
     if (consent !== null) return consent;
-    return this.callGoverned(asked, asTask, withoutConsentAnswer(context));
+    return this.callGoverned(this.routed(asked), asTask, withoutConsentAnswer(context));
+  }
+
+  /** The call with its route, which the consent may have made known. */
+  private routed(asked: GatewayCall): GatewayCall {
+    return asked.route === undefined ? { ...asked, route: this.gateway.routes().get(asked.tool) } : asked;
   }
 
   /** Lists the tools again, because a tool has no route yet. */
@@ -225,14 +230,18 @@ export class AgentPeer {
     const { tool, route } = asked;
     const upstream = route?.upstream ?? this.gateway.unlistedUpstream(tool);
     if (upstream === undefined) return null;
-    return askForConsent(app, this.server, tasks, {
+    const holder = this.holder(upstream, context);
+    const missing = await askForConsent(app, this.server, tasks, {
       upstream,
       tool: route?.name ?? null,
       principal: this.asking(context),
       context,
       asTask,
-      inTask: (apart) => this.callGoverned(asked, false, apart),
+      inTask: async (apart) =>
+        (await this.gateway.unlistable(upstream, holder)) ??
+        this.callGoverned(this.routed(asked), false, apart),
     });
+    return missing ?? (route === undefined ? this.gateway.unlistable(upstream, holder) : null);
   }
 
   private async callGoverned(

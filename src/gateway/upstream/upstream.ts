@@ -195,19 +195,24 @@ export class UpstreamServer {
 
   /** Lists the tools over the owner's separate connection, which may offer more than the primary one. */
   async readVariant(holder: ConnectionOwner): Promise<void> {
-    if (this.usesFirst(holder)) return;
     try {
-      const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
-      const key = variantKey(this.personal, holder);
-      const known = this.variants.get(key)?.tools ?? (this.personal ? null : this.first.tools);
-      if (known !== null && sameTools(tools, known)) return;
-      // Most owners see the same tools, which are kept once.
-      const alike = [...this.variants.values()].find((one) => sameTools(one.tools, tools));
-      this.variants.set(key, { tools: alike?.tools ?? tools, tenant: holder.tenant ?? null });
-      this.hooks.changed(this);
+      await this.listFor(holder);
     } catch (error) {
       this.parts.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) });
     }
+  }
+
+  /** The same. Throws if the tools cannot be listed. */
+  async listFor(holder: ConnectionOwner): Promise<void> {
+    if (this.usesFirst(holder)) return;
+    const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
+    const key = variantKey(this.personal, holder);
+    const known = this.variants.get(key)?.tools ?? (this.personal ? null : this.first.tools);
+    if (known !== null && sameTools(tools, known)) return;
+    // Most owners see the same tools, which are kept once.
+    const alike = [...this.variants.values()].find((one) => sameTools(one.tools, tools));
+    this.variants.set(key, { tools: alike?.tools ?? tools, tenant: holder.tenant ?? null });
+    this.hooks.changed(this);
   }
 
   /** Closes an owner's connection after its session or the connection itself ended. */

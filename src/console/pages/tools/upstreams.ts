@@ -1,4 +1,5 @@
 /** Upstreams page: who is connected to which tool server, connect, and revoke. */
+import { invalidError } from "../../../kernel/errors.ts";
 import {
   type ConnectionView,
   connectUpstream,
@@ -104,7 +105,7 @@ async function connect(ctx: PageContext): Promise<PageAnswer> {
 }
 
 async function revoke(ctx: PageContext): Promise<PageAnswer> {
-  if (!ctx.form.checked("confirm")) ctx.demandConfirmed(disconnectUpstream);
+  if (!ctx.form.checked("confirm")) throw invalidError("check the box that confirms this action");
   const { upstream, name } = await ctx.call(disconnectUpstream, { connection_id: ctx.params["id"]! });
   return { to: PATH, notice: { kind: "ok", text: `${name} is no longer connected to ${upstream}.` } };
 }
