@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { SealedText } from "../govern/upstreams/consent.ts";
+import type { SealedText } from "../govern/upstreams/consent-doc.ts";
 import { invalidError, SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 

@@ -15,13 +15,18 @@ import type { UpstreamAuth } from "../config/sections/upstream-auth.ts";
 import type { EgressClient } from "../egress/egress.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
-import { isJsonObject, parseJsonBytes } from "../kernel/json/json.ts";
+import {
+  assertSecureEndpoint,
+  guardedSender,
+  oauthRefused,
+  plainOAuthError,
+  postAsClient,
+  readOAuthAnswer,
+  revocationEndpoint,
+} from "./oauth-requests.ts";
 import { toShownErrorCode } from "./sign-in.ts";
 
-const MAX_BYTES = 262_144;
-const TIMEOUT_MS = 10_000;
 const EXPIRY_DEFAULT_MS = 3_600_000;
-const FORM = "application/x-www-form-urlencoded";
 const CLIENT_NAME = "Takeback gateway";
 
 /** The SDK is large, and most commands need none of it. */
@@ -59,8 +64,6 @@ export interface UpstreamSignIn {
   scopes: string[];
 }
 
-const refused = (message: string): SvcError => new SvcError("delivery_failed", message);
-
 /** The issuer no longer accepts the refresh token. */
 export class ConsentEndedError extends SvcError {
   constructor() {
@@ -73,48 +76,6 @@ export class UnknownClientError extends SvcError {
   constructor() {
     super("delivery_failed", "the issuer does not know this gateway any more; try again to register it");
   }
-}
-
-/** Sends bounded requests without redirects, to https or, for a local upstream, to this machine. */
-function guardedSender(egress: Pick<EgressClient, "request">, local: boolean): FetchLike {
-  return async (input, init) => {
-    const url = new URL(String(input));
-    assertSecure(url, local);
-    const { body } = init ?? {};
-    const answer = await egress.request(url.href, {
-      method: init?.method ?? "GET",
-      headers: Object.fromEntries(new Headers(init?.headers)),
-      ...(body === undefined || body === null ? {} : { body: String(body) }),
-      follow_redirects: false,
-      max_bytes: MAX_BYTES,
-      timeout_ms: TIMEOUT_MS,
-    });
-    const { status } = answer;
-    if (status >= 300 && status < 400)
-      throw refused(`${url.host} answers with a redirect, which is not followed`);
-    const kept = ["content-type", "www-authenticate"].flatMap((name) => {
-      const value = answer.headers[name];
-      return value === undefined ? [] : [[name, value] as [string, string]];
-    });
-    const bytes = answer.body.length === 0 ? null : new Uint8Array(answer.body);
-    return new Response(bytes, { status: Math.max(status, 200), headers: kept });
-  };
-}
-
-function assertSecure(url: URL, local: boolean): void {
-  if (url.username !== "" || url.password !== "")
-    throw refused(`${url.host} is named with credentials in its URL`);
-  if (url.protocol === "https:" || (url.protocol === "http:" && local && isLoopbackHost(url.hostname)))
-    return;
-  throw refused(`${url.host} is not served over https`);
-}
-
-/** Removes what an error of a library may quote. */
-function plainError(error: unknown, what: string): SvcError {
-  if (error instanceof SvcError) return error;
-  const { errorCode, code, name } = error as { errorCode?: unknown; code?: unknown; name?: unknown };
-  if (name === "IssuerMismatchError") return refused(`${what}: the issuer is not the expected one`);
-  return refused(`${what}${toShownErrorCode(errorCode ?? code ?? name)}`);
 }
 
 const splitScopes = (text: string | undefined): string[] =>
@@ -163,13 +124,13 @@ export class UpstreamOAuth {
       const named = found?.authorization_servers ?? [new URL(this.spec.url).origin];
       const issuer = this.auth.issuer ?? named[0];
       if (issuer === undefined || (found !== undefined && !named.includes(issuer)))
-        throw refused("the upstream does not name the expected issuer");
+        throw oauthRefused("the upstream does not name the expected issuer");
       const metadata = await this.serverMetadata(issuer, send);
       const resource = found?.resource ?? sdk.resourceUrlFromServerUrl(this.spec.url).href;
       const wanted = this.auth.scopes ?? (scope === undefined ? found?.scopes_supported : splitScopes(scope));
       return { issuer, metadata, resource, scopes: withOffline(wanted ?? [], metadata) };
     } catch (error) {
-      throw plainError(error, `the sign-in of upstream ${this.spec.name} cannot be discovered`);
+      throw plainOAuthError(error, `the sign-in of upstream ${this.spec.name} cannot be discovered`);
     }
   }
 
@@ -179,7 +140,7 @@ export class UpstreamOAuth {
       !URL.canParse(configuredResource) ||
       !sdk.checkResourceAllowed({ requestedResource, configuredResource })
     )
-      throw refused("the upstream's metadata is for another resource");
+      throw oauthRefused("the upstream's metadata is for another resource");
   }
 
   /** The upstream's answer to a request without a token. */
@@ -203,11 +164,11 @@ export class UpstreamOAuth {
   ): Promise<AuthorizationServerMetadata> {
     const sdk = await loadSdk();
     const metadata = await sdk.discoverAuthorizationServerMetadata(issuer, { fetchFn });
-    if (metadata === undefined) throw refused(`the issuer ${new URL(issuer).host} has no metadata`);
+    if (metadata === undefined) throw oauthRefused(`the issuer ${new URL(issuer).host} has no metadata`);
     const { authorization_endpoint, token_endpoint, registration_endpoint } = metadata;
-    const { url: revocation } = revocationOf(metadata);
+    const { url: revocation } = revocationEndpoint(metadata);
     for (const url of [authorization_endpoint, token_endpoint, registration_endpoint, revocation])
-      if (url !== undefined) assertSecure(new URL(url), local);
+      if (url !== undefined) assertSecureEndpoint(new URL(url), local);
     return metadata;
   }
 
@@ -225,7 +186,7 @@ export class UpstreamOAuth {
 
   async register({ metadata, issuer }: UpstreamIssuer, redirect_uri: string): Promise<UpstreamClient> {
     if (metadata.registration_endpoint === undefined)
-      throw refused(
+      throw oauthRefused(
         `the issuer ${new URL(issuer).host} registers no clients by itself: register this gateway there with the redirect URI ${redirect_uri}, and set auth.issuer, auth.client_id and auth.client_secret of the upstream`,
       );
     const sdk = await loadSdk();
@@ -242,7 +203,7 @@ export class UpstreamOAuth {
         fetchFn: await this.sender(),
       });
     } catch (error) {
-      throw plainError(error, `the issuer ${new URL(issuer).host} did not register this gateway`);
+      throw plainOAuthError(error, `the issuer ${new URL(issuer).host} did not register this gateway`);
     }
   }
 
@@ -254,7 +215,7 @@ export class UpstreamOAuth {
     const sdk = await loadSdk();
     const { found, client, redirect_uri, scopes } = sign_in;
     if (found.metadata.code_challenge_methods_supported?.includes("S256") !== true)
-      throw refused(
+      throw oauthRefused(
         `the issuer ${new URL(found.issuer).host} does not support PKCE, which protects the code`,
       );
     try {
@@ -268,7 +229,7 @@ export class UpstreamOAuth {
       });
       return { url: authorizationUrl.href, verifier: codeVerifier };
     } catch (error) {
-      throw plainError(error, "the sign-in cannot begin");
+      throw plainOAuthError(error, "the sign-in cannot begin");
     }
   }
 
@@ -316,7 +277,7 @@ export class UpstreamOAuth {
 
   /** Revokes the tokens at their issuer. An issuer without revocation has nothing to revoke. */
   async revoke({ metadata, client, refresh_token, access_token }: UpstreamTokenSet): Promise<void> {
-    const { url, supported } = revocationOf(metadata);
+    const { url, supported } = revocationEndpoint(metadata);
     if (url === undefined) return;
     const all = [["refresh_token", refresh_token] as const, ["access_token", access_token] as const];
     for (const [token_type_hint, token] of all) {
@@ -324,10 +285,10 @@ export class UpstreamOAuth {
       const endpoint = { url, client, supported };
       const answer = await postAsClient(await this.sender(), endpoint, { token, token_type_hint });
       if (answer.status === 200) continue;
-      const { error } = readAnswer(new Uint8Array(await answer.arrayBuffer()));
+      const { error } = readOAuthAnswer(new Uint8Array(await answer.arrayBuffer()));
       // Self-contained access tokens cannot be revoked. They expire.
       if (token_type_hint === "access_token" && error === "unsupported_token_type") continue;
-      throw refused(`the issuer did not revoke the tokens (HTTP ${answer.status})`);
+      throw oauthRefused(`the issuer did not revoke the tokens (HTTP ${answer.status})`);
     }
   }
 
@@ -355,51 +316,16 @@ export class UpstreamOAuth {
           ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
         },
       );
-      const said = readAnswer(new Uint8Array(await answer.arrayBuffer()));
+      const said = readOAuthAnswer(new Uint8Array(await answer.arrayBuffer()));
       if (answer.status !== 200 || typeof said["access_token"] !== "string" || said["access_token"] === "")
-        throw refused(`the issuer did not exchange the caller's token${toShownErrorCode(said["error"])}`);
+        throw oauthRefused(
+          `the issuer did not exchange the caller's token${toShownErrorCode(said["error"])}`,
+        );
       return tokenSet(said as unknown as OAuthTokens, { scopes, issuer, metadata, client, resource, now });
     } catch (error) {
-      throw plainError(error, "the issuer did not exchange the caller's token");
+      throw plainOAuthError(error, "the issuer did not exchange the caller's token");
     }
   }
-}
-
-/** The revocation endpoint, and the ways in which a client authenticates there. */
-function revocationOf(metadata: AuthorizationServerMetadata): {
-  url: string | undefined;
-  supported: string[];
-} {
-  const { revocation_endpoint: url, revocation_endpoint_auth_methods_supported: methods } =
-    metadata as Readonly<Record<string, unknown>>;
-  const supported = methods ?? metadata.token_endpoint_auth_methods_supported ?? [];
-  return { url: url === undefined ? undefined : String(url), supported: supported as string[] };
-}
-
-interface ClientEndpoint {
-  url: string;
-  client: UpstreamClient;
-  /** The ways in which the endpoint lets a client authenticate. */
-  supported: readonly string[];
-}
-
-async function postAsClient(
-  send: FetchLike,
-  { url, client, supported }: ClientEndpoint,
-  fields: Record<string, string>,
-): Promise<Response> {
-  const method = (await loadSdk()).selectClientAuthMethod(client, [...supported]);
-  const { client_id, client_secret = "" } = client as { client_id: string; client_secret?: string };
-  const pair = [client_id, client_secret].map(encodeURIComponent).join(":");
-  const inBody = method === "client_secret_post" ? { client_id, client_secret } : { client_id };
-  const body = new URLSearchParams(method === "client_secret_basic" ? fields : { ...fields, ...inBody });
-  const basic = { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
-  const headers = {
-    accept: "application/json",
-    "content-type": FORM,
-    ...(method === "client_secret_basic" ? basic : {}),
-  };
-  return send(url, { method: "POST", headers, body: body.toString() });
 }
 
 /** What the gateway says about itself to an issuer. */
@@ -425,17 +351,7 @@ function codedError(error: unknown, what: string): SvcError {
   const { code } = error as { code?: unknown };
   if (code === "invalid_grant") return new ConsentEndedError();
   if (code === "invalid_client" || code === "unauthorized_client") return new UnknownClientError();
-  return plainError(error, what);
-}
-
-/** The answer may hold tokens, so no error quotes it. */
-function readAnswer(body: Uint8Array): Record<string, unknown> {
-  try {
-    const value = parseJsonBytes(body);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return plainOAuthError(error, what);
 }
 
 function tokenSet(
@@ -447,7 +363,7 @@ function tokenSet(
   }: Omit<UpstreamTokenSet, "access_token" | "refresh_token" | "expires_ms"> & { now: number },
 ): UpstreamTokenSet {
   if (!/^bearer$/i.test(String(token_type)) || !/^[\x21-\x7e]{1,16384}$/.test(access_token))
-    throw refused("the issuer's answer holds no bearer token");
+    throw oauthRefused("the issuer's answer holds no bearer token");
   return {
     ...rest,
     access_token,

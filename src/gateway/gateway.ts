@@ -164,7 +164,7 @@ export class McpGateway implements GovernedCallDeps {
   }
 
   /**
-   * The upstream that a tool without a route can belong to, because nobody who is connected has listed it yet.
+   * The upstream that a tool without a route can belong to, because no connected principal has listed its tools yet.
    * Undefined unless exactly one can offer it.
    */
   unlistedUpstream(tool: string): UpstreamServer | undefined {

@@ -320,7 +320,7 @@ describe("at rest", () => {
     const w = await consentGateway(up.url, { keys: KEYS, config: { token_key: old } });
     await connect(w, "bot", "ann");
     const { store } = w.service.core;
-    const onKeys = (keys: object) =>
+    const onKeys = (keys: Record<string, unknown>) =>
       consentGateway(up.url, { keys: KEYS, store: store as never, config: keys });
     const both = await onKeys({ token_key: next, token_key_previous: old });
     expect(textOf(await whoami("bot", both))).toBe("ann");
@@ -365,7 +365,7 @@ describe("at rest", () => {
       [zero, "must hold exactly 32 random bytes"],
       [join(g.folder, "absent"), "cannot be read (ENOENT)"],
     ] as const)
-      await expect(consentGateway(up.url, { config: { token_key } })).rejects.toThrow(says);
+      await expect(consentGateway(up.url, { config: { token_key } as Record<string, unknown> })).rejects.toThrow(says);
     await expect(consentGateway(up.url, { config: { console: "open" } })).rejects.toThrow(
       "set `console: login`",
     );

@@ -65,7 +65,7 @@ export function isPersonal(spec: UpstreamSpec): boolean {
   return spec.auth.type === "exchange" || spec.auth.per === "principal";
 }
 
-/** Whether connections need somebody's consent at the upstream. */
+/** Whether connections need a person's consent at the upstream. */
 export function needsConsent(spec: UpstreamSpec): boolean {
   return "url" in spec && spec.auth?.type === "oauth";
 }

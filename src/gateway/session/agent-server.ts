@@ -17,7 +17,7 @@ import { callOwnTool } from "../tools/own-tool.ts";
 import type { ConnectionOwner } from "../upstream/connection-pool.ts";
 import { requiresTask } from "../upstream/task-call.ts";
 import type { UpstreamServer } from "../upstream/upstream.ts";
-import { askForConsent, withoutConsentAnswer } from "../wait/consent-wait.ts";
+import { consentBefore, withoutConsentAnswer } from "../wait/consent-wait.ts";
 import { declaresTasks, TASKS_EXTENSION } from "../wait/protocol-wait.ts";
 import {
   answerOlder,
@@ -221,27 +221,15 @@ export class AgentPeer {
   }
 
   /** The answer to a call that lacks consent at its upstream. Null if it lacks none. */
-  private async consent(
-    asked: GatewayCall,
-    asTask: boolean,
-    context: RequestContext,
-  ): Promise<JsonObject | null> {
-    const { app, tasks } = this.gateway;
-    const { tool, route } = asked;
-    const upstream = route?.upstream ?? this.gateway.unlistedUpstream(tool);
-    if (upstream === undefined) return null;
-    const holder = this.holder(upstream, context);
-    const missing = await askForConsent(app, this.server, tasks, {
-      upstream,
-      tool: route?.name ?? null,
-      principal: this.asking(context),
-      context,
+  private consent(asked: GatewayCall, asTask: boolean, context: RequestContext): Promise<JsonObject | null> {
+    return consentBefore(this.gateway, this.server, {
+      asked,
       asTask,
-      inTask: async (apart) =>
-        (await this.gateway.unlistable(upstream, holder)) ??
-        this.callGoverned(this.routed(asked), false, apart),
+      context,
+      principal: this.asking(context),
+      holder: (upstream) => this.holder(upstream, context),
+      make: (apart) => this.callGoverned(this.routed(asked), false, apart),
     });
-    return missing ?? (route === undefined ? this.gateway.unlistable(upstream, holder) : null);
   }
 
   private async callGoverned(

@@ -9,10 +9,12 @@ import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { type ConnectLink, offerConnectLink } from "../../operations/upstreams/connect.ts";
 import { awaitConsent, missingConsent } from "../../operations/upstreams/upstream-access.ts";
-import { progressOf } from "../call/call-request.ts";
+import { type GatewayCall, progressOf } from "../call/call-request.ts";
 import { textResult, withMeta } from "../call/result.ts";
+import type { McpGateway } from "../gateway.ts";
 import type { RequestContext } from "../session/request-context.ts";
 import { withProgress } from "../tools/progress.ts";
+import type { ConnectionOwner } from "../upstream/connection-pool.ts";
 import type { UpstreamServer } from "../upstream/upstream.ts";
 import { answerTo, inProgressCall, waitMechanism } from "./protocol-wait.ts";
 import type { CallTask, TaskRegistry } from "./tasks.ts";
@@ -33,8 +35,32 @@ interface ConsentCall {
   inTask(context: RequestContext): Promise<JsonObject>;
 }
 
+interface CallBefore extends Pick<ConsentCall, "principal" | "context" | "asTask"> {
+  asked: GatewayCall;
+  holder(upstream: UpstreamServer): ConnectionOwner | undefined;
+  /** Makes the call, with the route that the consent made known. */
+  make(context: RequestContext): Promise<JsonObject>;
+}
+
 /** What to do with a call: an answer instead of it, or null to make it. */
-export async function askForConsent(
+export async function consentBefore(
+  gateway: McpGateway,
+  server: Server,
+  { asked: { tool, route }, holder, make, ...call }: CallBefore,
+): Promise<JsonObject | null> {
+  const upstream = route?.upstream ?? gateway.unlistedUpstream(tool);
+  if (upstream === undefined) return null;
+  const owner = holder(upstream);
+  const missing = await askForConsent(gateway.app, server, gateway.tasks, {
+    ...call,
+    upstream,
+    tool: route?.name ?? null,
+    inTask: async (apart) => (await gateway.unlistable(upstream, owner)) ?? make(apart),
+  });
+  return missing ?? (route === undefined ? gateway.unlistable(upstream, owner) : null);
+}
+
+async function askForConsent(
   app: ServiceApp,
   server: Server,
   tasks: TaskRegistry,

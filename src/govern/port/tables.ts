@@ -22,7 +22,7 @@ import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
-import type { UpstreamConsentDoc } from "../upstreams/consent.ts";
+import type { UpstreamConsentDoc } from "../upstreams/consent-doc.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,

@@ -13,18 +13,15 @@ import {
   type CallerPrincipal,
   hasRole,
   principalName,
-  type StoredPrincipal,
   seesTenant,
   tenantBinding,
   tokenId,
   toStoredPrincipal,
 } from "../roles.ts";
-
-/** Encrypted text, and the id of its key. */
-export type SealedText = { key: string; text: string };
+import type { ConsentTokens, SealedText, UpstreamConsentDoc } from "./consent-doc.ts";
 
 /** The name of the service in the list of who is connected. */
-export const SERVICE_HOLDER = "the service";
+const SERVICE_HOLDER = "the service";
 /** Links keep this much time when they are handed out again. */
 const LINK_LEFT_MS = 60_000;
 const REFRESH_MS = 30_000;
@@ -36,35 +33,6 @@ export interface ConsentHolder {
   upstream: string;
   /** Null for the service. */
   principal: CallerPrincipal | null;
-}
-
-export interface ConsentTokens {
-  sealed: SealedText;
-  issuer: string;
-  scopes: string[];
-  expires_ms: number | null;
-  connected_ms: number;
-  connected_by: string;
-}
-
-export interface UpstreamConsentDoc {
-  id: string;
-  upstream: string;
-  /** Null for the service. */
-  holder: StoredPrincipal | null;
-  name: string;
-  tenant: string | null;
-  created_ms: number;
-  link: { nonce: string; expires_ms: number; scopes: string[] } | null;
-  /** A sign-in in progress, bound to its session. */
-  flow: { state_hash: string; session_hash: string; expires_ms: number; sealed: SealedText } | null;
-  tokens: ConsentTokens | null;
-  /** Further scopes that the upstream asked for, by its tool. */
-  wanted: Record<string, string[]>;
-  /** The process that refreshes the tokens now. */
-  refreshing: { by: string; expires_ms: number } | null;
-  /** Tokens to revoke at the issuer. Nobody uses them any more. */
-  ended: { sealed: SealedText; tries: number }[];
 }
 
 interface ConsentChange {
@@ -81,7 +49,7 @@ const ID = /^ups_([0-9a-f]{32})$/;
 /** Document key of a consent's id. */
 export const consentKeyOf = (id: string): string | undefined => ID.exec(id)?.[1];
 
-export const unknownConsent = () => notFoundError("nobody is connected under this id", "unknown_connection");
+const unknownConsent = () => notFoundError("nobody is connected under this id", "unknown_connection");
 
 const linkEnded = () =>
   conflictError("link_used", "this link was used, or it is older than ten minutes; make the call again");
@@ -95,7 +63,7 @@ export function canConsent(
   if (holder === null) return isAdmin && tenantBinding(person) === null;
   if (person.id === holder.principal) return true;
   const { kind, issuer, name } = principalName(holder.principal);
-  // Somebody who acts for a person uses that person's account, so the person consents.
+  // An agent that acts for a person uses that person's account, so the person consents.
   if (kind === "act") return person.id === tokenId(issuer!, (JSON.parse(name) as string[])[0]!);
   return kind !== "oidc" && isAdmin;
 }
@@ -261,7 +229,7 @@ export function storeRefreshUnit(
       const doc = tx.get("upstream_consents", key);
       if (doc === undefined) return false;
       if (doc.tokens === null || doc.refreshing?.by !== by) {
-        // Nobody uses what came too late, so it is revoked.
+        // Tokens that came too late are not used, so they are revoked.
         const late = tokens === null ? [] : [{ sealed: tokens.sealed, tries: 0 }];
         tx.put("upstream_consents", key, { ...doc, ended: [...doc.ended, ...late] });
         return false;

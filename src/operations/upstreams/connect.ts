@@ -19,8 +19,8 @@ import {
   isLinkLive,
   offerLinkUnit,
   takeFlowUnit,
-  type UpstreamConsentDoc,
 } from "../../govern/upstreams/consent.ts";
+import type { UpstreamConsentDoc } from "../../govern/upstreams/consent-doc.ts";
 import { conflictError, forbiddenError, invalidError, SvcError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";
@@ -85,7 +85,7 @@ interface FoundLink {
   spec: UrlUpstream & { auth: UpstreamAuth };
 }
 
-/** Finds the link for this person. A link of somebody else looks like one that ended. */
+/** Finds the link for this person. Throws for a link that ended, or that another person has. */
 async function findLink(app: ServiceApp, person: CallerPrincipal, token: string): Promise<FoundLink> {
   const [, key = "", nonce = ""] = TOKEN.exec(token) ?? [];
   const doc = key === "" ? undefined : await app.core.store.get("upstream_consents", key);

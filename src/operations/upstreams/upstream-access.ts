@@ -20,13 +20,12 @@ import {
   consentKeyOf,
   endConsentUnit,
   resealUnit,
-  type SealedText,
   sealedTextsOf,
   settleEndedUnit,
   storeRefreshUnit,
-  type UpstreamConsentDoc,
   wantScopesUnit,
 } from "../../govern/upstreams/consent.ts";
+import type { SealedText, UpstreamConsentDoc } from "../../govern/upstreams/consent-doc.ts";
 import { messageOf, notFoundError, SvcError } from "../../kernel/errors.ts";
 import { asJson, fromJson } from "../../kernel/json/json.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";

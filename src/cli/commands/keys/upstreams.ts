@@ -10,9 +10,7 @@ import { alignColumns, escapeControls } from "../../io.ts";
 
 export const registerUpstreams: RegisterCommand = (program, context) => {
   const { io } = context;
-  const group = program
-    .command("upstreams")
-    .description("Connect people to tool servers that need their consent, list who is connected, and revoke");
+  const group = program.command("upstreams").description("Connect people to tool servers, list and revoke");
 
   globalOptions(group.command("list").description("List who is connected to which tool server"))
     .option("--json", "print JSON")
