@@ -187,7 +187,7 @@ export class UpstreamOAuth {
   async register({ metadata, issuer }: UpstreamIssuer, redirect_uri: string): Promise<UpstreamClient> {
     if (metadata.registration_endpoint === undefined)
       throw oauthRefused(
-        `the issuer ${new URL(issuer).host} registers no clients by itself: register this gateway there with the redirect URI ${redirect_uri}, and set auth.issuer, auth.client_id and auth.client_secret of the upstream`,
+        `the issuer ${new URL(issuer).host} registers no clients automatically: register this gateway there with the redirect URI ${redirect_uri}, and set auth.issuer, auth.client_id and auth.client_secret of the upstream`,
       );
     const sdk = await loadSdk();
     const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];

@@ -175,6 +175,13 @@ export class McpGateway implements GovernedCallDeps {
     return plain.length === 1 && this.isDeclared(tool) ? plain[0] : undefined;
   }
 
+  /** Lists the tools again, because a tool has no route yet. */
+  async lookAgain(holder: (upstream: UpstreamServer) => ConnectionOwner | undefined): Promise<void> {
+    if (!this.upstreams.some(({ spec }) => isPersonal(spec))) return this.upstreamsUp();
+    await this.listedTo(holder);
+    await this.settle();
+  }
+
   /** Lists a connected principal's tools. The answer to a call if they cannot be listed, or null. */
   async unlistable(
     upstream: UpstreamServer,

@@ -347,7 +347,7 @@ describe("a tool server", () => {
     const pressed = await (await signedIn(second.from, "admin")).submit(
       pathOf(await linkFor("bot", second.from)),
     );
-    expect(pressed.text).toContain("registers no clients by itself");
+    expect(pressed.text).toContain("registers no clients automatically");
   });
 });
 

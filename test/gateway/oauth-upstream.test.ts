@@ -82,7 +82,7 @@ describe("an agent without consent", () => {
       "agent2",
       "tools.read",
       new URL(issuer.url).host,
-      "You lend your account",
+      "Agents of others will use this account",
     ])
       expect(text).toContain(word);
   });
@@ -281,7 +281,7 @@ describe("a consent ends", () => {
     expect((await api(w, "bot2", "DELETE", `/v1/upstreams/connections/${id}`)).status).toBe(404);
     expect((await api(w, "operator", "DELETE", `/v1/upstreams/connections/${id}`)).status).toBe(404);
     const revoked = await speak(["upstreams", "revoke", id], { env, cwd: w.folder });
-    expect([revoked.code, revoked.out]).toEqual([0, "bot is no longer connected to guarded\n"]);
+    expect([revoked.code, revoked.out]).toEqual([0, "disconnected bot from guarded\n"]);
     expect(linkIn(await whoami("bot", w))).toBeDefined();
     const browser = await signedIn(w, "admin");
     const page = (await browser.get("/console/upstreams")).text;
@@ -365,7 +365,9 @@ describe("at rest", () => {
       [zero, "must hold exactly 32 random bytes"],
       [join(g.folder, "absent"), "cannot be read (ENOENT)"],
     ] as const)
-      await expect(consentGateway(up.url, { config: { token_key } as Record<string, unknown> })).rejects.toThrow(says);
+      await expect(
+        consentGateway(up.url, { config: { token_key } as Record<string, unknown> }),
+      ).rejects.toThrow(says);
     await expect(consentGateway(up.url, { config: { console: "open" } })).rejects.toThrow(
       "set `console: login`",
     );

@@ -59,7 +59,7 @@ export interface UrlUpstream extends UpstreamBase {
 }
 export type UpstreamSpec = CommandUpstream | UrlUpstream;
 
-/** Whether each principal has tokens, and so connections, of its own. */
+/** Whether each principal has its own tokens, and therefore its own connections. */
 export function isPersonal(spec: UpstreamSpec): boolean {
   if (!("url" in spec) || spec.auth === null) return false;
   return spec.auth.type === "exchange" || spec.auth.per === "principal";
@@ -129,7 +129,7 @@ const upstreamSchema = z
       refuse(["url"], "must be https, because tokens are sent there");
     const isPersonal = upstream.auth.type === "exchange" || upstream.auth.per === "principal";
     if (isPersonal && upstream.isolation === "shared")
-      refuse(["isolation"], "cannot be shared, because each principal has tokens of its own");
+      refuse(["isolation"], "cannot be shared, because each principal has its own tokens");
   });
 
 const upstreamsSchema = z

@@ -111,7 +111,7 @@ export class ConsoleConnect {
     return sendHtml(reply, 200, connectedPage(doc.upstream, doc.name));
   }
 
-  /** What the gateway tells issuers about itself, if they accept a document instead of a registration. */
+  /** Describes the gateway to issuers, if they accept a document instead of a registration. */
   private clientDocument({ params }: FastifyRequest) {
     const { mark } = params as { mark: string };
     const { console_url, upstreams } = this.app.settings;
@@ -181,7 +181,7 @@ function connectPage(
       ? emptyHtml
       : noticeBox(
           "warn",
-          html`<p>You lend your account. Sign in at ${issuer} with one that is meant for this.</p>`,
+          html`<p>Agents of others will use this account. Sign in at ${issuer} with one that is meant for this.</p>`,
         ),
     formElement({ csrf }, { action, class: "login" }, submitButton(`Continue to ${issuer}`, "primary")),
     html`<p class="hint">This link works once. To end the connection later, use Upstreams in the console, or <code>svc upstreams revoke</code>.</p>`,

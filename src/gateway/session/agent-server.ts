@@ -197,27 +197,14 @@ export class AgentPeer {
     if (isOwnTool(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
     if (isOwnTool(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
-    if (!gateway.routes().has(tool)) await this.lookFor(context);
+    if (!gateway.routes().has(tool)) await gateway.lookAgain((one) => this.holder(one, context));
     const route = gateway.routes().get(tool);
     if (!asTask && route !== undefined && requiresTask(route.definition) && this.takesTasks)
       throw methodNotFound("tools/call", ` for ${tool} except as a task`);
     const asked = { tool, route, ...listing.apart(given, route) };
     const consent = await this.consent(asked, asTask, context);
     if (consent !== null) return consent;
-    return this.callGoverned(this.routed(asked), asTask, withoutConsentAnswer(context));
-  }
-
-  /** The call with its route, which the consent may have made known. */
-  private routed(asked: GatewayCall): GatewayCall {
-    return asked.route === undefined ? { ...asked, route: this.gateway.routes().get(asked.tool) } : asked;
-  }
-
-  /** Lists the tools again, because a tool has no route yet. */
-  private async lookFor(context: RequestContext): Promise<void> {
-    const { gateway } = this;
-    if (!gateway.upstreams.some(({ spec }) => isPersonal(spec))) return gateway.upstreamsUp();
-    await gateway.listedTo((upstream) => this.holder(upstream, context));
-    await gateway.settle();
+    return this.callGoverned(asked, asTask, withoutConsentAnswer(context));
   }
 
   /** The answer to a call that lacks consent at its upstream. Null if it lacks none. */
@@ -228,17 +215,16 @@ export class AgentPeer {
       context,
       principal: this.asking(context),
       holder: (upstream) => this.holder(upstream, context),
-      make: (apart) => this.callGoverned(this.routed(asked), false, apart),
+      make: (apart) => this.callGoverned(asked, false, apart),
     });
   }
 
-  private async callGoverned(
-    asked: GatewayCall,
-    asTask: boolean,
-    context: RequestContext,
-  ): Promise<JsonObject> {
+  private async callGoverned(given: GatewayCall, asTask: boolean, context: RequestContext) {
     const { gateway } = this;
-    const { tool, route } = asked;
+    const { tool } = given;
+    // The consent may have made the route known.
+    const route = given.route ?? gateway.routes().get(tool);
+    const asked = { ...given, route };
     const brought = context.retried?.["requestState"];
     if (isOurState(brought)) return this.project(await this.waits.resume(asked, brought, context), route);
     const run = await this.runOf(asked, context);

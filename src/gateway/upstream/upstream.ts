@@ -46,7 +46,7 @@ export class UpstreamServer {
   private readonly pool: ConnectionPool;
   /** Tool lists of separate connections that differ from the primary one, by owner. */
   private readonly variants = new Map<string, ToolVariant>();
-  /** Whether each principal has tokens of its own, so that there is no primary connection. */
+  /** Whether each principal has its own tokens, so that a primary connection would have none. */
   private readonly personal: boolean;
   private examining: Promise<void> | null = null;
 
@@ -115,7 +115,7 @@ export class UpstreamServer {
     return this.listedTo(holder).some((definition) => definition["name"] === name);
   }
 
-  /** What this owner sees: its own list, or before its consent what others of its tenant see. */
+  /** The owner's own list, or before its consent the lists of others in its tenant. */
   private listedTo(holder: ConnectionOwner | undefined): readonly JsonObject[] {
     const own = holder && this.variants.get(variantKey(this.personal, holder));
     if (own !== undefined) return own.tools;

@@ -217,7 +217,7 @@ export function claimRefreshUnit(
   };
 }
 
-/** Stores refreshed tokens, unless the consent ended meanwhile. Null tokens give the claim back. */
+/** Stores refreshed tokens, unless the consent has ended. Null tokens give the claim back. */
 export function storeRefreshUnit(
   key: string,
   by: string,

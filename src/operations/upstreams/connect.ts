@@ -186,7 +186,7 @@ const notBegun = () =>
     "this sign-in was not started in this session, was finished already, or took longer than ten minutes",
   );
 
-/** Document key of a state's consent, or null for text that is no state. */
+/** Document key of a state's consent, or null for any other text. */
 export const stateKey = (state: string | undefined): string | null => STATE.exec(state ?? "")?.[1] ?? null;
 
 /** Finishes a sign-in: redeems the code once, in the session that began, and stores the tokens. */

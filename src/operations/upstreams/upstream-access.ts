@@ -1,6 +1,6 @@
 /**
  * Tokens of upstreams as this process uses them: finds, refreshes, ends and revokes them. A token is only ever used for
- * the principal that consented. What is stored is encrypted, and each refresh happens once across all processes.
+ * the principal that consented. Stored tokens are encrypted, and each refresh happens once across all processes.
  */
 import {
   ConsentEndedError,
@@ -36,7 +36,7 @@ const WAIT_MS = 20_000;
 const LOOK_MS = 100;
 const WATCH_MS = 500;
 const CLIENTS = "upstream_clients";
-/** The actor of what the service does by itself. */
+/** Actor of automatic changes. */
 const SERVICE_ACTOR = "svc";
 
 /** An upstream with its own sign-in. */
@@ -58,7 +58,7 @@ export function oauthOf(app: ServiceApp, spec: AuthorizedUpstream): UpstreamOAut
   return new UpstreamOAuth(spec, app.egress, app.strictEgress);
 }
 
-/** Encrypts and decrypts what is stored about consents. */
+/** Encrypts and decrypts stored tokens and sign-ins. */
 function vaultOf({ vault }: ServiceApp) {
   if (vault === null) throw new SvcError("not_enabled", "no token_key is set on this server");
   return vault;
@@ -112,7 +112,7 @@ export interface MissingConsent {
   scopes: readonly string[];
 }
 
-/** Whether the holder has to consent before this tool can be called, and to which further scopes. */
+/** The consent that a call of this tool lacks. Null if it lacks none. */
 export async function missingConsent(
   app: ServiceApp,
   spec: UpstreamSpec,
@@ -228,7 +228,7 @@ export async function endConsent(
   return doc;
 }
 
-/** Revokes ended tokens at their issuer. What fails is tried again by the sweep. */
+/** Revokes ended tokens at their issuer. The sweep repeats failed attempts. */
 async function revokeEnded(app: ServiceApp, key: string, doc: UpstreamConsentDoc): Promise<void> {
   const tried = new Map<string, boolean>();
   for (const { sealed } of doc.ended) {
@@ -269,7 +269,7 @@ const GONE: UpstreamAuth = {
   client_secret: null,
 };
 
-/** Ends the consents of keys that are deleted, disabled or expired, and revokes what is left to revoke. */
+/** Ends the consents of keys that are deleted, disabled or expired, and revokes ended tokens. */
 export async function sweepConsents(app: ServiceApp, by = SERVICE_ACTOR): Promise<void> {
   if (app.vault === null) return;
   for await (const { key, doc } of allRows(app.core.store, "upstream_consents")) {

@@ -1,4 +1,4 @@
-/** `svc upstreams list|connect|revoke|rotate`: who is connected to which tool server. */
+/** `svc upstreams list|connect|revoke|rotate`: connections of people to tool servers. */
 import {
   connectUpstream,
   disconnectUpstream,
@@ -12,7 +12,7 @@ export const registerUpstreams: RegisterCommand = (program, context) => {
   const { io } = context;
   const group = program.command("upstreams").description("Connect people to tool servers, list and revoke");
 
-  globalOptions(group.command("list").description("List who is connected to which tool server"))
+  globalOptions(group.command("list").description("List the connections of people to tool servers"))
     .option("--json", "print JSON")
     .action((flags: Record<string, unknown>) =>
       context.withDoor(flags, async (door) => {
@@ -45,7 +45,7 @@ export const registerUpstreams: RegisterCommand = (program, context) => {
     (connection_id: string, flags: Record<string, unknown>) =>
       context.withDoor(flags, async (door) => {
         const { upstream, name } = await door.perform(disconnectUpstream, { connection_id });
-        io.out(`${escapeControls(name)} is no longer connected to ${upstream}`);
+        io.out(`disconnected ${escapeControls(name)} from ${upstream}`);
       }),
   );
 

@@ -1,4 +1,4 @@
-/** Upstreams page: who is connected to which tool server, connect, and revoke. */
+/** Upstreams page: the connections of people to tool servers, connect, and revoke. */
 import { invalidError } from "../../../kernel/errors.ts";
 import {
   type ConnectionView,
@@ -107,5 +107,5 @@ async function connect(ctx: PageContext): Promise<PageAnswer> {
 async function revoke(ctx: PageContext): Promise<PageAnswer> {
   if (!ctx.form.checked("confirm")) throw invalidError("check the box that confirms this action");
   const { upstream, name } = await ctx.call(disconnectUpstream, { connection_id: ctx.params["id"]! });
-  return { to: PATH, notice: { kind: "ok", text: `${name} is no longer connected to ${upstream}.` } };
+  return { to: PATH, notice: { kind: "ok", text: `Disconnected ${name} from ${upstream}.` } };
 }
