@@ -175,7 +175,7 @@ function connectPage(
   return barePage(
     `Connect ${doc.upstream}`,
     html`<h1>Connect ${doc.upstream}</h1>`,
-    html`<p>Calls of <b>${whose}</b> will use the account with which you sign in at <b>${issuer}</b>.</p>
+    html`<p>Calls of <b>${whose}</b> will use your account at <b>${issuer}</b>: the one that you sign in with next.</p>
 <dl class="facts"><dt>Tool server</dt><dd>${doc.upstream} (${resource})</dd><dt>For</dt><dd>${doc.name}${doc.tenant === null ? emptyHtml : html`, tenant ${doc.tenant}`}</dd><dt>Signed in as</dt><dd>${person.name}</dd><dt>Access</dt><dd>${scopes.length === 0 ? "what the issuer decides" : html`<ul class="scopes">${scopes.map((scope) => html`<li><code>${scope}</code></li>`)}</ul>`}</dd></dl>`,
     isOwn
       ? emptyHtml
