@@ -92,6 +92,7 @@ const CONFLICTS = {
   passkeys_full: cause("conflict", "The person has the maximum number of passkeys.", "Revoke one first."),
   passkey_not_pending: cause("conflict", "The passkey is active already, or has ended.", "List the passkeys."),
   passkey_revoked: cause("conflict", "The passkey is revoked already.", NOTHING_LEFT),
+  link_used: cause("conflict", "The link is used or expired.", "Ask for a new link: make the call again, or use `svc upstreams connect`."),
   sign_in_used: cause("conflict", "The sign-in is already used.", "Sign in again."),
 } as const;
 
@@ -121,6 +122,7 @@ const OTHERS = {
   unknown_halt: cause("not_found", "The halt is not active.", "List the halts."),
   unknown_hold: cause("not_found", "The legal hold does not exist.", "List the holds."),
   unknown_passkey: cause("not_found", "The passkey does not exist, or belongs to another person.", "List the passkeys."),
+  unknown_connection: cause("not_found", "Nobody with this id is connected, or another person is.", "List the connections with `svc upstreams list`."),
   unknown_key: cause("not_found", "No key has this index.", "List the keys."),
   unknown_version: cause("not_found", "The registry does not have this version.", "Read the registry for the current versions."),
   unknown_incident: cause("not_found", "The incident does not exist, or belongs to another tenant.", "List the incidents."),

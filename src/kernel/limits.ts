@@ -70,6 +70,8 @@ export const SERVICE_LIMITS = {
   /** How long a challenge can be signed, and how many of one person are open. */
   challenge_ms: 5 * 60_000,
   challenges: 200,
+  /** How long a link to connect an upstream works, and the sign-in that it starts. */
+  connect_link_ms: 10 * 60_000,
   rollback_retries: { min: 1, max: 10, default: 3 },
   compensation_timeout_ms: 60_000,
   read_timeout_ms: 30_000,

@@ -11,6 +11,7 @@ import { announceRecords, type ServiceApp } from "./app.ts";
 import { effectiveTenant, isKeyShown } from "./pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "./pipeline/operation.ts";
 import { boundedText, noFields } from "./schemas.ts";
+import { sweepConsents } from "./upstreams/upstream-access.ts";
 
 const feature = (app: ServiceApp) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: ServiceApp): KeyManager => app.keys!;
@@ -209,6 +210,7 @@ export const changeKey = defineOperation({
     const changed = await manager(call.app).patch(key.place, fields, key.fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
+    if (changed.disabled) await sweepConsents(call.app, call.principal.name);
     return asShown(call, changed);
   },
 });
@@ -230,6 +232,7 @@ export const deleteKey = defineOperation({
     const removed = await manager(call.app).remove(key.place, key.fingerprint);
     const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
     await record(call, "key_deleted", detail, removed);
+    await sweepConsents(call.app, call.principal.name);
     return asShown(call, removed);
   },
 });

@@ -2,6 +2,7 @@
  * Opens the app on a store, without a listener or credentials. The CLI and the library use it as it is; a service
  * extends it.
  */
+import { TokenVault } from "../auth/token-vault.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { LoadedSettings } from "../config/settings.ts";
 import { createEgress } from "../egress/egress.ts";
@@ -51,7 +52,11 @@ export async function openApp(
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   for (const warning of settings.meta.warnings) log.warn(warning);
   const signing = openSigningKey(settings.signing_key);
+  const { token_key: current, token_key_previous: previous } = settings;
+  const vault =
+    current === null ? null : new TokenVault({ current, previous }, (length) => env.bytes(length));
   const egress = createEgress(settings.egress, { log });
+  const strictEgress = createEgress({ ...settings.egress, block_private: true }, { log });
   const rules = await openRules({ settings, egress, log, registry: registryRules(settings.registry) });
   const opened = options.store ?? (await namedStore(settings, log));
   const store = options.watch === undefined ? opened : instrumentedStore(opened, options.watch);
@@ -73,6 +78,8 @@ export async function openApp(
     egress,
     log,
     signing,
+    vault,
+    strictEgress,
     runFacts: new LruMap(KNOWN_RUNS),
     clock,
     started_ms: env.now(),
@@ -91,6 +98,7 @@ export async function openApp(
       await settleWithin(values.close(), CLEAR_MS, { env });
       await store.close();
       await egress.close();
+      await strictEgress.close();
     },
   };
 }

@@ -28,6 +28,7 @@ import { OpenRequests, RECOUNT_MS } from "../operations/pipeline/open-requests.t
 import { CallerQuotas } from "../operations/pipeline/quotas.ts";
 import { throwReloadConflict } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
+import { sweepConsents } from "../operations/upstreams/upstream-access.ts";
 import { watchJobs } from "../rollback/job.ts";
 import { redactSecrets } from "../rules/detect/secrets.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -174,6 +175,8 @@ function startWork(app: ServiceApp, notifier: EventNotifier, failures: AuthFailu
   );
   background.every(SERVICE_LIMITS.alert_poll_ms, "sweeping incidents", () => sweepIncidents(app));
   background.every(FORGET_MS, "deleting old replies", () => deleteOldReplies(app));
+  if (app.vault !== null)
+    background.every(FORGET_MS, "ending consents of upstreams", () => sweepConsents(app));
   tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 }

@@ -141,6 +141,7 @@ const OWNERS: { [T in TableName]?: (doc: TableDocs[T], tx: StoreTx) => string | 
   plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,
   incidents: ({ tenant }) => tenant,
   passkeys: ({ tenant }) => tenant,
+  upstream_consents: ({ tenant }) => tenant,
 };
 
 interface Asked {
@@ -210,6 +211,7 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   leases: everybodys,
   pins: everybodys,
   passkeys: byTenant,
+  upstream_consents: byTenant,
   challenges: everybodys,
 };
 

@@ -39,6 +39,8 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/passkeys/:id/confirm": ["code", "signature"],
   "/passkeys/:id/revoke": [],
   "/passkeys/options": [],
+  "/upstreams/:name/link": [],
+  "/upstreams/:id/revoke": [],
   "/plans/:id": ["note"],
   "/drills": ["tool", "upstream"],
   "/delegations": ["to", "tools", "reason"],

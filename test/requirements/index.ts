@@ -64,6 +64,7 @@ import { beyond2Services } from "./beyond2-services.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Trees } from "./beyond2-trees.ts";
+import { beyond2Upstreams } from "./beyond2-upstreams.ts";
 import { beyond2Values } from "./beyond2-values.ts";
 import {
   contractApproval,
@@ -304,6 +305,7 @@ const SECTIONS = [
   beyond2Signed,
   beyond2Approvers,
   beyond2Standards,
+  beyond2Upstreams,
   beyond2Trees,
   beyond2Lines,
   beyond2Values,

@@ -28,6 +28,7 @@ import type {
   TraceDoc,
   TraceMarksDoc,
 } from "../traces/trace.ts";
+import type { UpstreamConsentDoc } from "../upstreams/consent-doc.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
@@ -110,6 +111,8 @@ export interface TableDocs {
   passkeys: PersonPasskeys;
   /** Challenges that can be signed, by nonce. */
   challenges: ChallengeDoc;
+  /** Consents at upstreams, one document per upstream and principal. Their tokens are encrypted. */
+  upstream_consents: UpstreamConsentDoc;
 }
 
 export type TableName = keyof TableDocs;
@@ -187,6 +190,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   pins: plain,
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
+  upstream_consents: (doc) => ({ owner: doc.upstream, sort: doc.created_ms, tag: "" }),
 };
 
 /**

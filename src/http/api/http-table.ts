@@ -104,6 +104,12 @@ import { diffPolicy } from "../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../operations/simulate/simulate.ts";
 import { speculateOnPlans } from "../../operations/simulate/speculate.ts";
 import { getStatus } from "../../operations/status.ts";
+import {
+  connectUpstream,
+  disconnectUpstream,
+  listUpstreams,
+  rotateTokens,
+} from "../../operations/upstreams/upstreams.ts";
 import { policyShape } from "../../registry/policies.ts";
 import {
   type FieldBinding,
@@ -319,6 +325,12 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("POST /v1/passkeys/{id}/confirm", confirmPasskey, passkey),
   httpRoute("DELETE /v1/passkeys/{id}", revokePasskey, passkey),
   httpRoute("POST /v1/challenges", openChallenge),
+  httpRoute("GET /v1/upstreams", listUpstreams),
+  httpRoute("POST /v1/upstreams/{name}/link", connectUpstream, { params: { name: textField("upstream") } }),
+  httpRoute("DELETE /v1/upstreams/connections/{id}", disconnectUpstream, {
+    params: { id: textField("connection_id") },
+  }),
+  httpRoute("POST /v1/upstreams/rotate", rotateTokens),
 ];
 
 const ROWS: ReadonlyMap<ServiceOperation, HttpRow> = new Map(HTTP_TABLE.map((row) => [row.op, row]));

@@ -54,6 +54,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   pins: [],
   passkeys: [],
   challenges: ["owner", "sort"],
+  upstream_consents: ["sort"],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {
