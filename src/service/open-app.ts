@@ -4,7 +4,7 @@
  */
 import { readTextFileSync } from "../config/files.ts";
 import type { LoadedSettings } from "../config/settings.ts";
-import { createEgress } from "../egress/egress.ts";
+import { createEgress, type EgressClient } from "../egress/egress.ts";
 import { parseSigningKey, type SigningKey } from "../evidence/signing.ts";
 import { type EngineCore, type EngineListeners, silentListeners } from "../govern/core.ts";
 import type { StateStore } from "../govern/port/store.ts";
@@ -51,6 +51,7 @@ export async function openApp(
   for (const warning of settings.meta.warnings) log.warn(warning);
   const signing = openSigningKey(settings.signing_key);
   const egress = createEgress(settings.egress, { log });
+  const pushEgress = openPushEgress(settings, { log });
   const rules = await openRules({ settings, egress, log, registry: registryRules(settings.registry) });
   const opened = options.store ?? (await namedStore(settings, log));
   const store = options.watch === undefined ? opened : instrumentedStore(opened, options.watch);
@@ -65,6 +66,7 @@ export async function openApp(
     core,
     rules,
     egress,
+    pushEgress,
     log,
     signing,
     runFacts: new LruMap(KNOWN_RUNS),
@@ -83,9 +85,14 @@ export async function openApp(
       await background.stop(stopTimeLeft(until));
       await settleWithin(values.close(), CLEAR_MS, { env });
       await store.close();
-      await egress.close();
+      await Promise.all([egress.close(), pushEgress.close()]);
     },
   };
+}
+
+/** People name the push services, so private addresses are refused even if the egress rules allow them. */
+function openPushEgress({ egress, push }: LoadedSettings, parts: { log: ServiceLogger }): EgressClient {
+  return createEgress({ ...egress, block_private: egress.block_private || !push.allow_private }, parts);
 }
 
 export function openSigningKey(file: string | null): SigningKey | null {

@@ -141,6 +141,7 @@ const OWNERS: { [T in TableName]?: (doc: TableDocs[T], tx: StoreTx) => string | 
   plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,
   incidents: ({ tenant }) => tenant,
   passkeys: ({ tenant }) => tenant,
+  push_devices: ({ tenant }) => tenant,
 };
 
 interface Asked {
@@ -204,6 +205,7 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   pins: everybodys,
   passkeys: byTenant,
   challenges: everybodys,
+  push_devices: byTenant,
 };
 
 function belongs<N extends TableName>(table: N, doc: TableDocs[N], asked: Asked): boolean | Promise<boolean> {

@@ -18,6 +18,8 @@ interface FormOptions {
   passkey?: "create" | "sign";
   /** For `sign`: where the script asks what to sign. */
   challenge?: string;
+  /** The script subscribes to push messages with this key before it sends the form. */
+  push?: string;
 }
 
 export function formElement(
@@ -25,10 +27,10 @@ export function formElement(
   options: FormOptions,
   ...body: TemplateValue[]
 ): HtmlFragment {
-  const { action, id, confirm, verb, about, tried, passkey, challenge } = options;
+  const { action, id, confirm, verb, about, tried, passkey, challenge, push } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
-  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}>
+  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}${attr("data-push", push)}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null

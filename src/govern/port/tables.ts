@@ -20,6 +20,7 @@ import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../inciden
 import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
+import type { PersonDevices } from "../push/device.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
 import type {
@@ -93,6 +94,8 @@ export interface TableDocs {
   passkeys: PersonPasskeys;
   /** Challenges that can be signed, by nonce. */
   challenges: ChallengeDoc;
+  /** Browsers that get push messages, one document per person. */
+  push_devices: PersonDevices;
 }
 
 export type TableName = keyof TableDocs;
@@ -164,6 +167,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   pins: plain,
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
+  push_devices: plain,
 };
 
 /**

@@ -49,6 +49,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   pins: [],
   passkeys: [],
   challenges: ["owner", "sort"],
+  push_devices: [],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {
