@@ -32,3 +32,16 @@ export const beyond2Push = section("beyond", "Push messages", {
   "beyond.push.stores-nothing": [39, "the installed app stores no page and no value; without network it says so, and that nothing was decided"],
   "beyond.push.install": [39, "the console installs as an app: manifest, icons, worker; the button appears where the browser offers it"],
 });
+
+// biome-ignore format: one statement a line
+export const beyond2Phone = section("beyond", "The approver's screen on a phone", {
+  "beyond.phone.card-first": [39, "a card comes before the search and the navigation"],
+  "beyond.phone.in-reach": [39, "the buttons are in sight at every scroll position, after the values in the page, and say that there is more to read"],
+  "beyond.phone.one-by-one": [39, "one request a screen, with the previous and the next one"],
+  "beyond.phone.raw-behind": [39, "the raw value of a diff is folded and not repeated under it; nothing of it is left out"],
+  "beyond.phone.read-first": [39, "the button in reach does not confirm an irreversible call: everything is opened, then the box is checked"],
+  "beyond.phone.halt-line": [39, "a halt of another agent is one line"],
+  "beyond.phone.no-script": [39, "the screen decides without script"],
+  "beyond.phone.taps": [39, "from the notification to the decision of a call that can be undone: two taps"],
+  "beyond.phone.decided": [39, "a request that somebody else decided says so, and is not decided again"],
+});

@@ -57,7 +57,7 @@ import { beyond2Drafts } from "./beyond2-drafts.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
-import { beyond2Push } from "./beyond2-push.ts";
+import { beyond2Phone, beyond2Push } from "./beyond2-push.ts";
 import { beyond2Record } from "./beyond2-record.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
@@ -296,6 +296,7 @@ const SECTIONS = [
   beyond2Proxy,
   beyond2Passkeys,
   beyond2Push,
+  beyond2Phone,
   beyond2Sockets,
   beyond2Signed,
   beyond2Approvers,

@@ -102,8 +102,7 @@ export const IDENTITY_ROWS = {
       key: textRow({
         secret: true,
         env: "SVC_PUSH_KEY",
-        about:
-          "Private VAPID key: 32 bytes as base64url. Without it, one is made once and kept in the store. Changing it ends all subscriptions.",
+        about: "Private VAPID key, 32 bytes as base64url. The default is made once and kept in the store.",
       }),
       allow_private: switchRow({
         about: "Allows push services at private addresses. For tests.",

@@ -101,7 +101,7 @@ export function checkboxField(name: string, label: TemplateValue, on = false, fo
   return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
-/** Note field with approve and deny buttons. */
+/** Note field with approve and deny buttons. A phone keeps the buttons in reach while the reader scrolls. */
 export function decisionFields(approve: string, deny: string): HtmlFragment {
   const noted = inputField({
     label: "Note",
@@ -111,7 +111,8 @@ export function decisionFields(approve: string, deny: string): HtmlFragment {
     maxlength: 4_000,
   });
   const yes = submitButton(approve, "good", html` name="decision" value="approve"`);
-  return html`${noted}${yes}${submitButton(deny, "danger", html` name="decision" value="deny"`)}`;
+  const no = submitButton(deny, "danger", html` name="decision" value="deny"`);
+  return html`${noted}<div class="verbs">${yes}${no}</div>`;
 }
 
 /**
