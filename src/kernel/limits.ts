@@ -67,6 +67,11 @@ export const SERVICE_LIMITS = {
   passkeys: 10,
   passkey_tries: 5,
   passkey_confirm_ms: 24 * 3_600_000,
+  /** Devices of one person that get push messages, and what each shows at most. */
+  push_devices: 10,
+  push_shown: 100,
+  /** How long a browser's push service keeps a message for a device that is off. */
+  push_keep_s: 86_400,
   /** How long a challenge can be signed, and how many of one person are open. */
   challenge_ms: 5 * 60_000,
   challenges: 200,

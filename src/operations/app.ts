@@ -27,6 +27,8 @@ export interface ServiceApp {
   core: EngineCore;
   rules: RulesSource;
   egress: EgressClient;
+  /** Reaches push services, and no private address unless the settings allow it. */
+  pushEgress: EgressClient;
   log: ServiceLogger;
   /** Signs bundles, anchors and archives; null if no signing key is configured. */
   signing: SigningKey | null;

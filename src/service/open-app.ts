@@ -5,7 +5,7 @@
 import { TokenVault } from "../auth/token-vault.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { LoadedSettings } from "../config/settings.ts";
-import { createEgress } from "../egress/egress.ts";
+import { createEgress, type EgressClient } from "../egress/egress.ts";
 import { parseSigningKey, type SigningKey } from "../evidence/signing.ts";
 import { type EngineCore, type EngineListeners, silentListeners } from "../govern/core.ts";
 import type { StateStore } from "../govern/port/store.ts";
@@ -57,6 +57,7 @@ export async function openApp(
     current === null ? null : new TokenVault({ current, previous }, (length) => env.bytes(length));
   const egress = createEgress(settings.egress, { log });
   const strictEgress = createEgress({ ...settings.egress, block_private: true }, { log });
+  const pushEgress = openPushEgress(settings, { log });
   const rules = await openRules({ settings, egress, log, registry: registryRules(settings.registry) });
   const opened = options.store ?? (await namedStore(settings, log));
   const store = options.watch === undefined ? opened : instrumentedStore(opened, options.watch);
@@ -76,6 +77,7 @@ export async function openApp(
     core,
     rules,
     egress,
+    pushEgress,
     log,
     signing,
     vault,
@@ -97,10 +99,14 @@ export async function openApp(
       await background.stop(stopTimeLeft(until));
       await settleWithin(values.close(), CLEAR_MS, { env });
       await store.close();
-      await egress.close();
-      await strictEgress.close();
+      await Promise.all([egress, strictEgress, pushEgress].map((one) => one.close()));
     },
   };
+}
+
+/** People name the push services, so private addresses are refused even if the egress rules allow them. */
+function openPushEgress({ egress, push }: LoadedSettings, parts: { log: ServiceLogger }): EgressClient {
+  return createEgress({ ...egress, block_private: egress.block_private || !push.allow_private }, parts);
 }
 
 export function openSigningKey(file: string | null): SigningKey | null {

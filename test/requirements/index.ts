@@ -59,6 +59,7 @@ import { beyond2Effects } from "./beyond2-effects.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
+import { beyond2Phone, beyond2Push } from "./beyond2-push.ts";
 import { beyond2Record } from "./beyond2-record.ts";
 import { beyond2Services } from "./beyond2-services.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
@@ -301,6 +302,8 @@ const SECTIONS = [
   beyond2Proxy,
   beyond2Passkeys,
   beyond2Cluster,
+  beyond2Push,
+  beyond2Phone,
   beyond2Sockets,
   beyond2Signed,
   beyond2Approvers,

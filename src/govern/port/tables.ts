@@ -20,6 +20,7 @@ import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../inciden
 import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
+import type { PersonDevices } from "../push/device.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type {
   TaintedStoreDoc,
@@ -113,6 +114,8 @@ export interface TableDocs {
   challenges: ChallengeDoc;
   /** Consents at upstreams, one document per upstream and principal. Their tokens are encrypted. */
   upstream_consents: UpstreamConsentDoc;
+  /** Browsers that get push messages, one document per person. */
+  push_devices: PersonDevices;
 }
 
 export type TableName = keyof TableDocs;
@@ -191,6 +194,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
   upstream_consents: (doc) => ({ owner: doc.upstream, sort: doc.created_ms, tag: "" }),
+  push_devices: plain,
 };
 
 /**

@@ -55,6 +55,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   passkeys: [],
   challenges: ["owner", "sort"],
   upstream_consents: ["sort"],
+  push_devices: [],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {
