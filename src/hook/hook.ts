@@ -15,6 +15,7 @@ import {
   refuseAnswer,
   runOfSession,
 } from "./clients/clients.ts";
+import { confinedFiles, confinedSnapshot, confineEvent } from "./confined.ts";
 import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
 import {
@@ -62,7 +63,9 @@ export async function handleEvent(
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
     const given = settings();
-    if (!isGovernedSession(client, event, given)) return passAnswer(client);
+    if (context.confined !== undefined) event = confineEvent(event, context.confined, given.home);
+    if (!isGovernedSession(client, event, { ...given, confined_run: context.confined?.run_id }))
+      return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
     if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
     return passAnswer(client, await after(event, given, context));
@@ -97,13 +100,21 @@ async function before(
   const call = classifyWithTimeout(() =>
     packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
   );
+  if (context.confined !== undefined) call.files = confinedFiles(call.files, context.confined);
   const opening = {
     ...runOf(client, event),
     mode: settings.mode,
     permissions: HOOK_PERMISSIONS,
     reason: cutText(`${client} in ${event.cwd}`, 1_000),
   };
-  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
+  const { confined } = context;
+  const intent = {
+    tool: call.tool,
+    args: call.args,
+    reason: call.reason,
+    ref: refOf(event.call),
+    ...(confined === undefined ? {} : { sandboxed: { run_id: confined.run_id, secret: confined.secret } }),
+  };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   const { run_id } = decided;
@@ -148,7 +159,8 @@ async function letPass(
     return refuse("refused by the hook", refuseAnswer(refusal(settings, call.touches, [])));
   const { session } = event;
   const { tool, files, command, started_only } = call;
-  const { window, problem } = await openCall(context, settings.snapshot, {
+  const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);
+  const { window, problem } = await openCall(context, snapshot, {
     session,
     command,
     files,
@@ -163,7 +175,7 @@ async function letPass(
       refuseAnswer("svc: the answer came too late"),
     );
   }
-  if (problem !== null && settings.snapshot.required)
+  if (problem !== null && snapshot.required)
     return refuse(
       "the workspace could not be recorded",
       refuseAnswer(`svc: the workspace could not be recorded (${problem}), so the command is refused`),

@@ -29,6 +29,7 @@ const RUN: Required<RunDoc> = {
   child_of: { parent: "run_0", counted_run: "run_0", level: 2 },
   children: 1,
   tree_open_approvals: 1,
+  sandbox: "ab",
 };
 const STEP: Required<StepDoc> = {
   run_id: "run_1",

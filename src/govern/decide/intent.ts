@@ -46,6 +46,8 @@ export interface IntentResult {
   run: RunDoc;
   manifest: ToolManifest | null;
   verdict: CallVerdict;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed: string | undefined;
   /** Request opened by this intent, for notifications. */
   opened: ApprovalDoc | null;
   records: LedgerRecord[];
@@ -174,7 +176,8 @@ function commit(
   tx.put("runs", run.run_id, run);
   const { tool, depends_on } = input;
   const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
-  return { decision, tool, depends_on, run, manifest, verdict, opened, records };
+  const { sandboxed } = facts.call;
+  return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
 }
 
 /**

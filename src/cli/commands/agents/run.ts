@@ -1,15 +1,19 @@
 /** `svc run -- <command>`: starts an agent that writes only to its workspace and reaches only the governed proxy. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { bwrapArguments } from "../../../child-process/confine/bwrap.ts";
 import { launchConfined } from "../../../child-process/confine/launch.ts";
 import { resourceLimits } from "../../../child-process/confine/limits.ts";
 import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
+import { packageFile } from "../../../child-process/package-files.ts";
 import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
+import { hooksFolder } from "../../../hook/settings.ts";
 import { newProtected, protectedTree } from "../../../hook/workspace/protected-tree.ts";
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
+import { sha256Hex } from "../../../kernel/hash.ts";
 import { openService } from "../../../service/service.ts";
 import { createRunProxy } from "../../../service/start/proxy.ts";
 import {
@@ -34,6 +38,7 @@ import {
   userOf,
   writeRunFiles,
 } from "./confinement.ts";
+import { type HookRelay, hasHooks, hookMounts, startHookRelay } from "./hook-relay.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
@@ -78,8 +83,14 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   const limits = resourceLimits(`svc-run-${randomUUID()}`);
   const placeholders = new MountPlaceholders();
   const service = await openService(withQuietLog(settings), io.clock);
+  let relay: HookRelay | null = null;
   try {
-    const running = await createRunProxy(service);
+    const secret = randomBytes(32).toString("hex");
+    const running = await createRunProxy(service, sha256Hex(secret));
+    const hooks = hooksFolder(io.env);
+    relay = hasHooks(hooks)
+      ? await startHookRelay(hooks, run_folder, { run_id: running.run_id, secret, workspace })
+      : null;
     const before = protectedTree(workspace);
     const state = copyClientState(command[0]!, home, run_folder);
     writeRunFiles(run_folder, home, running.ca_pem);
@@ -92,11 +103,15 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
       workspace,
       home,
       run_folder,
-      replaced: replacedBundles(run_folder),
+      replaced: [...replacedBundles(run_folder), ...(state?.read_only ?? [])],
+      hook_mounts: relay === null ? [] : hookMounts(relay, home),
       writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
-      programs: [node, ...(found === undefined ? [] : [found])].flatMap((path) =>
-        placesOfProgram(path, workspace),
-      ),
+      programs: [
+        ...[node, ...(found === undefined ? [] : [found])].flatMap((path) =>
+          placesOfProgram(path, workspace),
+        ),
+        ...(relay === null ? [] : ownProgram()),
+      ],
       env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },
       new_session,
       as_user: userOf(),
@@ -110,7 +125,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
       new_session,
       command: [found === undefined ? command[0]! : realpathSync(found), ...command.slice(1)],
       connected: (socket) => running.proxy.server.emit("connection", socket),
-      started: () => {},
+      started: () => relay?.hide(),
     });
     await running.stop();
     placeholders.remove();
@@ -123,12 +138,17 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     );
     context.done(code as ExitCode);
   } finally {
+    await relay?.close();
     placeholders.remove();
     limits.remove();
     await service.close();
     rmSync(run_folder, { recursive: true, force: true });
   }
 }
+
+/** This package's own files, which the hook starts. */
+const ownProgram = (): string[] =>
+  ["bin", "dist", "package.json"].map((name) => fileURLToPath(packageFile(name)));
 
 /** Files and directories of the service, which the command does not see even inside its workspace. */
 function ownPaths(settings: LoadedSettings): string[] {
