@@ -106,7 +106,11 @@ it.each<[TableName, object]>([
 });
 
 it.each<[TableName, object, number]>([
-  ["runs", { ...RUN, ...NO_TREE, plans: undefined, undo_left: undefined, acting: undefined }, 8],
+  [
+    "runs",
+    { ...RUN, ...NO_TREE, sandbox: undefined, plans: undefined, undo_left: undefined, acting: undefined },
+    8,
+  ],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {

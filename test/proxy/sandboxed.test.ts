@@ -183,7 +183,7 @@ describe("sandboxed: allow", () => {
   it("cannot be reached from outside while the command runs", async () => {
     verifies("beyond.run.hook-socket");
     const running = inside(PLACE, "touch ready; until [ -e go ]; do sleep 0.05; done", "8a1b2c3d-1111");
-    await until(() => existsSync(join(PLACE.shop, "ready")));
+    await until(() => existsSync(join(PLACE.shop, "ready")), "the command");
     const sockets = readdirSync(realpathSync(tmpdir()))
       .filter((name) => name.startsWith("svc-run-"))
       .flatMap((name) => readdirSync(join(tmpdir(), name)).filter((file) => file.endsWith(".sock")));

@@ -47,7 +47,7 @@ export function decideCall(facts: DecisionFacts): CallVerdict {
   };
 }
 
-/** Why nobody was asked, if the sandbox is the reason. */
+/** The rules that the sandbox lifted, or null. */
 function sandboxNote({ policy, call }: DecisionFacts): string | null {
   const lifted = liftedBySandbox(policy, call);
   return lifted.length === 0

@@ -109,7 +109,7 @@ export const REQUEST_TEXTS: Readonly<Record<string, string>> = {
   may_sandbox: "let svc run prove with this key that an agent is confined; give it to no agent",
   sandbox: "SHA-256 of a secret that proves calls from inside svc run; needs a key with may_sandbox",
   sandboxed: "evidence of svc run that the call comes from its confined command",
-  "sandboxed.secret": "secret whose SHA-256 the launcher's run has",
+  secret: "secret whose SHA-256 the launcher's run has",
   given: "texts of a person, whose values do not count as foreign; needs a key with may_give",
   self_rollback: "allow the agent to roll back its own runs",
   seq: "position of the record in the ledger, from 0",

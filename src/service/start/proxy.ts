@@ -45,8 +45,8 @@ export function createProxy(service: RunningService, identify?: Identify): Runni
 }
 
 /**
- * A proxy for one confined command, which is the only client: it needs no key, and has its own run. `sandbox`: SHA-256 of
- * the secret by which the launcher proves calls from inside.
+ * A proxy for one confined command. That command is the only client, so it needs no key, and has its own run. The
+ * launcher proves calls from inside by a secret. `sandbox` is its SHA-256.
  */
 export async function createRunProxy(
   service: RunningService,
