@@ -48,5 +48,6 @@ export const beyond2Proxy = section("beyond", "Agents that cannot go around it",
   "beyond.sandboxed.liar": [40, "a claim to be inside `svc run` counts only with the launcher's evidence: neither variables, events, requests nor invented evidence"],
   "beyond.sandboxed.key": [40, "over HTTP only a key with `may_sandbox` opens a run that proves a sandbox (403)"],
   "beyond.sandboxed.policy": [40, "`sandboxed: allow` needs `action: require_approval`; claims hold for sandboxed calls too"],
+  "beyond.http.undo-jobs": [40, "a rollback or a containment that a server starts makes the requests of `http` tools itself, with the credential; other tools are undone as configured"],
   "beyond.http.undo": [40, "`svc rollback` makes the undo, the read-back and the reads of `http` tools itself; a read that answers 404 is `{status: 404}`"],
 });

@@ -14,7 +14,7 @@ import { hooksFolder } from "../../../hook/settings.ts";
 import { newProtected, type ProtectedTree, protectedTree } from "../../../hook/workspace/protected-tree.ts";
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
-import { openService } from "../../../service/service.ts";
+import { openHttpService } from "../../../service/start/http-undo.ts";
 import { createRunProxy } from "../../../service/start/proxy.ts";
 import {
   type CommandContext,
@@ -95,7 +95,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   };
   const { workspace, folder, program, placeholders } = place;
   const limits = resourceLimits(`svc-run-${randomUUID()}`);
-  const service = await openService(withQuietLog(settings), io.clock);
+  const service = await openHttpService(withQuietLog(settings), io.clock);
   let relay: HookRelay | null = null;
   try {
     const secret = randomBytes(32).toString("hex");
