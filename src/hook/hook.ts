@@ -15,6 +15,7 @@ import {
   refuseAnswer,
   runOfSession,
 } from "./clients/clients.ts";
+import { confinedFiles, confinedSnapshot, confineEvent } from "./confined.ts";
 import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
 import {
@@ -69,7 +70,9 @@ export async function handleEvent(
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
     const given = settings();
-    if (!isGovernedSession(client, event, given)) return passAnswer(client);
+    if (context.confined !== undefined) event = confineEvent(event, context.confined, given.home);
+    if (!isGovernedSession(client, event, { ...given, confined_run: context.confined?.run_id }))
+      return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
     if (event.moment === "prompt") await givePrompt(client, event, given);
     if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
@@ -107,8 +110,16 @@ async function before(
     const packed = packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() });
     return judgeUse(client, event, settings, packed, changed);
   });
+  const { confined } = context;
+  if (confined !== undefined) call.files = confinedFiles(call.files, confined);
   const opening = openingOf(client, event, settings);
-  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
+  const intent = {
+    tool: call.tool,
+    args: call.args,
+    reason: call.reason,
+    ref: refOf(event.call),
+    ...(confined === undefined ? {} : { sandboxed: { run_id: confined.run_id, secret: confined.secret } }),
+  };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   const { run_id } = decided;
@@ -171,11 +182,16 @@ async function letPass(
     return refuse("refused by the hook", refuseAnswer(refusal(settings, call.touches, [])));
   const { session } = event;
   const { tool, files, command, started_only } = call;
-  const { window, edit, problem } = await openCall(context, settings, {
-    ...{ session, cwd: event.cwd, tool, command, files },
-    arrived_ms,
-    limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
-  });
+  const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);
+  const { window, edit, problem } = await openCall(
+    context,
+    { ...settings, snapshot },
+    {
+      ...{ session, cwd: event.cwd, tool, command, files },
+      arrived_ms,
+      limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
+    },
+  );
   const forget = () => (window === null ? undefined : context.records?.drop(window));
   if (context.signal.aborted) {
     forget();
@@ -184,7 +200,7 @@ async function letPass(
       refuseAnswer("svc: the answer came too late"),
     );
   }
-  if (problem !== null && settings.snapshot.required) {
+  if (problem !== null && snapshot.required) {
     forget();
     return refuse(
       "the workspace could not be recorded",

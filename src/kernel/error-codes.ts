@@ -112,6 +112,7 @@ const OTHERS = {
   permissions_exceed_parent: cause("forbidden", "The permissions are more than those of the parent run.", "Request permissions that the parent run has."),
   permissions_exceed_cap: cause("forbidden", "The permissions are more than the key's `max_permissions`.", "Request fewer permissions."),
   observe_not_allowed: cause("forbidden", "The mode needs a key with `allow_observe`.", "Open the run in `enforce` mode."),
+  may_sandbox_required: cause("forbidden", "The key cannot open a run for a confined command.", "Use a key with `may_sandbox`, which only the launcher has."),
   may_give_required: cause("forbidden", "The key cannot give texts to a run.", "Use a key with `may_give`, which an agent's adapter or hook has."),
   authority_lost: cause("forbidden", "The person who started the work lost the authority.", "Another operator can continue it."),
   origin_refused: cause("forbidden", "The server does not accept this Host or Origin header.", "Use the URL of the server."),

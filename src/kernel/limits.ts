@@ -32,6 +32,8 @@ export const SERVICE_LIMITS = {
   depends_on: 1_000,
   /** Texts of people that one request gives to a run, and the characters of all texts of a run. */
   given_texts: 1_000,
+  /** Of the secret that proves a confined command. */
+  sandbox_secret_chars: 128,
   given_chars: 1_048_576,
   open_approvals_per_run: 100,
   /** Steps of other runs that one rollback covers. */

@@ -35,6 +35,7 @@ const fields = {
   allow_observe: z.boolean().optional(),
   self_rollback: z.boolean().optional(),
   may_give: z.boolean().optional(),
+  may_sandbox: z.boolean().optional(),
 };
 
 const keyShape = {
@@ -51,6 +52,7 @@ const keyShape = {
   allow_observe: z.boolean(),
   self_rollback: z.literal(true).optional(),
   may_give: z.literal(true).optional(),
+  may_sandbox: z.literal(true).optional(),
   fingerprint: z.string(),
 };
 const keyView = z.strictObject(keyShape);

@@ -49,6 +49,8 @@ export interface IntentResult {
   run: RunDoc;
   manifest: ToolManifest | null;
   verdict: CallVerdict;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed: string | undefined;
   /** Request opened by this intent, for notifications. */
   opened: ApprovalDoc | null;
   records: LedgerRecord[];
@@ -179,11 +181,12 @@ function commit(
   tx.put("runs", run.run_id, run);
   const { tool } = input;
   const { depends_on } = gathered;
+  const { sandboxed } = facts.call;
   const decision = {
     ...answer(verdict, step, askedReads(core, facts)),
     ...signedApprovalOf(tx, verdict),
   };
-  return { decision, tool, depends_on, run, manifest, verdict, opened, records };
+  return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
 }
 
 /**
