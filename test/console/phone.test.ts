@@ -80,7 +80,7 @@ it("shows the card first, with its buttons in reach wherever one scrolls to", as
         `scrollTo(0, document.querySelector("article.approval").scrollHeight * ${at} - 200)`,
       );
       for (const verb of ["approve", "deny"] as const)
-        await expect.poll(() => isInReach(page, verb), `${verb} at ${at}`).toBe(true);
+        await expect.poll(() => isInReach(page, verb), { message: `${verb} at ${at}` }).toBe(true);
     }
     await page.evaluate("scrollTo(0, 0)");
     expect(await page.getByText("More to read below").isVisible()).toBe(script);
@@ -185,7 +185,7 @@ it("keeps the buttons of a plan in reach, and a halt of another agent on one lin
   for (const at of [0, 400]) {
     await page.evaluate(`scrollTo(0, ${at})`);
     for (const verb of ["approve", "deny"] as const)
-      await expect.poll(() => isInReach(page, verb), `${verb} at ${at}`).toBe(true);
+      await expect.poll(() => isInReach(page, verb), { message: `${verb} at ${at}` }).toBe(true);
   }
   expect(await inaccessible(page)).toEqual([]);
   await page.getByRole("button", { name: "Approve the plan" }).click();

@@ -18,9 +18,9 @@ import type { GrantDoc } from "../grants/grant.ts";
 import { isUsedUp } from "../grants/grant.ts";
 import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../incidents/incident.ts";
 import type { PlanDoc } from "../plans/plan.ts";
+import type { PersonDevices } from "../push/device.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
-import type { PersonDevices } from "../push/device.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
 import type {
   TaintedStoreDoc,

@@ -56,6 +56,13 @@ import {
   proposePlan,
   withdrawPlan,
 } from "../../operations/plans.ts";
+import {
+  addDevice,
+  changeDevice,
+  listDevices,
+  removeDevice,
+  testDevice,
+} from "../../operations/push/devices.ts";
 import { listConnectors } from "../../operations/registry/connectors.ts";
 import {
   activatePolicy,
@@ -91,13 +98,6 @@ import { getRun, listRuns, openRun } from "../../operations/runs/runs.ts";
 import { searchRecords, searchRuns } from "../../operations/runs/search.ts";
 import { getLineage, giveRunTexts } from "../../operations/runs/values.ts";
 import { openChallenge } from "../../operations/signing/challenges.ts";
-import {
-  addDevice,
-  changeDevice,
-  listDevices,
-  removeDevice,
-  testDevice,
-} from "../../operations/push/devices.ts";
 import {
   addPasskey,
   confirmPasskey,
