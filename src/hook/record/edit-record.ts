@@ -2,6 +2,7 @@
  * The record of an edit: the state of the files that the call names, before and after it. It needs no index, so every
  * process can make it, and it holds files outside the workspace too. A file behind a link is recorded under both names.
  */
+import { lstatSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join, parse, sep } from "node:path";
 import { gitBlobId, hexHash } from "../workspace/hash.ts";
@@ -10,7 +11,8 @@ import { resolveLinks } from "../workspace/resolve-links.ts";
 import { ContentStore, recordFolder } from "./content-store.ts";
 import { stateToRecord } from "./current-state.ts";
 import { summarizeDifference } from "./difference.ts";
-import { isSameState, type MaybePathState } from "./path-state.ts";
+import { namesOfInode } from "./other-names.ts";
+import { inodeNameOf, isSameState, type MaybePathState } from "./path-state.ts";
 import {
   type CommandRecord,
   newRecordId,
@@ -47,7 +49,8 @@ interface EditFiles {
 /** `folder`: that of the hook's settings. Throws if a path is not a plain file, or cannot be read. */
 export function openEdit(folder: string, { root, files, max_file }: EditFiles): EditWindow {
   const store = new ContentStore(recordFolder(folder), true);
-  const places = files.flatMap((given) => placesOf(given).map((full) => ({ given, full })));
+  const named = files.flatMap((given) => placesOf(given).map((full) => ({ given, full })));
+  const places = named.flatMap((one) => [one, ...otherNames(root, one)]);
   const top = places.every(({ full }) => full.startsWith(root + sep)) ? root : parse(places[0]!.full).root;
   const safe = new SafeFolder(top);
   const seen = new Set<string>();
@@ -97,9 +100,10 @@ export function closeEdit(
   for (const { path, given, before, blob, sha256 } of places) {
     const { state: after, bytes } = stateToRecord(safe, store, path, max_file);
     own.push({ path: given, before: blob, was: sha256, after: bytes === null ? null : hexHash(bytes) });
+    const peers = peersOf(places, path, before);
     const contested = isOwn !== undefined && after?.kind !== "directory" && !isOwn(bytes);
     if (!isSameState(before, after))
-      changes.push({ path, before, after, ...(contested ? { contested } : {}) });
+      changes.push({ path, before, after, ...(contested ? { contested } : {}), ...peers });
   }
   changes.sort((a, b) => (a.path < b.path ? -1 : 1));
   const lost = changes
@@ -125,6 +129,25 @@ function placesOf(given: string): string[] {
   const path = given.replace(/[\\/]+$/, "");
   const direct = join(resolveLinks(dirname(path)), basename(path));
   return [...new Set([direct, resolveLinks(path)])];
+}
+
+interface NamedPlace {
+  given: string;
+  full: string;
+}
+
+/** An edit of a file with several names changes what is read under all of them. */
+function otherNames(root: string, { given, full }: NamedPlace): NamedPlace[] {
+  const found = lstatSync(full, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.nlink < 2 || given.endsWith("/")) return [];
+  return namesOfInode(root, inodeNameOf(found), found.nlink).map((name) => ({ given: name, full: name }));
+}
+
+/** Other names of the file before the edit, to which the restore can link it again. */
+function peersOf(places: readonly EditedPlace[], path: string, before: MaybePathState): { peers?: string[] } {
+  if (before?.kind !== "file" || before.links < 2) return {};
+  const same = places.filter((one) => one.before?.kind === "file" && one.before.inode === before.inode);
+  return { peers: same.map((one) => one.path).filter((one) => one !== path) };
 }
 
 function namesOfContent(bytes: Buffer | null): { blob: string | null; sha256: string | null } {
