@@ -136,14 +136,14 @@ interface NamedPlace {
   full: string;
 }
 
-/** An edit of a file with several names changes what is read under all of them. */
+/** An edit of a file with several names changes the content under each of them. */
 function otherNames(root: string, { given, full }: NamedPlace): NamedPlace[] {
   const found = lstatSync(full, { throwIfNoEntry: false });
   if (!found?.isFile() || found.nlink < 2 || given.endsWith("/")) return [];
   return namesOfInode(root, inodeNameOf(found), found.nlink).map((name) => ({ given: name, full: name }));
 }
 
-/** Other names of the file before the edit, to which the restore can link it again. */
+/** Other names of the file before the edit. The restore can link it to them again. */
 function peersOf(places: readonly EditedPlace[], path: string, before: MaybePathState): { peers?: string[] } {
   if (before?.kind !== "file" || before.links < 2) return {};
   const same = places.filter((one) => one.before?.kind === "file" && one.before.inode === before.inode);
