@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bwrapArguments, type ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
 import { launchConfined } from "../../../child-process/confine/launch.ts";
@@ -73,8 +73,8 @@ interface RunPlace {
   readonly workspace: string;
   /** Directory of this run's own files. */
   readonly folder: string;
-  /** The command's program; undefined if only the confined side may know it. */
-  readonly program: string | undefined;
+  /** Programs that the command names, such as `env`, `node` and a script. Empty if only the confined side knows them. */
+  readonly programs: readonly string[];
   readonly placeholders: MountPlaceholders;
 }
 
@@ -90,10 +90,11 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     home,
     workspace: checkedWorkspace(resolve(io.cwd, given), home),
     folder: mkdtempSync(join(tmpdir(), "svc-run-")),
-    program: findProgram(command[0]!, io.env, io.cwd),
+    programs: programWords(command).flatMap((word) => findProgram(word, io.env, io.cwd) ?? []),
     placeholders: new MountPlaceholders(),
   };
-  const { workspace, folder, program, placeholders } = place;
+  const { workspace, folder, placeholders } = place;
+  const program = findProgram(command[0]!, io.env, io.cwd);
   const limits = resourceLimits(`svc-run-${randomUUID()}`);
   const service = await openHttpService(withQuietLog(settings), io.clock);
   let relay: HookRelay | null = null;
@@ -104,7 +105,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     const hooks = hooksFolder(io.env);
     if (hasHooks(hooks)) relay = await startHookRelay(hooks, folder, { run_id, secret, workspace });
     const before = protectedTree(workspace);
-    const state = copyClientState(command[0]!, home, folder);
+    const state = copyClientState(programWords(command).at(-1)!, home, folder);
     writeRunFiles(folder, home, running.ca_pem);
     const plan = planConfinement(place, settings, before, { state, relay });
     io.err(`svc run: ${run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
@@ -133,20 +134,31 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   }
 }
 
+/** Words that name programs: the command after `env` and its assignments, and the script after `node`. */
+function programWords(command: readonly string[]): string[] {
+  const [first = "", ...rest] = command;
+  const name = basename(first);
+  if (name === "env") {
+    const at = rest.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
+    return at < 0 ? [first] : [first, ...programWords(rest.slice(at))];
+  }
+  const [script] = rest;
+  return name === "node" && script !== undefined && !script.startsWith("-") ? [first, script] : [first];
+}
+
 interface ConfinedClient {
   readonly state: CopiedState | null;
   readonly relay: HookRelay | null;
 }
 
 function planConfinement(
-  { home, workspace, folder, program, placeholders }: RunPlace,
+  { home, workspace, folder, programs, placeholders }: RunPlace,
   settings: LoadedSettings,
   tree: ProtectedTree,
   { state, relay }: ConfinedClient,
 ): ConfinementPlan {
   const guarded = protectWorkspace(workspace, tree, ownPaths(settings), placeholders);
   const node = realpathSync(process.execPath);
-  const programs = [node, ...(program === undefined ? [] : [program])];
   return {
     ...guarded,
     ...topDirectories(),
@@ -157,7 +169,7 @@ function planConfinement(
     hook_mounts: relay === null ? [] : hookMounts(relay, home),
     writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
     programs: [
-      ...programs.flatMap((path) => placesOfProgram(path, workspace)),
+      ...[node, ...programs].flatMap((path) => placesOfProgram(path, workspace)),
       ...(relay === null ? [] : ownProgram()),
     ],
     env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },
