@@ -1,6 +1,16 @@
 /** `svc run -- <command>`: starts an agent that writes only to its workspace and reaches only the governed proxy. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  watch,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +21,12 @@ import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
 import { packageFile } from "../../../child-process/package-files.ts";
 import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
-import { newProtected, type ProtectedTree, protectedTree } from "../../../hook/workspace/protected-tree.ts";
+import {
+  COMMON_DIR,
+  newProtected,
+  type ProtectedTree,
+  protectedTree,
+} from "../../../hook/workspace/protected-tree.ts";
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
 import { openHttpService } from "../../../service/start/http-undo.ts";
@@ -118,7 +133,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
       command: [program === undefined ? command[0]! : realpathSync(program), ...command.slice(1)],
       connected: (socket) => running.proxy.server.emit("connection", socket),
       started: () => relay?.hide(),
-    });
+    }).finally(guardRepositories(before, io.err));
     await running.stop();
     placeholders.remove();
     state?.bringBack();
@@ -132,6 +147,25 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     await service.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Removes a file that would give git other hooks, as soon as the command makes it: git runs outside at the same time.
+ * Returns the end of the watch.
+ */
+function guardRepositories({ repositories, marks }: ProtectedTree, tell: (text: string) => void): () => void {
+  const watchers = repositories.map((repository) => {
+    const path = join(repository, COMMON_DIR);
+    const look = () => {
+      if (marks.has(path) || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+      rmSync(path, { recursive: true, force: true });
+      tell(`svc run: removed ${escapeControls(path)}, which would give git other hooks`);
+    };
+    return watch(repository, look).on("error", () => {});
+  });
+  return () => {
+    for (const watcher of watchers) watcher.close();
+  };
 }
 
 /** Words that name programs: the command after `env` and its assignments, and the script after `node`. */
