@@ -23,19 +23,26 @@ import {
   changedPaths,
   closeCall,
   hasEffect,
+  inFull,
   openCall,
   recordedStates,
 } from "./record/recorded-call.ts";
 import type { RecordedEnd } from "./record/recorder.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
+import {
+  giveTexts,
+  type HookDecision,
+  type RunOpening,
+  reportOutcome,
+  ServiceUnreachable,
+} from "./service.ts";
 import { lookAtTranscripts } from "./session-end.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
 import { type PackCall, packCall } from "./tool-calls.ts";
-import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
+import { judgeUse } from "./unseen-use.ts";
 import { hexHash } from "./workspace/hash.ts";
 import { changedSince } from "./workspace/work-tree.ts";
 
@@ -67,7 +74,9 @@ export async function handleEvent(
     if (!isGovernedSession(client, event, { ...given, confined_run: context.confined?.run_id }))
       return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
+    if (event.moment === "prompt") await givePrompt(client, event, given);
     if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
+    if (event.moment === "prompt") return passAnswer(client);
     return passAnswer(client, await after(event, given, context));
   } catch (error) {
     const why = explain(error, settings);
@@ -97,17 +106,13 @@ async function before(
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
   context.records?.meet(event.session, event.cwd, settings.snapshot);
-  const call = classifyWithTimeout(() =>
-    packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
-  );
-  if (context.confined !== undefined) call.files = confinedFiles(call.files, context.confined);
-  const opening = {
-    ...runOf(client, event),
-    mode: settings.mode,
-    permissions: HOOK_PERMISSIONS,
-    reason: cutText(`${client} in ${event.cwd}`, 1_000),
-  };
+  const { call, keepSeen } = classifyWithTimeout(() => {
+    const packed = packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() });
+    return judgeUse(client, event, settings, packed, changed);
+  });
   const { confined } = context;
+  if (confined !== undefined) call.files = confinedFiles(call.files, confined);
+  const opening = openingOf(client, event, settings);
   const intent = {
     tool: call.tool,
     args: call.args,
@@ -122,11 +127,29 @@ async function before(
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
+  if (decided.decision === "allow") keepSeen();
   return letPass(
     { client, event, settings, context },
     { run_id, call, arrived_ms, decided, step: decided.step },
   );
 }
+
+/** A client reports its own messages as prompts too, such as the end of a background command. */
+const CLIENTS_OWN = /^\s*<[a-z]/i;
+
+/** Gives the run what its user wrote. */
+async function givePrompt(client: HookClient, event: HookEvent, settings: HookSettings): Promise<void> {
+  const { prompt } = event;
+  if (!settings.give_prompts || prompt === null || event.agent !== null || CLIENTS_OWN.test(prompt)) return;
+  await giveTexts(settings, openingOf(client, event, settings), [prompt]);
+}
+
+const openingOf = (client: HookClient, event: HookEvent, { mode }: HookSettings): RunOpening => ({
+  ...runOf(client, event),
+  mode,
+  permissions: HOOK_PERMISSIONS,
+  reason: cutText(`${client} in ${event.cwd}`, 1_000),
+});
 
 interface BeforeWork {
   client: HookClient;
@@ -160,13 +183,15 @@ async function letPass(
   const { session } = event;
   const { tool, files, command, started_only } = call;
   const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);
-  const { window, problem } = await openCall(context, snapshot, {
-    session,
-    command,
-    files,
-    arrived_ms,
-    limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
-  });
+  const { window, edit, problem } = await openCall(
+    context,
+    { ...settings, snapshot },
+    {
+      ...{ session, cwd: event.cwd, tool, command, files },
+      arrived_ms,
+      limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
+    },
+  );
   const forget = () => (window === null ? undefined : context.records?.drop(window));
   if (context.signal.aborted) {
     forget();
@@ -175,15 +200,15 @@ async function letPass(
       refuseAnswer("svc: the answer came too late"),
     );
   }
-  if (problem !== null && snapshot.required)
+  if (problem !== null && snapshot.required) {
+    forget();
     return refuse(
       "the workspace could not be recorded",
-      refuseAnswer(`svc: the workspace could not be recorded (${problem}), so the command is refused`),
+      refuseAnswer(`svc: the workspace could not be recorded (${problem}), so the call is refused`),
     );
-  // Files that cannot be saved may still be changed. Their step is then recorded as impossible to undo.
-  const before = decided.before === undefined ? null : seen(files, true);
+  }
   try {
-    const note = { run: run_id, step, tool, files, command, before, agent: event.agent, started_only };
+    const note = { run: run_id, step, tool, files, command, edit, agent: event.agent, started_only };
     notes.keep(event.call, { ...note, ...(window === null ? {} : { window }) });
     notes.keepChanged(call.writes);
   } catch (error) {
@@ -195,7 +220,9 @@ async function letPass(
     throw error;
   }
   const would = decided.decision === "would_block" ? (decided.reasons ?? []) : null;
-  return passAnswer(client, remarksOf(would, context.records === null ? null : problem));
+  // Files that cannot be recorded may still be changed. The session reads so after the edit.
+  const unrecorded = context.records === null || command === null ? null : problem;
+  return passAnswer(client, remarksOf(would, unrecorded));
 }
 
 /** `would`: the reasons that would have blocked the call. `problem`: why the command cannot be undone. */
@@ -246,7 +273,7 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
     for (const { note, forget } of notes.left()) {
       const runs_on = note.agent !== null || note.background !== undefined;
       if (runs_on && !event.session_over) continue;
-      const end = await closeCall(context, note);
+      const end = await closeCall(context, settings, note);
       await reportOutcome(settings, note.run, note.step, unreported(note, end));
       forget();
     }
@@ -261,13 +288,20 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
     kept.keepRunning(running);
     return null;
   }
-  if (note.window !== undefined && note.command === null) context.records?.leave(note.window);
   if (note.command !== null) return endCommand(work, kept);
-  const outcome = event.moment === "failed" ? failure(note, event) : success(note);
-  notes.keepEdits(note, outcome as { after?: FileSnapshot });
-  await reportOutcome(settings, note.run, note.step, outcome);
+  const end = await closeCall(context, settings, note);
+  if (end !== null && "own" in end) notes.keepEdits(end.own);
+  await reportOutcome(settings, note.run, note.step, editOutcome(event, note, end));
   forget();
-  return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
+  const missed = event.moment === "failed" ? [] : note.files;
+  return beyondUndo("edit", end === null ? missed : inFull(end, end.lost));
+}
+
+/** Whether an edit took place is decided by its files. */
+function editOutcome(event: HookEvent, note: CallState, end: RecordedEnd | null): object {
+  const failed = event.moment === "failed";
+  if (failed && (end === null || !hasEffect(end))) return failure(note, event);
+  return { status: "succeeded", ...recordedStates(end) };
 }
 
 interface AfterWork {
@@ -283,8 +317,8 @@ async function endCommand(
   { note, kept_ms, forget }: KeptNote,
 ): Promise<string | null> {
   const command = note.command!;
-  const outcome = event.moment === "failed" ? failure(note, event) : success(note);
-  const end = await closeCall(context, note);
+  const outcome = event.moment === "failed" ? failure(note, event) : { status: "succeeded" };
+  const end = await closeCall(context, settings, note);
   if (end !== null) {
     notes.keepChanged(decisiveFiles(changedFiles(end)));
     await reportOutcome(settings, note.run, note.step, recordedOutcome(event, outcome, end));
@@ -322,7 +356,7 @@ async function settleBackground({ event, settings, context, notes }: AfterWork):
   if (ended === null) return;
   for (const { note, forget } of notes.left()) {
     if (note.background !== ended.id) continue;
-    const end = await closeCall(context, note);
+    const end = await closeCall(context, settings, note);
     await reportOutcome(settings, note.run, note.step, {
       ...taskOutcome(note, ended),
       ...recordedStates(end),
@@ -346,28 +380,12 @@ function beyondUndo(by: "command" | "edit", files: readonly string[]): string | 
   return `svc: beyond undo, changed by this ${by}: ${files.slice(0, MAX_NAMED).join(", ")}${more}`;
 }
 
-function success({ before, files }: CallState): object {
-  if (before === null) return { status: "succeeded" };
-  const now = seen(files);
-  return { status: "succeeded", before, ...(now === null ? {} : { after: now }) };
-}
-
-/** State of the files. Null if one cannot be read or saved, or is not a plain file now. */
-function seen(files: readonly string[], keep = false): FileSnapshot | null {
-  try {
-    return snapshotFiles(files, keep);
-  } catch {
-    return null;
-  }
-}
-
 /** Calls without side effects count as failed after an error. The effect of any other failed call is uncertain. */
 const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
 
 function failure(note: CallState, { error, interrupted, declined }: HookEvent): object {
   const said = cutText(error ?? "the client reports a failure", 4_000);
-  if (note.before !== null) return settled(note, said);
-  const known = declined || (HARMLESS.test(note.tool) && !interrupted);
+  const known = declined || note.edit !== null || (HARMLESS.test(note.tool) && !interrupted);
   return { status: known ? "failed" : "uncertain", error: said };
 }
 
@@ -379,14 +397,8 @@ function unreported(note: CallState, end: RecordedEnd | null): object {
   if (note.background !== undefined)
     return { status: "uncertain", error: "the session ended before the background command did", ...states };
   const said = "the client reported no outcome";
-  if (note.before !== null) return settled(note, said);
-  const known = HARMLESS.test(note.tool) && (end === null || !hasEffect(end));
+  if (note.edit !== null && end !== null && hasEffect(end)) return { status: "succeeded", ...states };
+  const harmless = HARMLESS.test(note.tool) || note.edit !== null;
+  const known = harmless && (end === null || !hasEffect(end));
   return { status: known ? "failed" : "uncertain", error: said, ...states };
-}
-
-/** Decides by the files themselves whether an edit took place. */
-function settled(note: CallState, error: string): object {
-  if (JSON.stringify(seen(note.files)?.state) === JSON.stringify(note.before?.state))
-    return { status: "failed", error };
-  return success(note);
 }

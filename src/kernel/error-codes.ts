@@ -90,8 +90,10 @@ const CONFLICTS = {
   signature_stale: cause("conflict", "The signed content changed since.", "Review it again, then sign a new challenge."),
   code_differs: cause("conflict", "The code is not the passkey's.", "Compare the code on the person's screen again."),
   passkeys_full: cause("conflict", "The person has the maximum number of passkeys.", "Revoke one first."),
+  push_full: cause("conflict", "The person has the maximum number of devices.", "Remove one first."),
   passkey_not_pending: cause("conflict", "The passkey is active already, or has ended.", "List the passkeys."),
   passkey_revoked: cause("conflict", "The passkey is revoked already.", NOTHING_LEFT),
+  link_used: cause("conflict", "The link is used or expired.", "Ask for a new link: make the call again, or use `svc upstreams connect`."),
   sign_in_used: cause("conflict", "The sign-in is already used.", "Sign in again."),
 } as const;
 
@@ -102,6 +104,7 @@ const OTHERS = {
   own_request: cause("forbidden", "You cannot decide your own request.", "Ask another person to decide."),
   passkey_required: cause("forbidden", "The decision needs a signature of your passkey.", "Open the link in the console, and sign there."),
   passkey_needs_person: cause("forbidden", "Only people who sign in with their key or token have passkeys.", "Sign in with your own credential."),
+  push_needs_person: cause("forbidden", "Only people who sign in with their key or token get push messages.", "Sign in with your own credential."),
   own_passkey: cause("forbidden", "You cannot confirm your own passkey with its code.", "Ask another admin, or sign with an active passkey."),
   group_required: cause("forbidden", "The request needs a member of certain groups.", "Ask a member of those groups."),
   run_owner_only: cause("forbidden", "Only the principal that opened the run or made the request can do this.", "Use the credential of that principal."),
@@ -122,6 +125,8 @@ const OTHERS = {
   unknown_halt: cause("not_found", "The halt is not active.", "List the halts."),
   unknown_hold: cause("not_found", "The legal hold does not exist.", "List the holds."),
   unknown_passkey: cause("not_found", "The passkey does not exist, or belongs to another person.", "List the passkeys."),
+  unknown_connection: cause("not_found", "Nobody with this id is connected, or another person is.", "List the connections with `svc upstreams list`."),
+  unknown_device: cause("not_found", "The device does not exist, or belongs to another person.", "List the devices."),
   unknown_key: cause("not_found", "No key has this index.", "List the keys."),
   unknown_version: cause("not_found", "The registry does not have this version.", "Read the registry for the current versions."),
   unknown_incident: cause("not_found", "The incident does not exist, or belongs to another tenant.", "List the incidents."),

@@ -26,8 +26,10 @@ import { sweepIncidents } from "../operations/incidents/sweep.ts";
 import { openIdentity } from "../operations/pipeline/identity.ts";
 import { OpenRequests, RECOUNT_MS } from "../operations/pipeline/open-requests.ts";
 import { CallerQuotas } from "../operations/pipeline/quotas.ts";
+import { mayEndRequest, PushMessages } from "../operations/push/personal.ts";
 import { throwReloadConflict } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
+import { sweepConsents } from "../operations/upstreams/upstream-access.ts";
 import { type JobTools, watchJobs } from "../rollback/job.ts";
 import { redactSecrets } from "../rules/detect/secrets.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -41,6 +43,7 @@ import { SideChannels } from "./side-channels.ts";
 
 const SWEEP_MS = 1_000;
 const FORGET_MS = 60_000;
+const HELD_MS = 5_000;
 
 /** An app that serves callers: with credentials, notifications and background work. */
 export interface RunningService extends ServiceApp {
@@ -142,8 +145,13 @@ async function complete(
 /** Subscribes notifications, traces, capture and metrics to the engine's events. */
 function addEars(app: ServiceApp, channels: SideChannels) {
   const { settings, core, log } = app;
-  const notifier = openNotifier(app);
+  const personal = new PushMessages(app);
+  const notifier = openNotifier({ settings, core, egress: app.egress, log, personal });
+  app.background.every(HELD_MS, "sending what quiet hours held back", () => personal.releaseHeld());
   channels.add({
+    recorded(records) {
+      if (records.some(({ event }) => mayEndRequest(event))) personal.requestsEnded();
+    },
     approvalRequested: (approval) => {
       if (!isProbe(approval.internal.principal) && !inDigest(approval))
         notifier.notify(approvalRequested(approval));
@@ -183,6 +191,8 @@ function startWork(app: ServiceApp, notifier: EventNotifier, failures: AuthFailu
   );
   background.every(SERVICE_LIMITS.alert_poll_ms, "sweeping incidents", () => sweepIncidents(app));
   background.every(FORGET_MS, "deleting old replies", () => deleteOldReplies(app));
+  if (app.vault !== null)
+    background.every(FORGET_MS, "ending consents of upstreams", () => sweepConsents(app));
   tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 }
@@ -202,7 +212,7 @@ function applyQuotas(app: ServiceApp): void {
 async function ageApprovals(app: ServiceApp, sweep: ExpiryJob, notifier: EventNotifier): Promise<void> {
   const { escalated, together } = await sweep.approvals();
   for (const approval of escalated) notifier.notify(approvalRequested(approval));
-  if (notifier.channels().length === 0) return;
+  if (!(await notifier.isHeard())) return;
   for (const event of await dueDigests(app.core, together)) notifier.notify(event);
 }
 

@@ -192,6 +192,8 @@ function isPlainStep(step: StepDoc): boolean {
     step.before_by === undefined &&
     step.before_hash === undefined &&
     step.after_hash === undefined &&
+    step.effect_check === undefined &&
+    step.effect_check_by === undefined &&
     step.closes_ms === undefined &&
     step.ref === undefined &&
     step.fed_by === undefined &&

@@ -5,6 +5,7 @@ import type { PolicyCall } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
+  approvedReason,
   consumeApproval,
   expireApproval,
   type NewApproval,
@@ -23,10 +24,12 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadRun } from "../runs/load-run.ts";
 import type { RunDoc, StepDoc, StepFeed } from "../runs/run.ts";
+import { noteFeeds } from "../traces/built-on.ts";
 import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
-import type { BeforeFacts, BeforeRead } from "./before-state.ts";
+import type { BeforeRead } from "./before-state.ts";
 import { decideCall } from "./decide.ts";
+import { effectCheckOf } from "./effect-check.ts";
 import type { DecisionFacts } from "./facts.ts";
 import {
   hashArgsOnce,
@@ -37,7 +40,7 @@ import {
   type RunFacts,
 } from "./load-facts.ts";
 import { notePrefetchKeys } from "./outcome.ts";
-import type { CallVerdict, IntentDecision } from "./verdict.ts";
+import type { AskedReads, CallVerdict, IntentDecision } from "./verdict.ts";
 
 export interface IntentResult {
   decision: IntentDecision;
@@ -136,6 +139,8 @@ function commit(
   const { facts } = gathered;
   const { run, manifest, now } = facts;
   const reason = core.redact(input.reason);
+  const { approval } = verdict;
+  const recorded = (approval.move === "consume" && approvedReason(tx, approval.id)) || reason;
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -147,7 +152,7 @@ function commit(
       ts_ms: now,
       step,
       tool: input.tool,
-      reason,
+      reason: recorded,
       detail: part.detail ?? undefined,
       effect: manifest?.effect,
       args_hash: gathered.args_hash,
@@ -162,9 +167,9 @@ function commit(
       gathered,
       newStep(facts, gathered, verdict, {
         step,
-        reason,
+        reason: recorded,
         intended_seq,
-        depends_on: input.depends_on,
+        depends_on: gathered.depends_on,
         ref: input.ref,
       }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
@@ -174,9 +179,13 @@ function commit(
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
-  const { tool, depends_on } = input;
-  const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
+  const { tool } = input;
+  const { depends_on } = gathered;
   const { sandboxed } = facts.call;
+  const decision = {
+    ...answer(verdict, step, askedReads(core, facts)),
+    ...signedApprovalOf(tx, verdict),
+  };
   return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
 }
 
@@ -188,7 +197,7 @@ function movePlan(tx: StoreTx, { facts, planned }: LoadedIntent, step: number | 
   if (planned === null) return [];
   const { run, now } = facts;
   if (step !== undefined) {
-    advancePlan(tx, run, planned.plan);
+    advancePlan(tx, run, planned.plan, step);
     return [];
   }
   return endPlan(tx, run, planned.plan, {
@@ -318,6 +327,8 @@ function newStep(
     before_by: undefined,
     before_hash: undefined,
     after_hash: undefined,
+    effect_check: undefined,
+    effect_check_by: undefined,
     closes_ms: undefined,
     ref: parts.ref,
     fed_by: fedBy(facts.call),
@@ -345,6 +356,7 @@ function acceptStep(
   noteEarlierCall(core, tx, policy, { call: facts.call, manifest, at_ms: facts.now });
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
+  noteFeeds(tx, step);
   notePrefetchKeys(core, step);
   // Stored in full until the outcome, so that echoes of values can be removed from an error.
   tx.put("payloads", key, { args: facts.args, refs: {}, ...(refunds.length === 0 ? {} : { refunds }) });
@@ -367,14 +379,17 @@ function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { a
   return used.length === 0 ? {} : { approval_id: approval.id };
 }
 
-function answer(
-  verdict: CallVerdict,
-  step: number | undefined,
-  before: BeforeFacts | undefined,
-): IntentDecision {
+function askedReads(core: EngineCore, { before, run, caller, manifest }: DecisionFacts): AskedReads {
+  const effect_check = effectCheckOf(core.rules().manifests, run, caller, manifest);
+  return {
+    ...(before === undefined || before.read === null ? {} : { before: before.read }),
+    ...(effect_check === null ? {} : { effect_check }),
+  };
+}
+
+function answer(verdict: CallVerdict, step: number | undefined, asked: AskedReads): IntentDecision {
   const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
   if (step === undefined) return { decision: "block", ...why };
-  const asked = before === undefined || before.read === null ? {} : { before: before.read };
   if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
   return { decision: "allow", step, ...asked };
 }

@@ -34,6 +34,10 @@ export const UNKNOWN_OUTCOME_STATUSES: ReadonlySet<StepStatus> = new Set(["inten
 export const STATE_READERS = ["agent", "gateway", "library"] as const;
 export type ReadBy = (typeof STATE_READERS)[number];
 
+/** What an effect check found. `not checked` means that it could not be run. */
+export const EFFECT_FINDINGS = ["held", "missing", "not checked"] as const;
+export type EffectFinding = (typeof EFFECT_FINDINGS)[number];
+
 export interface SealedScope {
   permissions: string[];
   seal: string;
@@ -227,6 +231,9 @@ export interface StepDoc {
   before_by?: ReadBy | undefined;
   before_hash?: string | undefined;
   after_hash?: string | undefined;
+  /** What the effect check found, and who made it; absent if the manifest declares none or the call did not succeed. */
+  effect_check?: EffectFinding | undefined;
+  effect_check_by?: ReadBy | undefined;
   /** When the undo expires, if the manifest declares it and the step succeeded. */
   closes_ms?: number | undefined;
   /** The client's own id of the call; absent without one. */
@@ -311,6 +318,8 @@ export function copyOfStep(step: StepDoc): StepDoc {
     before_by: step.before_by,
     before_hash: step.before_hash,
     after_hash: step.after_hash,
+    effect_check: step.effect_check,
+    effect_check_by: step.effect_check_by,
     closes_ms: step.closes_ms,
     ref: step.ref,
     fed_by: step.fed_by,
@@ -327,6 +336,8 @@ export interface PayloadDoc {
   refs: { [path: string]: JsonValue };
   /** State read before the call, for its undo. */
   before?: JsonValue | undefined;
+  /** Reported result of a call whose effect is missing, until an operator resolves the step. */
+  result?: JsonValue | undefined;
   /**
    * Charges of limits and budgets to refund after a verified undo. Deleted with the undo, so that each is refunded
    * once.

@@ -166,6 +166,10 @@ export const reportStepOutcome = defineOperation({
       .optional()
       .meta({ description: "result of the decision's `before` read, from before the call" }),
     after: z.unknown().optional().meta({ description: "result of the same read after the call" }),
+    observed: z
+      .unknown()
+      .optional()
+      .meta({ description: "last answer of the decision's `effect_check` read, after a success" }),
   }),
   output: outcomeView,
   errors: { not_found: "unknown run or step", conflict: "an outcome was already reported" },
@@ -179,6 +183,7 @@ export const reportStepOutcome = defineOperation({
       error: given.error,
       before: given.before as JsonValue | undefined,
       after: given.after as JsonValue | undefined,
+      observed: given.observed as JsonValue | undefined,
       read_by: call.reads_by,
     };
     const learning = runAnyInSlices(

@@ -184,6 +184,8 @@ function stepBody(step: StepDoc, depends_on: number[]) {
     ...(step.before_by === undefined ? {} : { before_by: step.before_by }),
     ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
     ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
+    ...(step.effect_check === undefined ? {} : { effect_check: step.effect_check }),
+    ...(step.effect_check_by === undefined ? {} : { effect_check_by: step.effect_check_by }),
     ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
     ...(step.line === undefined ? {} : { line: step.line }),
   };

@@ -22,6 +22,7 @@ import {
   startHeartbeat,
   type WorkLease,
 } from "../lease.ts";
+import { needsUndo } from "../plan/classify.ts";
 import { notChecked } from "../plan/conflict.ts";
 import { DependentSteps } from "../plan/dependents.ts";
 import { settleRollback } from "../plan/leftovers.ts";
@@ -130,13 +131,13 @@ async function endRollback(
   run_id: string,
   lease: WorkLease,
   report: RollbackReport,
-  { lease: given, down_to }: RollbackOptions,
+  { lease: given, down_to, only }: RollbackOptions,
 ): Promise<void> {
   const unit = {
     needs: [["runs", run_id], leaseNeed(run_id)] satisfies DocKey[],
     run(tx: StoreTx) {
       assertLeaseHeld(tx, lease);
-      settleRollback(tx, run_id, report, down_to);
+      settleRollback(tx, run_id, report, (step) => step >= (down_to ?? 0) && only?.has(step) !== false);
       joinOnFailedUndos(core, tx, run_id, failedUndosOf(report));
       if (given === undefined) dropLease(tx, lease);
     },
@@ -185,6 +186,12 @@ function undoTools(options: WorkOptions): UndoTools {
   };
 }
 
+/** A step that stays blocks what it depends on. One without an effect passes its own blockers on. */
+function keepStep(dependents: DependentSteps, { doc, fallen, step }: StepToUndo): void {
+  if (doc === undefined || fallen) return;
+  dependents.hold(doc, needsUndo(doc) ? [step] : dependents.blockersOf(doc));
+}
+
 class Rollback {
   private readonly desk: RollbackBackend;
   private readonly env: RuntimeEnv;
@@ -225,6 +232,10 @@ class Rollback {
     const dependents = new DependentSteps();
     for (const visit of look.visits) {
       this.mayGoOn();
+      if (visit.kept === true) {
+        keepStep(dependents, visit);
+        continue;
+      }
       if (visit.fallen) {
         if (visit.outcome !== null && !this.outcomes.has(visit.step))
           this.outcomes.set(visit.step, visit.outcome);

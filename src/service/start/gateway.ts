@@ -131,6 +131,8 @@ function agentParts(gateway: McpGateway): EndpointOwn {
     admit(principal) {
       if (!hasRole(principal, "agent")) throw forbiddenError(ROLE_MESSAGES.agent, "role_required");
     },
+    heard: ({ principal, expires_ms }, token) =>
+      gateway.tokens.noteSubject(principal.id, { token, expires_ms }),
     named: (principal, run_id) => gateway.runs.named(principal, run_id),
     open(principal, run, era, method) {
       const peer = new AgentPeer(gateway, {

@@ -129,6 +129,10 @@ function describeContainment(report: ContainReport, dry: boolean, color: PaintCo
   for (const { kind, id, covers } of wider)
     lines.push(`  wider ${kind} left: ${id} (${escapeControls(covers)})`);
   for (const run of runs) lines.push(...describeRun(run, dry));
+  for (const { run_id, step, tool, because } of report.dependents ?? [])
+    lines.push(
+      `  built on it: run ${escapeControls(run_id)} step ${step} ${escapeControls(tool)}; to undo it too: svc rollback ${escapeControls(because[0]!.run_id)} --with ${escapeControls(run_id)}/${step}`,
+    );
   for (const one of report.differences ?? [])
     lines.push(
       `  otherwise than previewed: run ${one.run_id} step ${one.step} ${escapeControls(one.tool)}: previewed ${escapeControls(one.promised)}; happened ${escapeControls(one.happened)}`,
