@@ -4,8 +4,16 @@
  */
 import { join } from "node:path";
 import { cutText } from "../kernel/text/truncate.ts";
-import { backgroundId, type EndedTask, endedTask } from "./background-commands.ts";
-import { type CallState, CallStateStore, type KeptNote } from "./call-state.ts";
+import { backgroundId, endedTask } from "./background-commands.ts";
+import {
+  editOutcome,
+  failureOf,
+  MAX_NAMED,
+  recordedOutcome,
+  taskOutcome,
+  unreportedOutcome,
+} from "./call-outcome.ts";
+import { CallStateStore, type KeptNote } from "./call-state.ts";
 import {
   type HookAnswer,
   type HookClient,
@@ -18,16 +26,7 @@ import {
 import { confinedFiles, confinedSnapshot, confineEvent } from "./confined.ts";
 import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
-import {
-  changedFiles,
-  changedPaths,
-  closeCall,
-  hasEffect,
-  inFull,
-  openCall,
-  recordedStates,
-} from "./record/recorded-call.ts";
-import type { RecordedEnd } from "./record/recorder.ts";
+import { changedFiles, closeCall, inFull, openCall, recordedStates } from "./record/recorded-call.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
 import {
   giveTexts,
@@ -50,9 +49,6 @@ import { changedSince } from "./workspace/work-tree.ts";
 const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
 
 const MAX_RUN_ID = 128;
-
-/** How many changed files a report names. */
-const MAX_NAMED = 20;
 
 export async function handleEvent(
   client: HookClient,
@@ -274,7 +270,7 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
       const runs_on = note.agent !== null || note.background !== undefined;
       if (runs_on && !event.session_over) continue;
       const end = await closeCall(context, settings, note);
-      await reportOutcome(settings, note.run, note.step, unreported(note, end));
+      await reportOutcome(settings, note.run, note.step, unreportedOutcome(note, end));
       forget();
     }
     return null;
@@ -297,13 +293,6 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
   return beyondUndo("edit", end === null ? missed : inFull(end, end.lost));
 }
 
-/** Whether an edit took place is decided by its files. */
-function editOutcome(event: HookEvent, note: CallState, end: RecordedEnd | null): object {
-  const failed = event.moment === "failed";
-  if (failed && (end === null || !hasEffect(end))) return failure(note, event);
-  return { status: "succeeded", ...recordedStates(end) };
-}
-
 interface AfterWork {
   event: HookEvent;
   settings: HookSettings;
@@ -317,7 +306,7 @@ async function endCommand(
   { note, kept_ms, forget }: KeptNote,
 ): Promise<string | null> {
   const command = note.command!;
-  const outcome = event.moment === "failed" ? failure(note, event) : { status: "succeeded" };
+  const outcome = event.moment === "failed" ? failureOf(note, event) : { status: "succeeded" };
   const end = await closeCall(context, settings, note);
   if (end !== null) {
     notes.keepChanged(decisiveFiles(changedFiles(end)));
@@ -341,15 +330,6 @@ async function endCommand(
   return beyondUndo("command", changed ?? []);
 }
 
-/** A command that failed but changed the workspace counts as done, so that its changes are undone. */
-function recordedOutcome(event: HookEvent, outcome: object, end: RecordedEnd): object {
-  const result = { changed: changedPaths(end).slice(0, MAX_NAMED) };
-  const states = recordedStates(end);
-  const ended = event.moment === "failed" && !event.interrupted && !event.declined;
-  if (!ended || !hasEffect(end)) return { ...outcome, result, ...states };
-  return { status: "succeeded", result: { ...result, failed: true }, ...states };
-}
-
 /** Reports the outcome of a background command after the client reported its end. */
 async function settleBackground({ event, settings, context, notes }: AfterWork): Promise<void> {
   const ended = event.moment === "after" ? endedTask(event) : null;
@@ -365,40 +345,8 @@ async function settleBackground({ event, settings, context, notes }: AfterWork):
   }
 }
 
-function taskOutcome(note: CallState, { how }: EndedTask): object {
-  if (how === "completed") return { status: "succeeded" };
-  const known = how === "failed" && HARMLESS.test(note.tool);
-  return {
-    status: known ? "failed" : "uncertain",
-    error: `the client reports the background command as ${how}`,
-  };
-}
-
 function beyondUndo(by: "command" | "edit", files: readonly string[]): string | null {
   if (files.length === 0) return null;
   const more = files.length > MAX_NAMED ? `, and ${files.length - MAX_NAMED} more` : "";
   return `svc: beyond undo, changed by this ${by}: ${files.slice(0, MAX_NAMED).join(", ")}${more}`;
-}
-
-/** Calls without side effects count as failed after an error. The effect of any other failed call is uncertain. */
-const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
-
-function failure(note: CallState, { error, interrupted, declined }: HookEvent): object {
-  const said = cutText(error ?? "the client reports a failure", 4_000);
-  const known = declined || note.edit !== null || (HARMLESS.test(note.tool) && !interrupted);
-  return { status: known ? "failed" : "uncertain", error: said };
-}
-
-/**
- * Outcome of a call without a later event: its user refused it, it was interrupted, or the client reports no failures.
- */
-function unreported(note: CallState, end: RecordedEnd | null): object {
-  const states = recordedStates(end);
-  if (note.background !== undefined)
-    return { status: "uncertain", error: "the session ended before the background command did", ...states };
-  const said = "the client reported no outcome";
-  if (note.edit !== null && end !== null && hasEffect(end)) return { status: "succeeded", ...states };
-  const harmless = HARMLESS.test(note.tool) || note.edit !== null;
-  const known = harmless && (end === null || !hasEffect(end));
-  return { status: known ? "failed" : "uncertain", error: said, ...states };
 }

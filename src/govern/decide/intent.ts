@@ -29,8 +29,8 @@ import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
 import type { BeforeRead } from "./before-state.ts";
 import { decideCall } from "./decide.ts";
-import { effectCheckOf } from "./effect-check.ts";
 import type { DecisionFacts } from "./facts.ts";
+import { askedReads, decisionOf, signedApprovalOf } from "./intent-answer.ts";
 import {
   hashArgsOnce,
   type IntentInput,
@@ -40,7 +40,7 @@ import {
   type RunFacts,
 } from "./load-facts.ts";
 import { notePrefetchKeys } from "./outcome.ts";
-import type { AskedReads, CallVerdict, IntentDecision } from "./verdict.ts";
+import type { CallVerdict, IntentDecision } from "./verdict.ts";
 
 export interface IntentResult {
   decision: IntentDecision;
@@ -183,7 +183,7 @@ function commit(
   const { depends_on } = gathered;
   const { sandboxed } = facts.call;
   const decision = {
-    ...answer(verdict, step, askedReads(core, facts)),
+    ...decisionOf(verdict, step, askedReads(core, facts)),
     ...signedApprovalOf(tx, verdict),
   };
   return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
@@ -370,28 +370,6 @@ function acceptStep(
   });
   if (step.idempotency !== null)
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
-}
-
-/** The id of the signed approval that the call used, so that its caller can verify the signatures. */
-function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { approval_id?: string } {
-  if (decision !== "allow" || approval.move !== "consume") return {};
-  const used = tx.get("approvals", approval.id)?.internal.signatures ?? [];
-  return used.length === 0 ? {} : { approval_id: approval.id };
-}
-
-function askedReads(core: EngineCore, { before, run, caller, manifest }: DecisionFacts): AskedReads {
-  const effect_check = effectCheckOf(core.rules().manifests, run, caller, manifest);
-  return {
-    ...(before === undefined || before.read === null ? {} : { before: before.read }),
-    ...(effect_check === null ? {} : { effect_check }),
-  };
-}
-
-function answer(verdict: CallVerdict, step: number | undefined, asked: AskedReads): IntentDecision {
-  const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
-  if (step === undefined) return { decision: "block", ...why };
-  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
-  return { decision: "allow", step, ...asked };
 }
 
 /** Maximum feeds that a step lists. */

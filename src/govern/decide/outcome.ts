@@ -19,6 +19,7 @@ import type { EffectFinding, OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc 
 import { addUndoDeadline, undoDeadlineOf } from "../runs/undo-deadlines.ts";
 import { noteResourceCall } from "../traces/built-on.ts";
 import { followResult, followsValues } from "../traces/follow.ts";
+import { adjustActiveSteps, releaseLogicalCall } from "./active-steps.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
 import { checkEffect, effectText } from "./effect-check.ts";
 import { policyCall } from "./load-facts.ts";
@@ -376,35 +377,4 @@ function undoTemplates({ compensation, verification, before }: ToolManifest): Js
     compensation?.when_absent?.args ?? null,
     before?.args ?? null,
   ];
-}
-
-/** Updates the number of a tool's active steps, which `requires` checks. */
-export function adjustActiveSteps(tx: StoreTx, step: StepDoc, by: 1 | -1): void {
-  const key = runToolKey(step.run_id, step.tool);
-  const used = tx.get("run_tools", key);
-  tx.put("run_tools", key, {
-    run_id: step.run_id,
-    tool: step.tool,
-    calls: used?.calls ?? 1,
-    standing: Math.max(0, (used?.standing ?? 0) + by),
-  });
-}
-
-/**
- * Releases a logical call, so that the agent can repeat it. If an earlier step is still active, that step holds it
- * again.
- */
-export function releaseLogicalCall(tx: StoreTx, step: StepDoc): void {
-  if (step.idempotency === null) return;
-  const holder = tx.get("idempotency", step.idempotency);
-  if (holder?.run_id !== step.run_id || holder.step !== step.step) return;
-  for (let at = step.repeat_of; at !== undefined; ) {
-    const earlier = tx.get("steps", stepKey(at.run_id, at.step));
-    if (earlier !== undefined && earlier.status !== "failed" && earlier.status !== "compensated") {
-      tx.put("idempotency", step.idempotency, at);
-      return;
-    }
-    at = earlier?.repeat_of;
-  }
-  tx.delete("idempotency", step.idempotency);
 }

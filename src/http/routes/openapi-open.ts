@@ -34,8 +34,7 @@ const READINESS = {
     },
     clock: {
       type: "object",
-      description:
-        "this server's clock against the database's, which decides what has expired; only on PostgreSQL",
+      description: "this server's clock against the database's, which sets all expiries; only on PostgreSQL",
       properties: {
         offset_ms: { type: "integer", description: "how far this server is ahead; negative if it is behind" },
         warning: { type: "string", description: "present if the clocks differ by more than 5 seconds" },
