@@ -24,6 +24,7 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   peers: () => import("./peers.ts"),
   start: () => import("./start.ts"),
   hook: () => import("./hook.ts"),
+  proxy: () => import("./proxy.ts"),
   snapshot: () => import("./snapshot.ts"),
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),
