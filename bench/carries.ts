@@ -143,7 +143,7 @@ async function memoryRow(): Promise<Row> {
     const input = { tool: "mail.read", args: {}, reason: "read", depends_on: [] };
     const { decision } = await store.transact(intentUnit(core, caller, "r", input));
     const outcome = { status: "succeeded" as const, result: mailOf(10_000, 1_000 * n) };
-    if (decision.step !== undefined)
+    if (decision.decision !== "block")
       await store.transact(outcomeUnit(core, caller, "r", decision.step, outcome));
   }
   const docs = [...(await store.list("trace_marks", { owner: "r", limit: 1_000 }))].map(

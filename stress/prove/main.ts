@@ -4,6 +4,8 @@
  * others built on it.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
+ * `npm run prove -- packs`: the undos of every service pack against its emulator. `SVC_PACKS_OPENAPI=<directory>` also
+ * compares each tool with the services' published descriptions, `<pack>.json`.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
@@ -22,6 +24,7 @@ const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
+  if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "cascades") return proveCascades(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
@@ -85,6 +88,12 @@ function proveHistories(args: string[]): number {
 function proveProxy(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/proxy/programs.test.ts", ...args];
   const env = { ...process.env, SVC_PROVE_PROXY: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function provePacks(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/packs", ...args];
+  const env = { ...process.env, SVC_PROVE_PACKS: "all" };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 

@@ -194,6 +194,8 @@ export interface CaptureDoc {
   depends_on: number[];
   /** The mode of the run, such as `observe`. */
   mode: string;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed?: string | undefined;
   /** When this service recorded the undo of the call. Undos that only a worker reported do not count. */
   undone_ms?: number | undefined;
 }

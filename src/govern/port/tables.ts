@@ -18,6 +18,7 @@ import type { GrantDoc } from "../grants/grant.ts";
 import { isUsedUp } from "../grants/grant.ts";
 import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../incidents/incident.ts";
 import type { PlanDoc } from "../plans/plan.ts";
+import type { PersonDevices } from "../push/device.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
@@ -28,6 +29,7 @@ import type {
   TraceDoc,
   TraceMarksDoc,
 } from "../traces/trace.ts";
+import type { UpstreamConsentDoc } from "../upstreams/consent-doc.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
@@ -110,6 +112,10 @@ export interface TableDocs {
   passkeys: PersonPasskeys;
   /** Challenges that can be signed, by nonce. */
   challenges: ChallengeDoc;
+  /** Consents at upstreams, one document per upstream and principal. Their tokens are encrypted. */
+  upstream_consents: UpstreamConsentDoc;
+  /** Browsers that get push messages, one document per person. */
+  push_devices: PersonDevices;
 }
 
 export type TableName = keyof TableDocs;
@@ -187,6 +193,8 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   pins: plain,
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
+  upstream_consents: (doc) => ({ owner: doc.upstream, sort: doc.created_ms, tag: "" }),
+  push_devices: plain,
 };
 
 /**

@@ -41,6 +41,8 @@ import { type UndoTools, undoStep, untilAborted } from "./undo-step.ts";
 interface WorkOptions {
   compensator: CompensatorFn;
   reader?: ReaderFn | null | undefined;
+  /** Whether the reader can use this tool. Absent: it can use every tool. */
+  reads?: ((tool: string) => boolean) | undefined;
   verify?: UndoCheck | null | undefined;
   objection?: UndoObjection | null | undefined;
   /** Total attempts for each compensation. */
@@ -176,7 +178,7 @@ export function checkRetries(retries: number = SERVICE_LIMITS.rollback_retries.d
 function undoTools(options: WorkOptions): UndoTools {
   return {
     compensator: options.compensator,
-    reader: options.reader ?? null,
+    readerOf: (tool) => (options.reads?.(tool) === false ? null : (options.reader ?? null)),
     verify: options.verify ?? null,
     objection: options.objection ?? null,
     retries: checkRetries(options.retries),
@@ -322,7 +324,8 @@ class Rollback {
   private async current(
     request: ReadRequest,
   ): Promise<{ current: JsonValue } | { problem: string | undefined }> {
-    const { reader, objection } = this.tools;
+    const { readerOf, objection } = this.tools;
+    const reader = readerOf(request.tool);
     if (reader === null) return { problem: undefined };
     const against = await objection?.([request.tool]);
     if (against) return { problem: against };

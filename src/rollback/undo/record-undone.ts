@@ -1,5 +1,5 @@
 /** Records the start and the end of an undo. The step, its counters and the ledger change together. */
-import { adjustActiveSteps, releaseLogicalCall } from "../../govern/decide/outcome.ts";
+import { adjustActiveSteps, releaseLogicalCall } from "../../govern/decide/active-steps.ts";
 import { stepKey } from "../../govern/document-keys.ts";
 import type { StoreTx } from "../../govern/port/store.ts";
 import { appendRunRecord, stepFacts } from "../../govern/records.ts";

@@ -54,6 +54,8 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   pins: [],
   passkeys: [],
   challenges: ["owner", "sort"],
+  upstream_consents: ["sort"],
+  push_devices: [],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {
