@@ -5,6 +5,7 @@ import type { PolicyCall } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
+  approvedReason,
   consumeApproval,
   expireApproval,
   type NewApproval,
@@ -134,6 +135,8 @@ function commit(
   const { facts } = gathered;
   const { run, manifest, now } = facts;
   const reason = core.redact(input.reason);
+  const { approval } = verdict;
+  const recorded = (approval.move === "consume" && approvedReason(tx, approval.id)) || reason;
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -145,7 +148,7 @@ function commit(
       ts_ms: now,
       step,
       tool: input.tool,
-      reason,
+      reason: recorded,
       detail: part.detail ?? undefined,
       effect: manifest?.effect,
       args_hash: gathered.args_hash,
@@ -160,9 +163,9 @@ function commit(
       gathered,
       newStep(facts, gathered, verdict, {
         step,
-        reason,
+        reason: recorded,
         intended_seq,
-        depends_on: input.depends_on,
+        depends_on: gathered.depends_on,
         ref: input.ref,
       }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
@@ -172,7 +175,8 @@ function commit(
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
-  const { tool, depends_on } = input;
+  const { tool } = input;
+  const { depends_on } = gathered;
   const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
   return { decision, tool, depends_on, run, manifest, verdict, opened, records };
 }
@@ -185,7 +189,7 @@ function movePlan(tx: StoreTx, { facts, planned }: LoadedIntent, step: number | 
   if (planned === null) return [];
   const { run, now } = facts;
   if (step !== undefined) {
-    advancePlan(tx, run, planned.plan);
+    advancePlan(tx, run, planned.plan, step);
     return [];
   }
   return endPlan(tx, run, planned.plan, {

@@ -57,6 +57,8 @@ export interface LoadedIntent {
   idempotency: string | null;
   /** Plan whose next call this is, if any. */
   planned: NextPlannedCall | null;
+  /** Dependencies that the caller or the plan names. */
+  depends_on: readonly number[];
 }
 
 /** Keyed hash of the call's arguments, computed once even if the unit runs several times. */
@@ -144,8 +146,11 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   if (policy.compares)
     call.compared = comparedCalls(core, tx, policy, { call, manifest, at_ms: core.env.now() });
   const args_hash = hashArgs(run.salt);
-  const planned =
-    run.plans === undefined ? null : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());
+  const { planned, early } =
+    run.plans === undefined
+      ? { planned: null, early: null }
+      : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());
+  const depends_on = withPlanned(input.depends_on, planned);
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const countNow = (one: ApprovalDoc | null | undefined) =>
     one == null ? null : withCurrentApprovals(core, tx, one);
@@ -165,18 +170,24 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
     halts: tx.get("halts", HALTS_KEY)?.active ?? [],
     kill_switch: core.killSwitch(),
     missing_prerequisites: missingPrerequisites(tx, run, manifest),
-    fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
+    fallen_dependencies: fallenDependencies(tx, run, depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
     request: ahead ?? own,
     beside: ahead === null ? null : own,
+    early_planned: early,
     fresh_approval_id,
     objections: input.objections,
     meant: manifest === null ? nearestTool(manifests, run, input.tool) : undefined,
     before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
     seen_hash: cardReadHash(run.salt, manifest?.before, input.seen),
   };
-  return { facts, args_hash, idempotency, planned };
+  return { facts, args_hash, idempotency, planned, depends_on };
+}
+
+function withPlanned(named: readonly number[], planned: NextPlannedCall | null): readonly number[] {
+  const own = planned?.depends_on ?? [];
+  return own.length === 0 ? named : [...new Set([...named, ...own])];
 }
 
 /** Of the root and all other runs of its tree. */
