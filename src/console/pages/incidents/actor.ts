@@ -64,7 +64,7 @@ function openCard({ incidents, halts, alerts, requests }: ActorView, now: number
         html`${markLabel("info", "request")} <a href="/console/approvals/${id}"><code>${tool}</code></a> ${formatAgo(requested_ms, now)}`,
     ),
   ];
-  if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("No open incident"));
+  if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("Nothing is open"));
   return cardBlock({ title: "Open" }, bulletList(lines));
 }
 
