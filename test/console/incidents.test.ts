@@ -10,6 +10,10 @@ const GAPS = `(() => {
   const boxes = [...document.querySelectorAll("main .card")].map((one) => one.getBoundingClientRect());
   return boxes.slice(1).map((box, i) => box.top - boxes[i].bottom);
 })()`;
+/** Facts that are cut at the edge of their card. */
+const PAST_THEIR_CARD = `[...document.querySelectorAll(".facts dd *")]
+  .filter((one) => one.getBoundingClientRect().right > one.closest("dd").getBoundingClientRect().right + 1)
+  .map((one) => one.outerHTML)`;
 const EVIL = '<script>alert("x")</script>';
 
 let s: ConsoleServer;
@@ -112,12 +116,14 @@ it("leaves space between the cards of an agent and of an incident", async () => 
   onTestFinished(() => browsing.close());
   for (const phone of [false, true]) {
     const { page, open } = await browsing.as("auditor", { phone });
+    if (phone) await page.setViewportSize({ width: 320, height: 800 });
     for (const path of ["/actors/agent", `/incidents/${id}`]) {
       await open(path);
       const gaps = (await page.evaluate(GAPS)) as number[];
       expect(gaps.length).toBeGreaterThan(1);
       expect(Math.min(...gaps)).toBeGreaterThanOrEqual(10);
       expect(await scrollsSideways(page)).toBe(false);
+      expect(await page.evaluate(PAST_THEIR_CARD)).toEqual([]);
     }
   }
 });

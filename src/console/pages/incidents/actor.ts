@@ -52,7 +52,7 @@ function openCard({ incidents, halts, alerts, requests }: ActorView, now: number
       .filter(({ status }) => status === "open")
       .map(
         ({ id, opened_ms }) =>
-          html`${markLabel("bad", "incident")} <a href="${incidentPath(id)}">Open since ${formatAgo(opened_ms, now)}</a>`,
+          html`${markLabel("bad", "incident")} <a href="${incidentPath(id)}">Opened ${formatAgo(opened_ms, now)}</a>`,
       ),
     ...halts.map(
       (one) =>
