@@ -1,6 +1,6 @@
 /** Loads the facts of an intent from one consistent view of the store. */
 import { invalidError } from "../../kernel/errors.ts";
-import { hmacHex, keyedHash } from "../../kernel/hash.ts";
+import { hmacHex, keyedHash, sameSecret, sha256Hex } from "../../kernel/hash.ts";
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { parsePath, readPath } from "../../kernel/paths.ts";
@@ -19,7 +19,7 @@ import { findNextPlannedCall, type NextPlannedCall } from "../plans/plan-progres
 import type { CounterDoc } from "../port/docs.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import { loadCountedRun } from "../runs/load-run.ts";
-import { countedRun, type RunDoc, type StepStatus } from "../runs/run.ts";
+import { countedRun, type RunDoc, type SandboxEvidence, type StepStatus } from "../runs/run.ts";
 import { carriedFacts, tenantFacts } from "../traces/carried.ts";
 import { tenantKeys } from "../traces/tenant-trace.ts";
 import { beforeFacts, type CardRead, cardReadHash } from "./before-state.ts";
@@ -35,6 +35,10 @@ export interface IntentInput {
   depends_on: readonly number[];
   /** The client's own id of the call. Kept with the step alone. */
   ref?: string | undefined;
+  /** Evidence that the call comes from inside `svc run`. Without a run that it proves, it counts as none. */
+  sandboxed?: SandboxEvidence | undefined;
+  /** Run that history proved, for simulations alone. */
+  replayed_sandbox?: string | undefined;
   /** Objections of the surface against the call, such as a changed tool definition. */
   objections?: readonly string[] | undefined;
   /** True if the call is part of a drill, so that its undo needs no earlier drill. */
@@ -116,6 +120,7 @@ export function intentNeeds(
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
   if (run.child_of !== undefined) needs.push(["runs", countedRun(run)]);
+  if (input.sandboxed !== undefined) needs.push(["runs", input.sandboxed.run_id]);
   if (policy.carries !== null) needs.push(["traces", countedRun(run)]);
   if (policy.carries !== null && policy.carries.within_ms !== null)
     needs.push(["tenant_traces", tenantKeys(core, run.tenant).id]);
@@ -138,6 +143,8 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);
+  const sandboxed = input.replayed_sandbox ?? provenSandbox(tx, run, input.sandboxed);
+  if (sandboxed !== undefined) call.sandboxed = sandboxed;
   if (asksForProof(policy, manifest, input))
     call.proof = undoProofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   if (policy.carries !== null) call.carried = carriedFacts(tx, run, call, manifest);
@@ -188,6 +195,18 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
 function withPlanned(named: readonly number[], planned: NextPlannedCall | null): readonly number[] {
   const own = planned?.depends_on ?? [];
   return own.length === 0 ? named : [...new Set([...named, ...own])];
+}
+
+/** The launcher's run, if its secret is right and it has the tenant of the call. */
+function provenSandbox(
+  tx: StoreTx,
+  { tenant }: RunDoc,
+  evidence: SandboxEvidence | undefined,
+): string | undefined {
+  if (evidence === undefined) return undefined;
+  const launched = tx.get("runs", evidence.run_id);
+  if (launched?.sandbox === undefined || launched.tenant !== tenant) return undefined;
+  return sameSecret(launched.sandbox, sha256Hex(evidence.secret)) ? launched.run_id : undefined;
 }
 
 /** Of the root and all other runs of its tree. */
