@@ -34,6 +34,8 @@ export const LEDGER_EVENTS = {
   key_deleted: "key deleted",
   passkey_added: "passkey added",
   passkey_revoked: "passkey revoked",
+  upstream_connected: "upstream connected",
+  upstream_revoked: "upstream revoked",
   manifest_published: "manifest published",
   manifest_approved: "manifest approved",
   manifest_deprecated: "manifest deprecated",

@@ -59,6 +59,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   key_deleted: POINT,
   passkey_added: POINT,
   passkey_revoked: POINT,
+  upstream_connected: POINT,
+  upstream_revoked: POINT,
   manifest_published: POINT,
   manifest_approved: POINT,
   manifest_deprecated: POINT,

@@ -1,5 +1,7 @@
 /**
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
+ * `npm run prove -- cascades [--count n --seed s]`: random histories of five agents, of which one is undone with what the
+ * others built on it.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
  * `npm run prove -- tau2 --from <checkout of tau2-bench> [--airline <directory>] [--limit <tasks>]
@@ -17,6 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
+import { playCascade } from "./cascades.ts";
 import { playHistory } from "./histories.ts";
 import { playGroundTruth } from "./tau2/run.ts";
 
@@ -28,6 +31,7 @@ export async function main(args: string[]): Promise<number> {
   if (args[0] === "tau2") return proveTau2(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
+  if (args[0] === "cascades") return proveCascades(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
   const { values } = parseArgs({
     args,
@@ -44,6 +48,24 @@ export async function main(args: string[]): Promise<number> {
     if (seen.disagreement !== null) agreed = false;
   }
   return agreed ? 0 : 1;
+}
+
+async function proveCascades(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { count: { type: "string", default: "10000" }, seed: { type: "string", default: "1" } },
+  });
+  const [count, first] = [Number(values.count), Number(values.seed)];
+  if (!Number.isInteger(count) || !Number.isInteger(first) || count < 1)
+    throw new Error("--count and --seed are whole numbers");
+  const problems: string[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    problems.push(...(await playCascade(seed)));
+    if ((seed - first + 1) % A_LINE === 0)
+      console.log(JSON.stringify({ cascades: seed - first + 1, problems: problems.length }));
+  }
+  for (const problem of problems) console.log(problem);
+  return problems.length === 0 ? 0 : 1;
 }
 
 /** Every history in a directory of its own, which goes if it holds. */

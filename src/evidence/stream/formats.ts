@@ -49,6 +49,8 @@ const GRADES: Readonly<Record<LedgerEvent, readonly [severity: Severity, status:
   key_deleted: [2, 0],
   passkey_added: [2, 0],
   passkey_revoked: [2, 0],
+  upstream_connected: [2, 0],
+  upstream_revoked: [2, 0],
   manifest_published: [1, 0],
   manifest_approved: [2, 0],
   manifest_deprecated: [1, 0],

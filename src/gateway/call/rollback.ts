@@ -123,7 +123,7 @@ type CallFor = (run_id: string | undefined, call: PlainCall) => Promise<JsonObje
 async function holdersOf({ app, sessions }: Pinned, run_id: string | undefined): Promise<OwnerOf> {
   const principal = run_id === undefined ? undefined : (await runFacts(app, run_id))?.principal;
   if (run_id === undefined || principal === undefined) return () => undefined;
-  return (upstream) => sessions.holder(run_id, upstream) ?? principalOwner(upstream, principal);
+  return (upstream) => sessions.holder(run_id, upstream) ?? principalOwner(upstream, { id: principal });
 }
 
 async function callPlainly(

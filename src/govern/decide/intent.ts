@@ -5,6 +5,7 @@ import type { PolicyCall } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
+  approvedReason,
   consumeApproval,
   expireApproval,
   type NewApproval,
@@ -23,12 +24,13 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadRun } from "../runs/load-run.ts";
 import type { RunDoc, StepDoc, StepFeed } from "../runs/run.ts";
+import { noteFeeds } from "../traces/built-on.ts";
 import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
 import type { BeforeRead } from "./before-state.ts";
 import { decideCall } from "./decide.ts";
-import { effectCheckOf } from "./effect-check.ts";
 import type { DecisionFacts } from "./facts.ts";
+import { askedReads, decisionOf, signedApprovalOf } from "./intent-answer.ts";
 import {
   hashArgsOnce,
   type IntentInput,
@@ -38,7 +40,7 @@ import {
   type RunFacts,
 } from "./load-facts.ts";
 import { notePrefetchKeys } from "./outcome.ts";
-import type { AskedReads, CallVerdict, IntentDecision } from "./verdict.ts";
+import type { CallVerdict, IntentDecision } from "./verdict.ts";
 
 export interface IntentResult {
   decision: IntentDecision;
@@ -47,6 +49,8 @@ export interface IntentResult {
   run: RunDoc;
   manifest: ToolManifest | null;
   verdict: CallVerdict;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed: string | undefined;
   /** Request opened by this intent, for notifications. */
   opened: ApprovalDoc | null;
   records: LedgerRecord[];
@@ -135,6 +139,8 @@ function commit(
   const { facts } = gathered;
   const { run, manifest, now } = facts;
   const reason = core.redact(input.reason);
+  const { approval } = verdict;
+  const recorded = (approval.move === "consume" && approvedReason(tx, approval.id)) || reason;
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -146,7 +152,7 @@ function commit(
       ts_ms: now,
       step,
       tool: input.tool,
-      reason,
+      reason: recorded,
       detail: part.detail ?? undefined,
       effect: manifest?.effect,
       args_hash: gathered.args_hash,
@@ -161,9 +167,9 @@ function commit(
       gathered,
       newStep(facts, gathered, verdict, {
         step,
-        reason,
+        reason: recorded,
         intended_seq,
-        depends_on: input.depends_on,
+        depends_on: gathered.depends_on,
         ref: input.ref,
       }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
@@ -173,12 +179,14 @@ function commit(
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
-  const { tool, depends_on } = input;
+  const { tool } = input;
+  const { depends_on } = gathered;
+  const { sandboxed } = facts.call;
   const decision = {
-    ...answer(verdict, step, askedReads(core, facts)),
+    ...decisionOf(verdict, step, askedReads(core, facts)),
     ...signedApprovalOf(tx, verdict),
   };
-  return { decision, tool, depends_on, run, manifest, verdict, opened, records };
+  return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
 }
 
 /**
@@ -189,7 +197,7 @@ function movePlan(tx: StoreTx, { facts, planned }: LoadedIntent, step: number | 
   if (planned === null) return [];
   const { run, now } = facts;
   if (step !== undefined) {
-    advancePlan(tx, run, planned.plan);
+    advancePlan(tx, run, planned.plan, step);
     return [];
   }
   return endPlan(tx, run, planned.plan, {
@@ -348,6 +356,7 @@ function acceptStep(
   noteEarlierCall(core, tx, policy, { call: facts.call, manifest, at_ms: facts.now });
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
+  noteFeeds(tx, step);
   notePrefetchKeys(core, step);
   // Stored in full until the outcome, so that echoes of values can be removed from an error.
   tx.put("payloads", key, { args: facts.args, refs: {}, ...(refunds.length === 0 ? {} : { refunds }) });
@@ -361,28 +370,6 @@ function acceptStep(
   });
   if (step.idempotency !== null)
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
-}
-
-/** The id of the signed approval that the call used, so that its caller can verify the signatures. */
-function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { approval_id?: string } {
-  if (decision !== "allow" || approval.move !== "consume") return {};
-  const used = tx.get("approvals", approval.id)?.internal.signatures ?? [];
-  return used.length === 0 ? {} : { approval_id: approval.id };
-}
-
-function askedReads(core: EngineCore, { before, run, caller, manifest }: DecisionFacts): AskedReads {
-  const effect_check = effectCheckOf(core.rules().manifests, run, caller, manifest);
-  return {
-    ...(before === undefined || before.read === null ? {} : { before: before.read }),
-    ...(effect_check === null ? {} : { effect_check }),
-  };
-}
-
-function answer(verdict: CallVerdict, step: number | undefined, asked: AskedReads): IntentDecision {
-  const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
-  if (step === undefined) return { decision: "block", ...why };
-  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
-  return { decision: "allow", step, ...asked };
 }
 
 /** Maximum feeds that a step lists. */

@@ -17,7 +17,9 @@ import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadSealedRun, loadStep } from "../runs/load-run.ts";
 import type { EffectFinding, OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../runs/run.ts";
 import { addUndoDeadline, undoDeadlineOf } from "../runs/undo-deadlines.ts";
+import { noteResourceCall } from "../traces/built-on.ts";
 import { followResult, followsValues } from "../traces/follow.ts";
+import { adjustActiveSteps, releaseLogicalCall } from "./active-steps.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
 import { checkEffect, effectText } from "./effect-check.ts";
 import { policyCall } from "./load-facts.ts";
@@ -183,7 +185,7 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
       addUndoDeadline(tx, step, step.finished_ms);
     }
     adjustActiveSteps(tx, step, +1);
-    if (before !== undefined) listTouch(tx, run, step, manifest, payload);
+    listResources(core, tx, run, step, { manifest, payload, isRead: before !== undefined });
   }
   const { policy } = core.rules();
   if (policy.compares) {
@@ -318,18 +320,28 @@ function noteState(
   return before;
 }
 
-/** Indexes the step by its resource, so that an undo finds other calls on it without reading the entire run. */
-function listTouch(
+/** Lists the step by its resource, so that an undo finds other calls on it without reading entire runs. */
+function listResources(
+  core: EngineCore,
   tx: StoreTx,
-  { run_id, salt }: RunDoc,
-  { step, succeeded_seq }: StepDoc,
-  manifest: ToolManifest | null,
-  payload: PayloadDoc | undefined,
+  run: RunDoc,
+  step: StepDoc,
+  {
+    manifest,
+    payload,
+    isRead,
+  }: { manifest: ToolManifest | null; payload: PayloadDoc | undefined; isRead: boolean },
 ): void {
   const args = payload?.args;
-  const read = manifest?.before && args !== undefined ? beforeRead(manifest.before, args) : null;
-  if (read === null || succeeded_seq === null) return;
-  tx.put("touches", stepKey(run_id, step), { run_id, step, thing: resourceHash(salt, read), succeeded_seq });
+  const { succeeded_seq } = step;
+  if (manifest === null || args === undefined || succeeded_seq === null) return;
+  const { run_id } = run;
+  const read = isRead && manifest.before ? beforeRead(manifest.before, args) : null;
+  if (read !== null) {
+    const thing = resourceHash(run.salt, read);
+    tx.put("touches", stepKey(run_id, step.step), { run_id, step: step.step, thing, succeeded_seq });
+  }
+  if (read !== null || manifest.effect === "read") noteResourceCall(core, tx, run, { step, manifest, args });
 }
 
 /** Reduces the stored values to those that the undo and its read-back use. */
@@ -365,35 +377,4 @@ function undoTemplates({ compensation, verification, before }: ToolManifest): Js
     compensation?.when_absent?.args ?? null,
     before?.args ?? null,
   ];
-}
-
-/** Updates the number of a tool's active steps, which `requires` checks. */
-export function adjustActiveSteps(tx: StoreTx, step: StepDoc, by: 1 | -1): void {
-  const key = runToolKey(step.run_id, step.tool);
-  const used = tx.get("run_tools", key);
-  tx.put("run_tools", key, {
-    run_id: step.run_id,
-    tool: step.tool,
-    calls: used?.calls ?? 1,
-    standing: Math.max(0, (used?.standing ?? 0) + by),
-  });
-}
-
-/**
- * Releases a logical call, so that the agent can repeat it. If an earlier step is still active, that step holds it
- * again.
- */
-export function releaseLogicalCall(tx: StoreTx, step: StepDoc): void {
-  if (step.idempotency === null) return;
-  const holder = tx.get("idempotency", step.idempotency);
-  if (holder?.run_id !== step.run_id || holder.step !== step.step) return;
-  for (let at = step.repeat_of; at !== undefined; ) {
-    const earlier = tx.get("steps", stepKey(at.run_id, at.step));
-    if (earlier !== undefined && earlier.status !== "failed" && earlier.status !== "compensated") {
-      tx.put("idempotency", step.idempotency, at);
-      return;
-    }
-    at = earlier?.repeat_of;
-  }
-  tx.delete("idempotency", step.idempotency);
 }

@@ -144,6 +144,8 @@ export interface RunDoc {
   child_of?: TreePlace | undefined;
   /** Number of child runs that it opened, also deleted ones; absent if there are none. */
   children?: number | undefined;
+  /** SHA-256 of the launcher's secret, if the run belongs to a confined command. Absent for every other run. */
+  sandbox?: string | undefined;
   /** On the root of a tree: number of open approval requests of its other runs. */
   tree_open_approvals?: number | undefined;
 }
@@ -154,6 +156,12 @@ export interface ChildRunDoc {
   parent: string;
   root: string;
   opened_ms: number;
+}
+
+/** A launcher's evidence that a call comes from its confined command: its own run, and the secret of that run. */
+export interface SandboxEvidence {
+  run_id: string;
+  secret: string;
 }
 
 /** The run that owns the counters, flows and followed values of this run: the root of its tree, or itself. */
@@ -273,6 +281,7 @@ export function copyOfRun(run: RunDoc): RunDoc {
     undo_left: run.undo_left,
     child_of: run.child_of,
     children: run.children,
+    sandbox: run.sandbox,
     tree_open_approvals: run.tree_open_approvals,
   };
 }

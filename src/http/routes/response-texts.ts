@@ -37,6 +37,7 @@ export const RESPONSE_TEXTS: Readonly<Record<string, string>> = {
   "create_key_answer.disabled": "true if the key is disabled",
   "change_key_answer.disabled": "true if the key is disabled",
   allow_observe: "true if the key can open runs in observe and advise mode",
+  may_sandbox: "true if svc run can prove with the key that an agent is confined",
   may_give: "true if the agent can give its runs texts of people",
   self_rollback: "true if the agent can roll back its own runs",
   tenant_only: "true if every role of the key is limited to its tenant",
