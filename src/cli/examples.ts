@@ -27,6 +27,10 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   "keys enable": "svc keys enable <fingerprint> --keys keys.json",
   "approvers add":
     "svc approvers add approvers.json --name ann --key ann.pem --id <credential-id> --code <code>",
+  "upstreams list": "svc upstreams list --server https://svc.example.com",
+  "upstreams connect": "svc upstreams connect linear --server https://svc.example.com",
+  "upstreams revoke": "svc upstreams revoke <id> --server https://svc.example.com",
+  "upstreams rotate": "svc upstreams rotate --server https://svc.example.com",
   "passkeys list": "svc passkeys list --server https://svc.example.com",
   "passkeys revoke": "svc passkeys revoke <id> --server https://svc.example.com",
   "push list": "svc push list --server https://svc.example.com",

@@ -32,6 +32,7 @@ import {
 import { pushSession } from "./pages/push.ts";
 import { CONSOLE_ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
+import { ConsoleConnect } from "./session/connect.ts";
 import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./session/login.ts";
 import type { OneTimeLink } from "./session/one-time-link.ts";
 import { RequestGuard } from "./session/request-guard.ts";
@@ -56,6 +57,7 @@ export function mountConsole(server: FastifyInstance, parts: ConsoleDeps): void 
     throw invalidError("an open console needs a loopback listen.host; use login, or 127.0.0.1");
   const surface = new Console(parts);
   server.register(async (scope) => surface.register(scope), { prefix: "/console" });
+  if (wanted.mode === "login") server.register(async (scope) => surface.registerCallback(scope));
 }
 
 class Console {
@@ -105,6 +107,12 @@ class Console {
         handler: (request, reply) => this.answer(route, request, reply),
       });
     }
+  }
+
+  /** The address at which issuers of upstreams send the browser back. */
+  async registerCallback(scope: FastifyInstance): Promise<void> {
+    await scope.register(cookies);
+    new ConsoleConnect(this.app, this.gate).registerCallback(scope);
   }
 
   private async answer(
@@ -196,6 +204,7 @@ class Console {
     if (gate.mode === "login" && this.auth.signIn !== null)
       new ConsoleSignIn(this.app, gate, this.auth.signIn).register(scope);
     this.link?.register(scope, gate);
+    if (gate.mode === "login") new ConsoleConnect(this.app, gate).register(scope);
     scope.post("/login", (request, reply) => this.logIn(request, reply));
     scope.post("/logout", async (request, reply) => {
       const { token, principal } = gate.visit(request)!;

@@ -31,6 +31,7 @@ import { signRoutes } from "./pages/sign.ts";
 import { drillRoutes } from "./pages/tools/drills.ts";
 import { registryRoutes } from "./pages/tools/registry.ts";
 import { toolsRoutes } from "./pages/tools/tools.ts";
+import { upstreamRoutes } from "./pages/tools/upstreams.ts";
 
 export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
@@ -51,6 +52,7 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...toolsRoutes,
   ...drillRoutes,
   ...registryRoutes,
+  ...upstreamRoutes,
   ...policyRoutes,
   ...impactRoutes,
   ...evidenceRoutes,

@@ -93,6 +93,7 @@ const CONFLICTS = {
   push_full: cause("conflict", "The person has the maximum number of devices.", "Remove one first."),
   passkey_not_pending: cause("conflict", "The passkey is active already, or has ended.", "List the passkeys."),
   passkey_revoked: cause("conflict", "The passkey is revoked already.", NOTHING_LEFT),
+  link_used: cause("conflict", "The link is used or expired.", "Ask for a new link: make the call again, or use `svc upstreams connect`."),
   sign_in_used: cause("conflict", "The sign-in is already used.", "Sign in again."),
 } as const;
 
@@ -111,6 +112,7 @@ const OTHERS = {
   permissions_exceed_parent: cause("forbidden", "The permissions are more than those of the parent run.", "Request permissions that the parent run has."),
   permissions_exceed_cap: cause("forbidden", "The permissions are more than the key's `max_permissions`.", "Request fewer permissions."),
   observe_not_allowed: cause("forbidden", "The mode needs a key with `allow_observe`.", "Open the run in `enforce` mode."),
+  may_sandbox_required: cause("forbidden", "The key cannot open a run for a confined command.", "Use a key with `may_sandbox`, which only the launcher has."),
   may_give_required: cause("forbidden", "The key cannot give texts to a run.", "Use a key with `may_give`, which an agent's adapter or hook has."),
   authority_lost: cause("forbidden", "The person who started the work lost the authority.", "Another operator can continue it."),
   origin_refused: cause("forbidden", "The server does not accept this Host or Origin header.", "Use the URL of the server."),
@@ -123,6 +125,7 @@ const OTHERS = {
   unknown_halt: cause("not_found", "The halt is not active.", "List the halts."),
   unknown_hold: cause("not_found", "The legal hold does not exist.", "List the holds."),
   unknown_passkey: cause("not_found", "The passkey does not exist, or belongs to another person.", "List the passkeys."),
+  unknown_connection: cause("not_found", "Nobody with this id is connected, or another person is.", "List the connections with `svc upstreams list`."),
   unknown_device: cause("not_found", "The device does not exist, or belongs to another person.", "List the devices."),
   unknown_key: cause("not_found", "No key has this index.", "List the keys."),
   unknown_version: cause("not_found", "The registry does not have this version.", "Read the registry for the current versions."),

@@ -12,6 +12,7 @@ import { announceRecords, type ServiceApp } from "./app.ts";
 import { effectiveTenant, isKeyShown } from "./pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "./pipeline/operation.ts";
 import { boundedText, noFields } from "./schemas.ts";
+import { sweepConsents } from "./upstreams/upstream-access.ts";
 
 const feature = (app: ServiceApp) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: ServiceApp): KeyManager => app.keys!;
@@ -34,6 +35,7 @@ const fields = {
   allow_observe: z.boolean().optional(),
   self_rollback: z.boolean().optional(),
   may_give: z.boolean().optional(),
+  may_sandbox: z.boolean().optional(),
 };
 
 const keyShape = {
@@ -50,6 +52,7 @@ const keyShape = {
   allow_observe: z.boolean(),
   self_rollback: z.literal(true).optional(),
   may_give: z.literal(true).optional(),
+  may_sandbox: z.literal(true).optional(),
   fingerprint: z.string(),
 };
 const keyView = z.strictObject(keyShape);
@@ -208,6 +211,7 @@ export const changeKey = defineOperation({
     const what = Object.keys(body).sort().join(", ") || "nothing";
     const ended = changed.disabled ? { ended: changed } : {};
     await record(call, "key_changed", `key ${changed.name}: ${what} changed`, ended);
+    if (changed.disabled) await sweepConsents(call.app, call.principal.name);
     return asShown(call, changed);
   },
 });
@@ -229,6 +233,7 @@ export const deleteKey = defineOperation({
     const removed = await manager(call.app).remove(key.place, key.fingerprint);
     const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
     await record(call, "key_deleted", detail, { deleted: removed });
+    await sweepConsents(call.app, call.principal.name);
     return asShown(call, removed);
   },
 });

@@ -29,7 +29,8 @@ import { CallerQuotas } from "../operations/pipeline/quotas.ts";
 import { mayEndRequest, PushMessages } from "../operations/push/personal.ts";
 import { throwReloadConflict } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
-import { watchJobs } from "../rollback/job.ts";
+import { sweepConsents } from "../operations/upstreams/upstream-access.ts";
+import { type JobTools, watchJobs } from "../rollback/job.ts";
 import { redactSecrets } from "../rules/detect/secrets.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { ServiceMetrics } from "../telemetry/metrics.ts";
@@ -53,10 +54,15 @@ export interface RunningService extends ServiceApp {
   capture: CaptureRecorder | null;
 }
 
+interface ServiceOptions extends Pick<AppOptions, "log" | "store"> {
+  /** Adds to the tools that undo steps in this process. */
+  equip?: (app: ServiceApp, tools: JobTools | null) => JobTools | null;
+}
+
 export async function openService(
   settings: LoadedSettings,
   env: RuntimeEnv,
-  options: Pick<AppOptions, "log" | "store"> = {},
+  options: ServiceOptions = {},
 ): Promise<RunningService> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
@@ -65,7 +71,7 @@ export async function openService(
     tellKeysToo(error, settings, env),
   );
   try {
-    const service = await complete(app, channels);
+    const service = await complete(app, channels, options.equip);
     watch.committed = service.metrics.ledgerAppend;
     watch.failed = service.metrics.storeError;
     return service;
@@ -86,7 +92,11 @@ async function tellKeysToo(error: unknown, settings: LoadedSettings, env: Runtim
   throw new ProblemsError([...error.problems, ...keys]);
 }
 
-async function complete(app: ServiceApp, channels: SideChannels): Promise<RunningService> {
+async function complete(
+  app: ServiceApp,
+  channels: SideChannels,
+  equip: ServiceOptions["equip"] = (_, tools) => tools,
+): Promise<RunningService> {
   const { settings, core, egress, log, background } = app;
   const { env } = core;
   const failures = new AuthFailureCounter();
@@ -94,7 +104,7 @@ async function complete(app: ServiceApp, channels: SideChannels): Promise<Runnin
   const { notifier, tracer, capture, metrics } = addEars(app, channels);
   app.refusedCredentials = failures;
   core.today = identity.today;
-  app.jobTools = commandTools(settings, background.signal, identity.today);
+  app.jobTools = equip(app, commandTools(settings, background.signal, identity.today));
   applyQuotas(app);
   startWork(app, notifier, failures);
   const { close } = app;
@@ -181,6 +191,8 @@ function startWork(app: ServiceApp, notifier: EventNotifier, failures: AuthFailu
   );
   background.every(SERVICE_LIMITS.alert_poll_ms, "sweeping incidents", () => sweepIncidents(app));
   background.every(FORGET_MS, "deleting old replies", () => deleteOldReplies(app));
+  if (app.vault !== null)
+    background.every(FORGET_MS, "ending consents of upstreams", () => sweepConsents(app));
   tellOutside(app);
   if (app.jobTools !== null) background.track(watchJobs(core, app.jobTools, background.signal));
 }

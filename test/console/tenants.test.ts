@@ -337,6 +337,7 @@ const LISTS: string[][] = [
     ["oversight"],
     ["keys", "list"],
     ["passkeys", "list"],
+    ["upstreams", "list"],
     ["push", "list"],
   ],
   ...[

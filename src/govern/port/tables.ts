@@ -29,6 +29,7 @@ import type {
   TraceDoc,
   TraceMarksDoc,
 } from "../traces/trace.ts";
+import type { UpstreamConsentDoc } from "../upstreams/consent-doc.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
@@ -40,8 +41,10 @@ import type {
   JobDoc,
   LeaseDoc,
   PinDoc,
+  ResourceCallDoc,
   ResourceTouchDoc,
   UndoDeadlineDoc,
+  ValueFeedDoc,
 } from "./docs.ts";
 
 export interface TableDocs {
@@ -74,6 +77,10 @@ export interface TableDocs {
   closings: UndoDeadlineDoc;
   /** Calls of a run on one resource, by ledger position. */
   touches: ResourceTouchDoc;
+  /** Calls of all runs of a tenant on one resource, by ledger position. */
+  resource_calls: ResourceCallDoc;
+  /** Which calls were built on a call. */
+  value_feeds: ValueFeedDoc;
   /** The step that a logical call already has. */
   idempotency: { run_id: string; step: number };
   /** Followed values of a run: the state, and their fingerprints in parts. */
@@ -105,6 +112,8 @@ export interface TableDocs {
   passkeys: PersonPasskeys;
   /** Challenges that can be signed, by nonce. */
   challenges: ChallengeDoc;
+  /** Consents at upstreams, one document per upstream and principal. Their tokens are encrypted. */
+  upstream_consents: UpstreamConsentDoc;
   /** Browsers that get push messages, one document per person. */
   push_devices: PersonDevices;
 }
@@ -118,6 +127,7 @@ export type TableName = keyof TableDocs;
 export const SEQ_FIELDS: { readonly [T in TableName]?: readonly (keyof TableDocs[T] & string)[] } = {
   steps: ["intended_seq", "succeeded_seq", "compensated_seq"],
   touches: ["succeeded_seq"],
+  resource_calls: ["succeeded_seq"],
 };
 
 export interface IndexEntry {
@@ -162,6 +172,8 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   counters: plain,
   closings: (doc) => ({ owner: doc.run_id, sort: doc.closes_ms, tag: "" }),
   touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
+  resource_calls: (doc) => ({ owner: doc.thing, sort: doc.succeeded_seq, tag: "" }),
+  value_feeds: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   traces: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   trace_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   tenant_traces: plain,
@@ -181,6 +193,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   pins: plain,
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
+  upstream_consents: (doc) => ({ owner: doc.upstream, sort: doc.created_ms, tag: "" }),
   push_devices: plain,
 };
 

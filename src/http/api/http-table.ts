@@ -111,6 +111,12 @@ import { diffPolicy } from "../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../operations/simulate/simulate.ts";
 import { speculateOnPlans } from "../../operations/simulate/speculate.ts";
 import { getStatus } from "../../operations/status.ts";
+import {
+  connectUpstream,
+  disconnectUpstream,
+  listUpstreams,
+  rotateTokens,
+} from "../../operations/upstreams/upstreams.ts";
 import { policyShape } from "../../registry/policies.ts";
 import {
   type FieldBinding,
@@ -181,7 +187,10 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("GET /v1/runs/{id}/report.pdf", runReportAsPdf, run),
   httpRoute("GET /v1/runs/{id}/bundle", bundleRun, run),
   httpRoute("POST /v1/runs/{id}/steps/{n}/resolve", resolveOutcome, step),
-  httpRoute("GET /v1/runs/{id}/plan", getRollbackPlan, { ...run, query: [flagField("children")] }),
+  httpRoute("GET /v1/runs/{id}/plan", getRollbackPlan, {
+    ...run,
+    query: [flagField("children"), flagField("dependents")],
+  }),
   httpRoute("POST /v1/runs/{id}/rollback", startRollback, {
     ...run,
     shape: rollbackPlanned,
@@ -324,6 +333,12 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("POST /v1/passkeys/{id}/confirm", confirmPasskey, passkey),
   httpRoute("DELETE /v1/passkeys/{id}", revokePasskey, passkey),
   httpRoute("POST /v1/challenges", openChallenge),
+  httpRoute("GET /v1/upstreams", listUpstreams),
+  httpRoute("POST /v1/upstreams/{name}/link", connectUpstream, { params: { name: textField("upstream") } }),
+  httpRoute("DELETE /v1/upstreams/connections/{id}", disconnectUpstream, {
+    params: { id: textField("connection_id") },
+  }),
+  httpRoute("POST /v1/upstreams/rotate", rotateTokens),
   httpRoute("POST /v1/push", addDevice, { status: 201 }),
   httpRoute("GET /v1/push", listDevices),
   httpRoute("PATCH /v1/push/{id}", changeDevice, device),
