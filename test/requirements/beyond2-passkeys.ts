@@ -84,5 +84,10 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.missing": [38, "a gateway whose approvers file is missing does not start"],
   "beyond.approvers.doctor": [38, "`svc doctor` warns of signed rules whose tools no `require` names"],
   "beyond.approvers.mutated": [38, "a mutated assertion is never accepted and never crashes: origin, relying party, challenge, nonce, counter, flags, algorithm, credential, person, truncation"],
+  "beyond.approvers.forgeries": [38, "library, gateway, proxy and hook refuse the forging server's plain allow, approval nobody gave, swapped arguments, replay, stripped signature, changed card, lowered quorum and other salt"],
+  "beyond.approvers.proxy": [38, "`svc proxy` and `svc run` send a request of a tool that the file names only with the signatures of its approvers"],
+  "beyond.approvers.undo-http": [38, "an undo over HTTP with a tool that the file names needs a signed undo"],
+  "beyond.approvers.hook": [38, "the hook, by itself and in the resident process, lets a call that the file names pass only with the signatures of its approvers"],
+  "beyond.approvers.hook-missing": [38, "a hook whose approvers file is missing refuses every call"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
 });

@@ -3,7 +3,7 @@ import type { ApproversGuard } from "../../auth/approvers-guard.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { runFacts } from "../../operations/pipeline/access.ts";
-import { undoSignatures } from "../../operations/signing/signatures.ts";
+import { guardedCompensator } from "../../operations/signing/guarded-undo.ts";
 import type { StateReader } from "../../rollback/plan/current-state.ts";
 import type { CompensatorFn, ReaderFn, UndoObjection } from "../../rollback/ports.ts";
 import type { ToolRoute } from "../catalog/catalog.ts";
@@ -48,7 +48,7 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
   const callFor: CallFor = async (run_id, plain) =>
     callPlainly(routes, await holdersOf(pinned, run_id), plain);
   return {
-    compensator: guardedCompensator(pinned, compensatorOf(callFor)),
+    compensator: guardedCompensator(pinned.app, () => pinned.guard, compensatorOf(callFor)),
     reader: readerOf(callFor),
     readerOver: (holder) => readerOf((_, plain) => callPlainly(routes, holder, plain)),
     own_reader: true,
@@ -69,22 +69,6 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
       }
       return null;
     },
-  };
-}
-
-/** Refuses an undo that the approvers file does not permit. An attempt that is repeated was permitted before. */
-function guardedCompensator(pinned: Pinned, compensate: CompensatorFn): CompensatorFn {
-  const permitted = new Set<string>();
-  return async (request, signal) => {
-    const { run_id, step, tool, args, idempotency_key } = request;
-    const { guard, app } = pinned;
-    if (guard !== null && !permitted.has(idempotency_key)) {
-      const evidence = () => undoSignatures(app, run_id, step);
-      const objection = await guard.objection({ run_id, tool, args, undo: true }, evidence);
-      if (objection !== null) throw new Error(objection);
-      permitted.add(idempotency_key);
-    }
-    return compensate(request, signal);
   };
 }
 

@@ -3,6 +3,8 @@
 import type { LoadedSettings } from "../../config/settings.ts";
 import { GuardedExchange } from "../../egress/exchange.ts";
 import type { ServiceApp } from "../../operations/app.ts";
+import { openApproversGuard } from "../../operations/signing/approvers-guard.ts";
+import { guardedCompensator } from "../../operations/signing/guarded-undo.ts";
 import type { RequestCarrier } from "../../proxy/carry.ts";
 import { CredentialVault } from "../../proxy/credentials.ts";
 import { type HttpTools, httpTools } from "../../proxy/http-tools.ts";
@@ -32,9 +34,11 @@ export async function withHttpUndos<T>(
   const manifests = () => app.core.rules().manifests;
   const carrier = requestCarrier(app.settings);
   const own = httpTools(carrier, manifests);
+  const guard = await openApproversGuard(app);
   const isOwn = (tool: string) => httpRoutes(manifests()).ofTool(tool) !== undefined;
   try {
-    return await work(eachByItsOwn(own, others, isOwn));
+    const compensator = guardedCompensator(app, () => guard, own.compensator);
+    return await work(eachByItsOwn({ ...own, compensator }, others, isOwn));
   } finally {
     carrier.exchange.close();
   }
