@@ -3,6 +3,7 @@
  * Checks each hop before it sends anything and connects to exactly the checked address. Ignores proxy variables of the
  * environment.
  */
+import type { LookupFunction } from "node:net";
 import type { Agent, BodyInit, fetch as fetchOfUndici, RequestInit } from "undici";
 import { SvcError } from "../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
@@ -49,6 +50,8 @@ export interface EgressClient {
   /** Returns the refusal that a request would get, without sending anything. */
   check(url: string): Promise<EgressRefusal | null>;
   checkHost(host: string, port: number): Promise<CheckedHost>;
+  /** Resolves names for a connection of another library, and refuses what {@link check} refuses. */
+  readonly connectLookup: LookupFunction;
   describe(): EgressDescription;
   close(): Promise<void>;
 }
@@ -78,12 +81,14 @@ class GuardedEgress implements EgressClient {
   private readonly settings: EgressSettings;
   private readonly log: EgressParts["log"];
   private readonly guard: EgressGuard;
+  readonly connectLookup: LookupFunction;
   private sending: Promise<Sender> | undefined;
 
   constructor(settings: EgressSettings, parts: EgressParts) {
     this.settings = settings;
     this.log = parts.log;
     this.guard = new EgressGuard(settings, parts.lookup);
+    this.connectLookup = this.guard.connectLookup;
   }
 
   /** Loads the HTTP library with the first request. Most commands send none, so they start faster. */

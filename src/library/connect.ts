@@ -55,7 +55,9 @@ export interface RemoteSvc extends Omit<EmbeddedSvc, "run" | "drill"> {
   run(options: Omit<RunOptions, "actor" | "tenant"> & { actor?: string }): Promise<AgentRun>;
 }
 
-const ATTEMPTS = 3;
+const ATTEMPTS = 4;
+/** Codes of a request whose answer may be lost. The server may have carried it out. */
+const LOST = new Set(["unavailable", "delivery_failed"]);
 
 /**
  * Connects to a server and offers the same methods as {@link open}. A request whose answer was lost is sent again with
@@ -78,7 +80,7 @@ const ATTEMPTS = 3;
  */
 export async function connectToServer(options: ConnectOptions): Promise<RemoteSvc> {
   const guard = options.approvers === undefined ? null : await openGuard(options.approvers);
-  const client = createOperationsClient(options);
+  const client = createOperationsClient({ ...options, stream: true });
   return {
     async run({ actor: _actor, permissions, given, ...body }) {
       const opened = await client.perform(openRunOp, {
@@ -176,8 +178,9 @@ async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise
     try {
       return await send(key);
     } catch (error) {
-      const final = error instanceof SvcError && error.code !== "unavailable";
-      if (final || attempt === ATTEMPTS) throw error;
+      const isFinal = error instanceof SvcError && !LOST.has(error.code);
+      if (isFinal || attempt === ATTEMPTS) throw error;
+      await systemEnv.sleep(100 * 2 ** attempt);
     }
   }
 }

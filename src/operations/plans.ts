@@ -157,6 +157,7 @@ const DECIDING: ReadonlySet<TableName> = new Set([
   "counters",
   "drills",
   "traces",
+  "tenant_traces",
   "earlier_calls",
 ]);
 
@@ -175,7 +176,7 @@ async function liveRun(
     needs: [["runs", run.run_id], ...keys],
     run(tx) {
       const own = loadRun(tx, run.run_id);
-      const marks = calls.flatMap(({ args }) => carriedMarkKeys(tx, own, args));
+      const marks = calls.flatMap(({ args }) => carriedMarkKeys(core, tx, own, args));
       const docs = [...keys, ...marks].flatMap((key) => {
         const doc = tx.get(key[0], key[1]);
         return doc === undefined ? [] : [{ key, doc }];

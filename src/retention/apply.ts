@@ -10,9 +10,12 @@ import type { TableName } from "../govern/port/tables.ts";
 import { appendRunRecord } from "../govern/records.ts";
 import { childRunsOf } from "../govern/runs/child-runs.ts";
 import type { RunDoc } from "../govern/runs/run.ts";
+import { forgetStoredValues } from "../govern/traces/stores.ts";
+import { forgetTenantValues } from "../govern/traces/tenant-trace.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { LedgerRecord } from "../ledger/record.ts";
 import { leaseNeed, mayBeRollingBack } from "../rollback/lease.ts";
+import type { ToolManifest } from "../rules/manifest/types.ts";
 import { unconfinedStore } from "../store/tenant-store.ts";
 import { ACTIVE_HOLDS, activeHolds, calledInTx, coveringHold } from "./holds.ts";
 import { dropRunlessIncidents, forgetRunOfIncidents, incidentsNaming } from "./incidents.ts";
@@ -109,6 +112,9 @@ async function purgeRun(
   archived: string | null,
 ): Promise<Purged> {
   const owned = await ownedKeys(core.store, run.run_id);
+  const marks: string[] = [];
+  for await (const { key } of allRows(core.store, "tenant_marks", { owner: run.run_id })) marks.push(key);
+  const declared = await usedManifests(core.store, run.run_id);
   const [child] = await childRunsOf(unconfinedStore(core.store), run);
   const incidents = await incidentsNaming(core.store, run);
   return core.store.transact({
@@ -136,6 +142,8 @@ async function purgeRun(
         },
       );
       deleteAll(tx, owned);
+      forgetTenantValues(core, tx, now, marks);
+      forgetStoredValues(core, tx, now, declared);
       forgetRunOfIncidents(tx, run.run_id, incidents);
       tx.delete("runs", run.run_id);
       tx.delete("child_runs", run.run_id);
@@ -144,6 +152,15 @@ async function purgeRun(
       return { record };
     },
   });
+}
+
+/** Manifests of the run's calls. */
+async function usedManifests(store: StateStore, run_id: string): Promise<ToolManifest[]> {
+  const hashes = new Set<string>();
+  for await (const { doc } of allRows(store, "steps", { owner: run_id }))
+    if (doc.manifest_hash !== null) hashes.add(doc.manifest_hash);
+  const found = await Promise.all([...hashes].map((hash) => store.get("manifests", hash)));
+  return found.filter((manifest) => manifest !== undefined);
 }
 
 type Owned = [TableName, string][];

@@ -152,6 +152,7 @@ interface Asked {
 type Rule<T> = (doc: T, asked: Asked) => boolean | Promise<boolean>;
 
 const everybodys = () => true;
+const nobodys = () => false;
 const byTenant: Rule<{ tenant: string | null }> = (doc, { tenant }) => doc.tenant === tenant;
 const byRun: Rule<{ run_id: string }> = ({ run_id }, { store, tenant }) => ofRun(store, tenant, run_id);
 /** For keys that start with the run id. */
@@ -179,6 +180,10 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   replies: byRun,
   traces: byRun,
   trace_marks: byRun,
+  tenant_marks: byRun,
+  // Shared by the runs of a tenant, and needed by no list.
+  tenant_traces: nobodys,
+  tainted_stores: nobodys,
   // A document for several runs names none, and no list of a tenant needs it.
   earlier_calls: (doc, asked) => doc.run_id !== "" && byRun(doc, asked),
   idempotency: byRun,

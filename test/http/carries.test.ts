@@ -1,6 +1,5 @@
 /** Flows with `carries`: a call is restricted only if it carries a value from foreign content. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { loadPolicy } from "../../src/rules/policy/load.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -283,12 +282,6 @@ describe("what people see of it", () => {
     const records = JSON.stringify(await store.records({ run_id: run.id, limit: 100 }));
     for (const value of ["evil.example", "4711", "DE89", "attacker"])
       expect(`${stored}${records}`.toLowerCase()).not.toContain(value.toLowerCase());
-  });
-
-  it("is a load error for flows over several runs", () => {
-    verifies("beyond.value.run-only");
-    const flow = "{id: f, after: {}, then: {}, carries: true, within: 1h}";
-    expect(() => loadPolicy(`version: 1\nflows: [${flow}]\n`, "p.yaml")).toThrow("must be run with carries");
   });
 });
 

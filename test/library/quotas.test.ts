@@ -26,11 +26,18 @@ beforeAll(async () => {
       { name: "waits-too", role: "agent", tenant: "acme" },
     ],
   });
-  s.http.server.on("request", (_, response) =>
-    response.on("finish", () => {
-      if (response.statusCode === 429) void onRefused();
-    }),
-  );
+  const quotas = s.app.quotas!;
+  for (const method of ["admit", "hold"] as const) {
+    const counted = quotas[method].bind(quotas) as (...args: unknown[]) => never;
+    quotas[method] = (...args: unknown[]) => {
+      try {
+        return counted(...args);
+      } catch (error) {
+        void onRefused();
+        throw error;
+      }
+    };
+  }
   url = await s.http.listen({ host: "127.0.0.1", port: 0 });
 });
 

@@ -21,4 +21,7 @@ export const beyond2Sockets = section("beyond", "One connection", {
   "beyond.socket.revoked": [44, "a disabled or expired key gets 401, then close code 4401"],
   "beyond.socket.back-pressure": [44, "a slow reader is paused, not buffered without bound"],
   "beyond.socket.shutdown": [44, "at shutdown open messages are answered, then close code 1001"],
+  "beyond.socket.library": [44, "the library in remote mode makes its calls over one stream, with the answers and errors of HTTP"],
+  "beyond.socket.fallback": [44, "without a stream the library uses HTTP; a call whose answer was lost on the way is recorded once"],
+  "beyond.socket.liar": [44, "a server that answers a stream with something else is not believed, and a redirect does not get the key"],
 });

@@ -10,6 +10,11 @@ export type Lie = (asked: { method: string; path: string; body: Body }, answer: 
 export async function forgingServer(real: string) {
   const lies: Lie[] = [];
   const server = createServer(async (request, response) => {
+    // It forges plain requests alone, and clients do without a stream.
+    if (request.headers.upgrade !== undefined) {
+      response.writeHead(404).end();
+      return;
+    }
     const sent = await bodyOf(request);
     const headers = Object.fromEntries(
       Object.entries(request.headers).filter(

@@ -1,7 +1,7 @@
 /** Processes an intent in one atomic unit: load facts, decide, commit. */
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
-import type { CarriedFacts } from "../../rules/policy/call.ts";
+import type { PolicyCall } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
@@ -22,7 +22,7 @@ import { advancePlan, endPlan } from "../plans/plan-progress.ts";
 import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadRun } from "../runs/load-run.ts";
-import type { RunDoc, StepDoc } from "../runs/run.ts";
+import type { RunDoc, StepDoc, StepFeed } from "../runs/run.ts";
 import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
 import type { BeforeFacts, BeforeRead } from "./before-state.ts";
@@ -317,7 +317,7 @@ function newStep(
     after_hash: undefined,
     closes_ms: undefined,
     ref: parts.ref,
-    fed_by: fedBy(facts.call.carried),
+    fed_by: fedBy(facts.call),
     line: cardLine(facts.args, manifest),
   };
 }
@@ -338,7 +338,7 @@ function acceptStep(
       tx.put("manifests", step.manifest_hash, manifest);
   }
   const { policy } = core.rules();
-  noteAcceptedCall(tx, policy, run, step, manifest);
+  noteAcceptedCall(core, tx, run, step, { call: facts.call, manifest });
   noteEarlierCall(core, tx, policy, { call: facts.call, manifest, at_ms: facts.now });
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
@@ -379,9 +379,13 @@ function answer(
 /** Maximum feeds that a step lists. */
 const MAX_FEEDS = 100;
 
-function fedBy(carried: CarriedFacts | undefined): StepDoc["fed_by"] {
-  if (carried === undefined || carried.values.length === 0) return undefined;
-  return carried.values
-    .slice(0, MAX_FEEDS)
-    .map(({ path, kind, from: { run_id, step } }) => ({ run_id, step, path, kind }));
+function fedBy({ carried, shared }: PolicyCall): StepDoc["fed_by"] {
+  const values = [...(carried?.values ?? []), ...(shared?.values ?? [])];
+  if (values.length === 0) return undefined;
+  const feeds = new Map<string, StepFeed>();
+  for (const { path, kind, from } of values) {
+    const feed = { run_id: from.run_id, step: from.step, path, kind };
+    feeds.set(JSON.stringify(feed), feed);
+  }
+  return [...feeds.values()].slice(0, MAX_FEEDS);
 }

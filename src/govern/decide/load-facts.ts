@@ -20,7 +20,8 @@ import type { CounterDoc } from "../port/docs.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import { loadCountedRun } from "../runs/load-run.ts";
 import { countedRun, type RunDoc, type StepStatus } from "../runs/run.ts";
-import { carriedFacts } from "../traces/carried.ts";
+import { carriedFacts, tenantFacts } from "../traces/carried.ts";
+import { tenantKeys } from "../traces/tenant-trace.ts";
 import { beforeFacts, type CardRead, cardReadHash } from "./before-state.ts";
 import type { DecisionFacts } from "./facts.ts";
 
@@ -114,6 +115,8 @@ export function intentNeeds(
     needs.push(["counters", key]);
   if (run.child_of !== undefined) needs.push(["runs", countedRun(run)]);
   if (policy.carries !== null) needs.push(["traces", countedRun(run)]);
+  if (policy.carries !== null && policy.carries.within_ms !== null)
+    needs.push(["tenant_traces", tenantKeys(core, run.tenant).id]);
   needs.push(...earlierCallKeys(policy, policyCall(run, input.tool, input.args, manifest)));
   if (asksForProof(policy, manifest, input)) needs.push(["drills", input.tool]);
   return needs;
@@ -136,6 +139,8 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   if (asksForProof(policy, manifest, input))
     call.proof = undoProofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   if (policy.carries !== null) call.carried = carriedFacts(tx, run, call, manifest);
+  if (policy.carries !== null && policy.carries.within_ms !== null)
+    call.shared = tenantFacts(core, tx, run, call, manifest);
   if (policy.compares)
     call.compared = comparedCalls(core, tx, policy, { call, manifest, at_ms: core.env.now() });
   const args_hash = hashArgs(run.salt);

@@ -192,7 +192,7 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
     const call = { ...policyCall(run, step.tool, payload?.args ?? null, manifest), step: step.step };
     noteEarlierResult(core, tx, policy, { call, manifest }, input.result);
   }
-  followResult(tx, policy, run, {
+  followResult(core, tx, run, {
     step,
     manifest,
     args: payload?.args,

@@ -21,7 +21,13 @@ import type { PlanDoc } from "../plans/plan.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
-import type { TraceDoc, TraceMarksDoc } from "../traces/trace.ts";
+import type {
+  TaintedStoreDoc,
+  TenantMarkDoc,
+  TenantTraceDoc,
+  TraceDoc,
+  TraceMarksDoc,
+} from "../traces/trace.ts";
 import type {
   CaptureDoc,
   ContainmentDoc,
@@ -72,6 +78,11 @@ export interface TableDocs {
   /** Followed values of a run: the state, and their fingerprints in parts. */
   traces: TraceDoc;
   trace_marks: TraceMarksDoc;
+  /** Values that are followed between the runs of a tenant: the state, and one document per value. */
+  tenant_traces: TenantTraceDoc;
+  tenant_marks: TenantMarkDoc;
+  /** Stores with foreign values, by label. */
+  tainted_stores: TaintedStoreDoc;
   /** Calls that a flow compares later calls with. */
   earlier_calls: EarlierCallsDoc;
   /** Stored responses by Idempotency-Key. */
@@ -150,6 +161,9 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
   traces: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   trace_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
+  tenant_traces: plain,
+  tenant_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
+  tainted_stores: plain,
   earlier_calls: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   idempotency: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   replies: (doc) => ({ owner: doc.run_id, sort: doc.at_ms, tag: "" }),

@@ -1,13 +1,22 @@
 /** Finds the foreign values that the arguments of a call carry. Reads only the marks of the call's own values. */
 import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
-import type { CarriedFacts, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
+import type { CarriedFacts, CarriedOrigin, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
 import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
+import type { EngineCore } from "../core.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
-import { LOST_CAUSES, type MarkedOrigin, marksKey, originOf, type TraceDoc } from "./trace.ts";
-import { tracedRun } from "./traced-run.ts";
+import { type TenantKeys, tenantKeys, tenantMarkKey } from "./tenant-trace.ts";
+import {
+  LOST_CAUSES,
+  type MarkedOrigin,
+  marksKey,
+  type OpenResult,
+  originOf,
+  type TraceDoc,
+} from "./trace.ts";
+import { type TracedRun, tracedRun } from "./traced-run.ts";
 
 /** For a policy with a flow that follows values. */
 export function carriedFacts(
@@ -35,6 +44,98 @@ export function carriedFacts(
 }
 
 const NOTHING_CARRIED: CarriedFacts = { values: [], open: [], lost: null };
+
+/** Foreign values of all runs of the tenant. Values that the run was given do not count. */
+export function tenantFacts(
+  core: Pick<EngineCore, "storeKey">,
+  tx: StoreTx,
+  own: RunDoc,
+  call: PolicyCall,
+  manifest: ToolManifest | null,
+): CarriedFacts {
+  const keys = tenantKeys(core, own.tenant);
+  const run = tracedRun(tx, own, own.next_step);
+  const trace = tx.get("traces", run.run_id);
+  const isLate =
+    trace === undefined ? run.has_earlier_calls : trace.lost === "late" || trace.lost === "store";
+  const lost = isLate ? LOST_CAUSES[trace?.lost ?? "late"] : null;
+  const state = tx.get("tenant_traces", keys.id);
+  if (state === undefined) return { ...NOTHING_CARRIED, lost };
+  const originCall = ({ at_ms, run_id, step, tool, lost: cause }: OpenResult): CarriedOrigin => {
+    const labels = state.tools[tool]!;
+    return {
+      run_id,
+      step,
+      tool: labels.tool,
+      at_ms,
+      ...(cause === undefined ? {} : { lost: LOST_CAUSES[cause] }),
+      call: { ...call, ...callerOf(tx, run_id), ...labels, args: null },
+    };
+  };
+  return {
+    values: tenantValues(tx, { keys, run }, call.args, manifest).map(({ from, ...value }) => ({
+      ...value,
+      from: originCall(from),
+    })),
+    open: state.open.map(originCall),
+    lost,
+    dropped_ms: state.dropped_ms,
+  };
+}
+
+/** The parts of an earlier call that its run determines. */
+function callerOf(tx: StoreTx, run_id: string): Partial<PolicyCall> {
+  const run = tx.get("runs", run_id);
+  if (run === undefined) return {};
+  return { actor: run.actor, acting: run.acting ?? [], environment: run.environment };
+}
+
+type TenantValue = Omit<CarriedValue, "from"> & { from: OpenResult };
+
+/** One entry per argument, kind and call. */
+function tenantValues(
+  tx: StoreTx,
+  { keys, run }: { keys: TenantKeys; run: TracedRun },
+  args: JsonValue,
+  manifest: ToolManifest | null,
+): TenantValue[] {
+  const traced = traceValuesOf(args, "$args");
+  const found = fingerprintsOf(keys.salt, traced);
+  tx.expect(tenantMarkKeys(keys, found));
+  const isGiven = givenValues(tx, run, found, fingerprintsOf(run.salt, traced));
+  const values = new Map<string, TenantValue>();
+  let constants: FingerprintMap | undefined;
+  for (const [fingerprint, { kind, path }] of found) {
+    const mark = tx.get("tenant_marks", tenantMarkKey(keys, fingerprint));
+    if (mark === undefined || isGiven(fingerprint)) continue;
+    constants ??=
+      manifest === null ? new Map() : fingerprintsOf(keys.salt, traceValuesOf(asJson(manifest), "$given"));
+    if (constants.has(fingerprint)) continue;
+    for (const [at_ms, run_id, step, tool] of mark.from)
+      values.set(`${path} ${kind} ${run_id} ${step}`, { path, kind, from: { at_ms, run_id, step, tool } });
+  }
+  return [...values.values()];
+}
+
+/** Which of the tenant's fingerprints the run was given. Its own fingerprints are of the same values, in order. */
+function givenValues(
+  tx: StoreTx,
+  run: TracedRun,
+  found: FingerprintMap,
+  own: FingerprintMap,
+): (fingerprint: number) => boolean {
+  if (found.size !== own.size || tx.get("traces", run.run_id) === undefined) return () => false;
+  tx.expect(markKeys(run.run_id, own));
+  const paired = [...own.keys()];
+  const positions = new Map([...found.keys()].map((fingerprint, i) => [fingerprint, paired[i]!]));
+  return (fingerprint) => {
+    const mine = positions.get(fingerprint)!;
+    return tx.get("trace_marks", marksKey(run.run_id, mine))?.marks[mine] === 0;
+  };
+}
+
+const tenantMarkKeys = (keys: TenantKeys, found: FingerprintMap): DocKey[] =>
+  [...found.keys()].map((fingerprint) => ["tenant_marks", tenantMarkKey(keys, fingerprint)]);
 
 type FoundValue = Omit<CarriedValue, "from"> & { mark: MarkedOrigin };
 
@@ -68,8 +169,19 @@ export function markKeys(run_id: string, found: FingerprintMap): DocKey[] {
 }
 
 /** Keys of the marks that a decision on these arguments reads; none if the run follows no values. */
-export function carriedMarkKeys(tx: StoreTx, own: RunDoc, args: JsonValue): DocKey[] {
+export function carriedMarkKeys(
+  core: Pick<EngineCore, "rules" | "storeKey">,
+  tx: StoreTx,
+  own: RunDoc,
+  args: JsonValue,
+): DocKey[] {
+  const { carries } = core.rules().policy;
+  if (carries === null) return [];
   const run = tracedRun(tx, own, own.next_step);
-  if ((tx.get("traces", run.run_id)?.foreign ?? 0) === 0) return [];
-  return markKeys(run.run_id, fingerprintsOf(run.salt, traceValuesOf(args, "$args")));
+  const values = traceValuesOf(args, "$args");
+  const keys =
+    tx.get("traces", run.run_id) === undefined ? [] : markKeys(run.run_id, fingerprintsOf(run.salt, values));
+  if (carries.within_ms === null) return keys;
+  const tenant = tenantKeys(core, own.tenant);
+  return [...keys, ...tenantMarkKeys(tenant, fingerprintsOf(tenant.salt, values))];
 }

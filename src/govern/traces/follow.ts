@@ -2,12 +2,16 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { NO_LABELS, toolLabels } from "../../rules/manifest/labels.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
+import type { PolicyCall } from "../../rules/policy/call.ts";
 import { type CompiledPolicy, MAX_FOLLOWED_VALUES } from "../../rules/policy/compile.ts";
 import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
+import type { EngineCore } from "../core.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { RunDoc, StepDoc } from "../runs/run.ts";
 import { markKeys } from "./carried.ts";
+import { noteStoredValues, type StoredValues, storedValues } from "./stores.ts";
+import { TenantTrace, tenantKeys, tenantMarkKey } from "./tenant-trace.ts";
 import {
   type GivenText,
   MAX_LISTED_TEXTS,
@@ -16,11 +20,14 @@ import {
   markOrigin,
   marksKey,
   newTrace,
+  originOf,
   type TraceDoc,
   type TracedTool,
   type TraceMark,
 } from "./trace.ts";
 import { type TracedRun, tracedRun } from "./traced-run.ts";
+
+type Core = Pick<EngineCore, "rules" | "storeKey">;
 
 /** True if the policy has a flow that follows values. */
 export const followsValues = (policy: CompiledPolicy): boolean => policy.carries !== null;
@@ -46,23 +53,47 @@ export function followTree(tx: StoreTx, policy: CompiledPolicy, parent: RunDoc):
 
 /** Notes an accepted call. From here until its outcome, the result of a source counts as carried by every call. */
 export function noteAcceptedCall(
+  core: Core,
   tx: StoreTx,
-  policy: CompiledPolicy,
   own: RunDoc,
   step: StepDoc,
-  manifest: ToolManifest | null,
+  { call, manifest }: { call: PolicyCall; manifest: ToolManifest | null },
 ): void {
+  const { policy } = core.rules();
   if (!followsValues(policy)) return;
   const run = tracedRun(tx, own, step.step);
+  noteStoredValues(core, tx, call, manifest);
+  const stored = storedValues(core, tx, own.tenant, manifest);
   const known = tx.get("traces", run.run_id);
-  if (known !== undefined && !isSource(manifest)) return;
+  if (known !== undefined && !isSource(manifest) && stored === null) return;
   const trace = openTrace(tx, run);
-  if (isSource(manifest)) {
-    trace.open.push(markOrigin(trace, step, tracedTool(step, manifest)));
+  if (isSource(manifest) || stored !== null) {
+    const tool = tracedTool(step, manifest, stored);
+    trace.open.push(markOrigin(trace, step, tool));
     if (trace.open.length > MAX_OPEN_RESULTS) trace.lost ??= "open";
     trace.open.splice(0, trace.open.length - MAX_OPEN_RESULTS);
+    if (stored?.lost) trace.lost ??= "store";
+    noteOpenForTenant(core, tx, own, step, tool);
   }
   tx.put("traces", run.run_id, trace);
+}
+
+function noteOpenForTenant(
+  core: Core,
+  tx: StoreTx,
+  { tenant }: RunDoc,
+  step: StepDoc,
+  tool: TracedTool,
+): void {
+  const { within_ms } = core.rules().policy.carries!;
+  if (within_ms === null) return;
+  const state = new TenantTrace(tx, tenantKeys(core, tenant));
+  state.addOpen(
+    { at_ms: step.intended_ms, run_id: step.run_id, step: step.step },
+    tool,
+    step.intended_ms - within_ms,
+  );
+  state.write();
 }
 
 export interface FinishedResult {
@@ -76,31 +107,93 @@ export interface FinishedResult {
 
 /** Stores the fingerprints of a result. Call it after the step has its new status. */
 export function followResult(
+  core: Core,
   tx: StoreTx,
-  policy: CompiledPolicy,
   own: RunDoc,
   { step, manifest, args, result: answer, error }: FinishedResult,
 ): void {
+  const { policy } = core.rules();
   if (!followsValues(policy)) return;
   const run = tracedRun(tx, own, own.next_step);
   const known = tx.get("traces", run.run_id);
   if (known === undefined) return;
   const trace = structuredClone(known);
-  const origin = markOrigin(trace, step, tracedTool(step, manifest));
-  const result = error === undefined || !isSource(manifest) ? answer : [answer ?? null, error];
+  const stored = storedValues(core, tx, own.tenant, manifest);
+  const tool = openedTool(trace, step) ?? tracedTool(step, manifest, stored);
+  const isForeign = isSource(manifest) || stored !== null || openedTool(trace, step) !== undefined;
+  const origin = markOrigin(trace, step, tool);
+  const result = error === undefined || !isForeign ? answer : [answer ?? null, error];
   const isKnown = step.status === "failed" || (step.status === "succeeded" && answer !== undefined);
   if (isKnown) trace.open = trace.open.filter((open) => !isSameStep(open, origin));
+  if (stored?.lost) trace.lost ??= "store";
   const max = policy.carries!.max;
+  const followed: FollowedResult = { step, tool, result, isForeign, isKnown };
+  const foreign = policy.carries!.within_ms === null ? null : shareResult(core, tx, own, trace, followed);
   if (result !== undefined) {
     const found = fingerprintsOf(run.salt, traceValuesOf(result, "$result"));
     const marks = new MarkWriter(tx, run.run_id, found);
-    if (isSource(manifest)) addForeign(trace, marks, found, origin, max);
+    if (isForeign) addForeign(trace, marks, found, origin, max);
     // An undeclared tool vouches for nothing. Neither does a result while a source's own is not known.
-    else if (manifest !== null && trace.open.length === 0)
-      addGiven(trace, marks, withoutOwn(run.salt, found, args), max);
+    else if (manifest !== null && trace.open.length === 0) {
+      const news = withoutOwn(run.salt, found, args);
+      addGiven(trace, marks, foreign === null ? news : withoutForeign(found, news, foreign), max);
+    }
     marks.write();
   }
   tx.put("traces", run.run_id, trace);
+}
+
+interface FollowedResult {
+  step: StepDoc;
+  tool: TracedTool;
+  result: JsonValue | undefined;
+  isForeign: boolean;
+  isKnown: boolean;
+}
+
+/** A source as it was when its call was accepted, if its result was not known until now. */
+function openedTool(trace: TraceDoc, { run_id, step }: StepDoc): TracedTool | undefined {
+  const open = trace.open.map((mark) => originOf(trace, mark));
+  return open.find((one) => one.run_id === run_id && one.step === step)?.labels;
+}
+
+/**
+ * Follows a result into other runs of the tenant. Returns whether each value of the result, in order, is foreign to the
+ * tenant, so that no result vouches for what a source of another run returned.
+ */
+function shareResult(
+  core: Core,
+  tx: StoreTx,
+  own: RunDoc,
+  trace: TraceDoc,
+  { step, tool, result, isForeign, isKnown }: FollowedResult,
+): boolean[] {
+  const { max, within_ms } = core.rules().policy.carries!;
+  const state = new TenantTrace(tx, tenantKeys(core, own.tenant));
+  const at = { at_ms: step.finished_ms!, run_id: step.run_id, step: step.step };
+  if (isForeign && isKnown) state.removeOpen(at);
+  const values = result === undefined ? undefined : traceValuesOf(result, "$result");
+  const found = values === undefined ? [] : [...fingerprintsOf(state.keys.salt, values).keys()];
+  tx.expect(found.map((fingerprint) => ["tenant_marks", tenantMarkKey(state.keys, fingerprint)]));
+  if (isForeign) {
+    const taken = found.slice(0, Math.max(0, max - (trace.shared ?? 0)));
+    trace.shared = (trace.shared ?? 0) + taken.length;
+    state.addMarks(taken, at, tool);
+    if (taken.length < found.length) state.addOpen({ ...at, lost: "max" }, tool, at.at_ms - within_ms!);
+    state.write();
+  }
+  const isMarked = (key: string) => tx.get("tenant_marks", key) !== undefined;
+  return found.map((fingerprint) => state.hasOpen || isMarked(tenantMarkKey(state.keys, fingerprint)));
+}
+
+/** `foreign` tells it for each of `found`, in order. Values that it does not cover count as foreign. */
+function withoutForeign(
+  found: FingerprintMap,
+  news: readonly number[],
+  foreign: readonly boolean[],
+): number[] {
+  const isForeign = new Map([...found.keys()].map((fingerprint, i) => [fingerprint, foreign[i] ?? true]));
+  return foreign.length === found.size ? news.filter((one) => isForeign.get(one) === false) : [];
 }
 
 function addForeign(
@@ -165,8 +258,15 @@ export function giveTexts(
   return trace.texts;
 }
 
-function tracedTool({ tool, effect }: StepDoc, manifest: ToolManifest | null): TracedTool {
-  return { tool, ...(manifest === null ? { ...NO_LABELS, effect } : toolLabels(manifest)) };
+/** With the labels of the values that it reads from a store. */
+function tracedTool(
+  { tool, effect }: StepDoc,
+  manifest: ToolManifest | null,
+  stored: StoredValues | null,
+): TracedTool {
+  const labels = manifest === null ? { ...NO_LABELS, effect } : toolLabels(manifest);
+  if (stored === null) return { tool, ...labels };
+  return { tool, ...labels, source: [...new Set([...labels.source, ...stored.sources])] };
 }
 
 const isSameStep = ([run, step]: MarkedOrigin, [other, also]: MarkedOrigin): boolean =>

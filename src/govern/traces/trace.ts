@@ -34,12 +34,15 @@ export interface TraceDoc {
   texts?: GivenText[];
   /** Characters of all given texts. */
   given_chars?: number;
+  /** Number of values that are followed into other runs of the tenant, too. */
+  shared?: number;
 }
 
 export const LOST_CAUSES = {
   max: "too many values were read to follow them",
   open: "too many results are not known",
   late: "earlier results were not followed",
+  store: "a store was read that holds values that were not followed",
 } as const;
 export type LostCause = keyof typeof LOST_CAUSES;
 
@@ -59,6 +62,52 @@ export type TraceMark = 0 | MarkedOrigin;
 export interface TraceMarksDoc {
   run_id: string;
   marks: Record<string, TraceMark>;
+}
+
+/** A followed value. `run_id` is the run that had it last, which the document is deleted with. */
+export interface TenantMarkDoc {
+  run_id: string;
+  /** The latest call of each tool, newest last. */
+  from: TenantOrigin[];
+}
+
+/** `tool` is a position in the tenant's list of tools. */
+export type TenantOrigin = [at_ms: number, run_id: string, step: number, tool: number];
+
+export interface TenantTraceDoc {
+  tools: TracedTool[];
+  /** Calls whose results are not known, or not all followed. Every value counts as theirs. */
+  open: OpenResult[];
+  /** Time of the newest call that is not listed any more. */
+  dropped_ms?: number;
+}
+
+export interface OpenResult {
+  at_ms: number;
+  run_id: string;
+  step: number;
+  tool: number;
+  /** Why the known result is not followed. */
+  lost?: LostCause;
+}
+
+/** A store that agents share, with the foreign values that were written there. */
+export interface TaintedStoreDoc {
+  /** The latest such call of each run, newest last. */
+  writes: TaintedWrite[];
+  /** Values written by runs that are not listed any more. */
+  older?: StoreTaint;
+}
+
+/** Source labels of the foreign values. `lost` if some could not be followed. */
+export interface StoreTaint {
+  sources: string[];
+  lost?: true;
+}
+
+interface TaintedWrite extends StoreTaint {
+  run_id: string;
+  step: number;
 }
 
 /** Number of parts, so that a decision reads only the parts with its values. */
@@ -82,7 +131,7 @@ export function markOrigin(
   tool: TracedTool,
 ): MarkedOrigin {
   const run = run_id === trace.run_id ? 0 : 1 + positionOf(trace.runs, run_id, (one) => one === run_id);
-  return [run, step, positionOf(trace.tools, tool, (one) => isSameTool(one, tool))];
+  return [run, step, positionOfTool(trace.tools, tool)];
 }
 
 export function originOf(
@@ -92,6 +141,10 @@ export function originOf(
   const labels = trace.tools[tool]!;
   return { run_id: run === 0 ? trace.run_id : trace.runs[run - 1]!, step, tool: labels.tool, labels };
 }
+
+/** Position of the tool in the list, which gets it if it is not there. */
+export const positionOfTool = (tools: TracedTool[], tool: TracedTool): number =>
+  positionOf(tools, tool, (one) => isSameTool(one, tool));
 
 function positionOf<T>(list: T[], item: T, isSame: (one: T) => boolean): number {
   const at = list.findIndex(isSame);

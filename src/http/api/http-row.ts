@@ -12,6 +12,12 @@ export const ERROR_CODE_HEADER = "svc-error-code";
 /** The facts of a 409 as percent-encoded JSON, because an error body contains only the message. */
 export const FACTS_HEADER = "svc-facts";
 
+/**
+ * A client of a stream that sends it gets the headers of HTTP answers, such as the code of an error, in `headers`. The
+ * server confirms it.
+ */
+export const STREAM_HEADERS_HEADER = "svc-answer-headers";
+
 /** Marks a replayed answer to an earlier request with the same Idempotency-Key. */
 export const REPLAYED_HEADER = "idempotency-replayed";
 

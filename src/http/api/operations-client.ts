@@ -8,13 +8,16 @@ import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { ServiceOperation } from "../../operations/pipeline/operation.ts";
 import { ERROR_CODE_HEADER, FACTS_HEADER, REPLAYED_HEADER } from "./http-row.ts";
 import { rowOf } from "./http-table.ts";
-import { answerSizeLimit, readAnswer } from "./read-answer.ts";
-import { writeRequest } from "./write-request.ts";
+import { answerSizeLimit, assertShape, readAnswer } from "./read-answer.ts";
+import { StreamClient } from "./stream-client.ts";
+import { writeMessage, writeRequest } from "./write-request.ts";
 
 export interface OperationsClientOptions {
   url: string;
   key: string;
   timeout_ms?: number | undefined;
+  /** Sends requests over one connection where the server offers it. For clients that send many. */
+  stream?: boolean | undefined;
 }
 
 export interface OperationsClient {
@@ -34,10 +37,12 @@ export function createOperationsClient({
   url,
   key,
   timeout_ms = TIMEOUT_MS,
+  stream = false,
 }: OperationsClientOptions): OperationsClient {
   const base = url.replace(/\/+$/, "");
   // The caller chose this server, so only the egress rules that always apply are checked.
   const egress = createEgress({ block_private: false }, {});
+  const streamed = stream ? new StreamClient({ url: base, key, egress }) : null;
   return {
     async perform<I extends z.ZodType, O>(
       op: ServiceOperation<I, O>,
@@ -50,6 +55,14 @@ export function createOperationsClient({
         throw invalidError(
           "servers do not offer this operation; run it on the server's machine with -d <dir>",
         );
+      const message = streamed === null ? null : writeMessage(row, input as object);
+      const told = message === null ? null : await streamed!.ask(message, { timeout_ms, signal });
+      if (told !== null) {
+        if (told.status >= 400) throw refusal(told.status, told.headers, told.body);
+        assertShape(op.output as z.ZodType, base, told.body);
+        if (told.headers[REPLAYED_HEADER] === "true") replayed?.();
+        return told.body as O;
+      }
       const { method, path, headers, body } = writeRequest(row, input as object);
       const response = await egress.request(base + path, {
         method,
@@ -64,21 +77,33 @@ export function createOperationsClient({
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       });
-      if (response.status >= 400) throw refusal(response.status, response.headers, response.body);
+      if (response.status >= 400) throw refusal(response.status, response.headers, parseError(response.body));
       const answer = readAnswer(op, base, response) as O;
       if (response.headers[REPLAYED_HEADER] === "true") replayed?.();
       return answer;
     },
-    close: () => egress.close(),
+    close() {
+      streamed?.close();
+      return egress.close();
+    },
   };
 }
 
+/** Undefined for a body that is not JSON, such as the page of a proxy. */
+function parseError(bytes: Uint8Array): unknown {
+  try {
+    return parseJsonBytes(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The server's message and facts, under the error code that matches the status. */
-function refusal(status: number, headers: Readonly<Record<string, string>>, bytes: Uint8Array): SvcError {
+function refusal(status: number, headers: Readonly<Record<string, string>>, body: unknown): SvcError {
   const found = (Object.keys(ERROR_KINDS) as ErrorCode[]).find((code) => ERROR_KINDS[code].http === status);
   const code = found ?? (status >= 500 ? "unavailable" : "invalid");
   try {
-    const { error, ...listed } = parseJsonBytes(bytes) as Record<string, unknown>;
+    const { error, ...listed } = body as Record<string, unknown>;
     const facts = JSON.parse(decodeURIComponent(headers[FACTS_HEADER] ?? "{}"));
     if (typeof error === "string") {
       const message = error.slice(0, SERVICE_LIMITS.error_read_chars);

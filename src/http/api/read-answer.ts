@@ -25,9 +25,14 @@ export function readAnswer({ output }: ServiceOperation, base: string, response:
   } catch {
     throw stranger(base, "the answer is not JSON");
   }
-  const wrong = shapeProblem("text_of" in output ? output.text_of : output, value);
-  if (wrong !== null) throw stranger(base, wrong);
+  assertShape("text_of" in output ? output.text_of : output, base, value);
   return "text_of" in output ? new JsonText(Buffer.from(body).toString("utf8")) : value;
+}
+
+/** Throws unless the server's value has the shape of the operation's answer. */
+export function assertShape(shape: z.ZodType, base: string, value: unknown): void {
+  const wrong = shapeProblem(shape, value);
+  if (wrong !== null) throw stranger(base, wrong);
 }
 
 function readContent(

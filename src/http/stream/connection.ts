@@ -13,7 +13,7 @@ import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
 import { type ApiCaller, JsonText } from "../../operations/pipeline/operation.ts";
-import type { HttpRow } from "../api/http-row.ts";
+import { type HttpRow, REPLAYED_HEADER, STREAM_HEADERS_HEADER } from "../api/http-row.ts";
 import { readRequest } from "../api/read-request.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type RefusalCause, refusalOf } from "../refusal.ts";
@@ -34,6 +34,8 @@ interface Answer {
   status: number;
   /** JSON text. */
   body: string;
+  /** Headers that the HTTP answer would have: of an error, or of a repeated answer. For clients that ask for them. */
+  headers?: Readonly<Record<string, string>> | undefined;
   cause?: RefusalCause | undefined;
 }
 
@@ -106,10 +108,15 @@ export class StreamConnection {
       const { row: found, raw } = readMessage(message);
       row = found;
       const { input, complaint } = readRequest(row, raw);
-      const result = (await dispatchOperation(row.op, this.caller(principal), input, complaint)) as object;
+      let headers: Answer["headers"];
+      const caller = this.caller(principal, () => {
+        headers = { [REPLAYED_HEADER]: "true" };
+      });
+      const result = (await dispatchOperation(row.op, caller, input, complaint)) as object;
       answer = {
         status: row.also.find(({ is }) => is(result))?.status ?? row.status,
         body: await textOf(result),
+        headers,
       };
     } catch (error) {
       answer = this.refused(error);
@@ -122,28 +129,32 @@ export class StreamConnection {
     if (this.in_flight === 0) this.whenIdle?.();
   }
 
-  private caller(principal: CallerPrincipal): ApiCaller {
+  private caller(principal: CallerPrincipal, replayed: () => void): ApiCaller {
     const { app, authenticate } = this.parts;
     const again = () => authenticate(this.request.headers.authorization);
-    return { app, principal, again, signal: this.gone.signal };
+    return { app, principal, again, signal: this.gone.signal, replayed };
   }
 
   private refused(error: unknown): Answer {
-    const { status, body, cause } = refusalOf(this.parts.app, error);
-    return { status, body: JSON.stringify(body), cause };
+    const { status, body, headers, cause } = refusalOf(this.parts.app, error);
+    return { status, body: JSON.stringify(body), headers, cause };
   }
 
   /** Resolves when the connection has room for the next answer. */
   private async reply(
     id: MessageId,
-    { status, body, cause }: Answer,
+    { status, body, headers, cause }: Answer,
     row: HttpRow | undefined,
     arrived: number,
     principal: CallerPrincipal | null,
   ): Promise<void> {
     const { socket } = this;
+    const more =
+      headers === undefined || this.request.headers[STREAM_HEADERS_HEADER] === undefined
+        ? ""
+        : `,"headers":${JSON.stringify(headers)}`;
     const sent = new Promise<void>((resolve) =>
-      socket.send(`{"id":${JSON.stringify(id)},"status":${status},"body":${body}}`, () => resolve()),
+      socket.send(`{"id":${JSON.stringify(id)},"status":${status},"body":${body}${more}}`, () => resolve()),
     );
     this.parts.answered?.({
       method: row?.method ?? "GET",

@@ -5,6 +5,7 @@ import { WebSocketServer } from "ws";
 import { originGuard } from "../../auth/origin-guard.ts";
 import { invalidError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { STREAM_HEADERS_HEADER } from "../api/http-row.ts";
 import { refusalOf } from "../refusal.ts";
 import { findAmbiguousHeader } from "../request/ambiguous-headers.ts";
 import { STREAM_PATH, StreamConnection, type StreamParts } from "./connection.ts";
@@ -27,6 +28,9 @@ export function serveStreams(server: Server, parts: StreamParts): MessageStreams
     maxPayload: MAX_PAYLOAD,
     // A credential in a subprotocol would end up in logs, so none is accepted.
     handleProtocols: () => false,
+  });
+  sockets.on("headers", (headers, request) => {
+    if (request.headers[STREAM_HEADERS_HEADER] !== undefined) headers.push(`${STREAM_HEADERS_HEADER}: 1`);
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isForStream(request)) {
@@ -70,8 +74,7 @@ async function admit(
   const wrong = findAmbiguousHeader(request);
   if (wrong !== undefined) throw wrong;
   const { authorization, origin } = request.headers;
-  const principal = await authenticate(authorization);
-  app.quotas?.admit(principal);
+  await authenticate(authorization);
   if (origin !== undefined) guard(request.headers);
   if (request.url !== STREAM_PATH)
     throw invalidError(`${STREAM_PATH} takes no query; send the credential as a header`);

@@ -23,6 +23,8 @@ export interface PolicyCall {
   proof?: UndoProof | undefined;
   /** Foreign values in the arguments; absent unless a flow with `carries` restricts the call. */
   carried?: CarriedFacts | undefined;
+  /** Foreign values of all runs of the tenant; absent unless such a flow looks back further than the run. */
+  shared?: CarriedFacts | undefined;
   /** Earlier calls by flow; absent unless a flow that compares calls restricts the call. */
   compared?: ReadonlyMap<string, ComparedCalls> | undefined;
   run_id: string;
@@ -32,8 +34,12 @@ export interface PolicyCall {
   step: number;
 }
 
-/** An earlier call of the run, or of a run of the same tree. `call` is what a flow's `after` matches. */
+/** An earlier call. `call` is what a flow's `after` matches. */
 export interface CarriedOrigin {
+  /** When the result was reported; absent for calls that count without a limit of time. */
+  at_ms?: number | undefined;
+  /** Why its values can no longer be distinguished, although its result is known. */
+  lost?: string | undefined;
   run_id: string;
   step: number;
   tool: string;
@@ -54,4 +60,6 @@ export interface CarriedFacts {
   open: readonly CarriedOrigin[];
   /** Why the run can no longer distinguish its values; every value then counts as carried. Null if it can. */
   lost: string | null;
+  /** Time of the newest call with an unknown result that is not listed any more. */
+  dropped_ms?: number | undefined;
 }

@@ -95,8 +95,8 @@ export interface CompiledPolicy {
   budgets: MatchIndex<PolicyBudget>;
   /** The same flows, indexed by the calls that trigger them and by the calls that they restrict. */
   flows: { setting_off: MatchIndex<PolicyFlow>; restricting: MatchIndex<PolicyFlow> };
-  /** How many values are followed per run; null if no flow follows values. */
-  carries: { max: number } | null;
+  /** How many values are followed per run, and for how long between runs; null if no flow follows values. */
+  carries: { max: number; within_ms: number | null } | null;
   /** True if a flow compares calls. */
   compares: boolean;
   windows: MatchIndex<TimeWindow>;
@@ -178,9 +178,7 @@ export function* compilingPolicy(doc: PolicyDoc, hash: string): Generator<void, 
       carries: flow.carries ?? false,
       when: flow.when === undefined || flow.when.length === 0 ? null : compileFlowConditions(flow.when),
     })),
-    carries: (doc.flows ?? []).some((flow) => flow.carries === true)
-      ? { max: doc.carries?.max ?? MAX_FOLLOWED_VALUES }
-      : null,
+    carries: compileCarries(doc),
     compares: (doc.flows ?? []).some(({ when }) => when !== undefined && when.length > 0),
     windows: yield* index(doc.windows, (window) => ({
       ...common(window),
@@ -196,6 +194,16 @@ export function* compilingPolicy(doc: PolicyDoc, hash: string): Generator<void, 
       from_ms: tryTimestamp(freeze.from)!,
       to_ms: tryTimestamp(freeze.to)!,
     })),
+  };
+}
+
+function compileCarries({ flows = [], carries }: PolicyDoc): CompiledPolicy["carries"] {
+  const following = flows.filter((flow) => flow.carries === true);
+  if (following.length === 0) return null;
+  const spans = following.flatMap(({ within = "run" }) => (within === "run" ? [] : [parseDuration(within)]));
+  return {
+    max: carries?.max ?? MAX_FOLLOWED_VALUES,
+    within_ms: spans.length === 0 ? null : Math.max(...spans),
   };
 }
 

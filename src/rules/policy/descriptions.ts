@@ -84,7 +84,8 @@ const POLICY_FIELDS: Record<string, string> = {
   after: "The call that starts the restriction.",
   // biome-ignore lint/suspicious/noThenProperty: the policy's own word, with a text
   then: "The calls that are restricted afterwards.",
-  within: "`run` for the same run (the default), or a duration for all runs of the same agent and tenant.",
+  within:
+    "`run` for the same run (the default), or a duration for all runs of the same agent and tenant. With `carries`, a duration covers all agents of the tenant.",
   "windows[].days": "Days on which matching calls are allowed. Without it: every day.",
   hours: "Hours in which matching calls are allowed, such as `09:00-17:00`.",
   tz: "Time zone of the days and hours, such as `Europe/Berlin`.",

@@ -23,16 +23,6 @@ export function lintPolicy(raw: JsonValue, report: ReportProblem): void {
   lintTimes(raw, report);
   lintRisk(raw, report);
   lintTests(raw, ids, report);
-  lintCarries(raw, report);
-}
-
-/** Values are followed within a run and its child runs. */
-function lintCarries(raw: JsonObject, report: ReportProblem): void {
-  for (const { entry, path } of entries(raw, "flows")) {
-    const within = field(entry, "within");
-    if (field(entry, "carries") === true && within !== undefined && within !== "run")
-      report([...path, "within"], "must be run with carries, because values are followed within a run");
-  }
 }
 
 /** Entries of a section that are mappings, with their paths. */

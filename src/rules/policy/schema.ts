@@ -91,7 +91,7 @@ const flow = z.strictObject({
   then: describeField(matchOf("the later call"), "later calls that the flow restricts"),
   within: describeField(
     lookbackSchema,
-    "`run`, or a duration over all runs of the same agent and tenant",
+    "`run`, or a duration over all runs of the same agent and tenant (with `carries`: of the tenant)",
     "run",
   ).optional(),
   when: describeField(

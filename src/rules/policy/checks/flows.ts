@@ -38,7 +38,7 @@ export function checkFlows(
   for (const flow of flows.restricting.matching(call)) {
     const why = isCounted(flow)
       ? followsReason(flow, call, counters.get(flowKey(flow, call)), now_ms)
-      : valuesReason(flow, flows.setting_off, call);
+      : valuesReason(flow, flows.setting_off, call, now_ms);
     if (why === null) continue;
     const finding = restrictionFinding("flow", flow, `flow ${flow.id}: restricted`);
     findings.push({ ...finding, reason: `${finding.reason}; ${why}` });
@@ -88,8 +88,9 @@ function valuesReason(
   flow: PolicyFlow,
   setting_off: CompiledPolicy["flows"]["setting_off"],
   call: PolicyCall,
+  now_ms: number,
 ): string | null {
-  const carried = flow.carries ? carriedReason(flow, setting_off, call) : null;
+  const carried = flow.carries ? carriedReason(flow, setting_off, call, now_ms) : null;
   if (flow.carries && carried === null) return null;
   if (flow.when === null) return carried;
   const compared = comparedReason(flow.id, flow.when, call);
@@ -111,14 +112,20 @@ function carriedReason(
   flow: PolicyFlow,
   setting_off: CompiledPolicy["flows"]["setting_off"],
   call: PolicyCall,
+  now_ms: number,
 ): string | null {
-  const { values, open, lost } = call.carried ?? NOT_FOLLOWED;
-  const applies = ({ call: earlier }: CarriedOrigin) => setting_off.matching(earlier).includes(flow);
+  const since = now_ms - (flow.within_ms ?? Number.POSITIVE_INFINITY);
+  const facts = flow.within_ms === null ? call.carried : call.shared;
+  const { values, open, lost, dropped_ms = since } = facts ?? NOT_FOLLOWED;
+  const applies = ({ call: earlier, at_ms = now_ms }: CarriedOrigin) =>
+    at_ms > since && setting_off.matching(earlier).includes(flow);
   const carried = values.find(({ from }) => applies(from));
   if (carried !== undefined) return `${carried.path} comes from ${stepName(carried.from, call)}`;
   const unknown = open.find(applies);
-  if (unknown === undefined) return lost;
-  return `the result of ${stepName(unknown, call)} is not known, so every value counts as carried`;
+  if (unknown?.lost !== undefined) return `${unknown.lost} (${stepName(unknown, call)})`;
+  if (unknown !== undefined)
+    return `the result of ${stepName(unknown, call)} is not known, so every value counts as carried`;
+  return dropped_ms > since ? "too many results are not known" : lost;
 }
 
 /** For callers that evaluate a call without its facts: nothing is known, so the flow applies. */
