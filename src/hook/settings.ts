@@ -79,7 +79,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
   };
 }
 
-/** A setting that is no path is an error, because ignoring it would switch the check off. */
+/** Any other value than a path is an error, because ignoring it would switch the check off. */
 function approversFile(file: string, given: unknown): string | undefined {
   if (given === undefined) return undefined;
   const path = nonEmptyString(given);

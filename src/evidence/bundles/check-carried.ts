@@ -1,10 +1,11 @@
 /**
  * Checks the signatures of approvals in a bundle: each record that names one has it, it signs what the record says, and
- * the assertion holds. Without an approvers file, keys are those in the bundle, and nobody vouches for them.
+ * the assertion holds. Without an approvers file, keys are those in the bundle, and no person vouches for them.
  */
 import * as z from "zod";
 import type { ApproversDoc } from "../../auth/approvers.ts";
 import { verifyAssertion } from "../../auth/webauthn.ts";
+import { isExpired } from "../../govern/expiry.ts";
 import {
   assertionHash,
   assertionSchema,
@@ -156,7 +157,8 @@ function bindingProblem(
   if (decision !== (DECISIONS[kind] ?? "approve")) return "does not approve";
   if (by !== record.actor) return "is another person's";
   if (run_id !== record.run_id) return "is for another run";
-  if (expires_ms !== undefined && record.ts_ms > expires_ms + CLOCK_TOLERANCE_MS) return "had expired";
+  if (expires_ms !== undefined && isExpired({ expires_ms }, record.ts_ms - CLOCK_TOLERANCE_MS))
+    return "had expired";
   if (record.event === "approved" && kind === "plan") return plannedProblem(carried, record, before);
   if (before.some(({ event }) => event === record.event)) return "is used twice";
   if (record.event === "approved")

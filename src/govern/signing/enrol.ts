@@ -140,7 +140,7 @@ function findPasskey(tx: StoreTx, id: string): { person: PersonPasskeys; passkey
   return { person, passkey };
 }
 
-/** The passkey, for its person or an admin. For anybody else it does not exist. */
+/** The passkey, for its person or an admin. For other callers it does not exist. */
 function findForCaller(tx: StoreTx, principal: CallerPrincipal, id: string) {
   const found = findPasskey(tx, id);
   const own = passkeyOwner(principal) === found.person.owner;
