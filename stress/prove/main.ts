@@ -1,4 +1,5 @@
 /**
+ * `npm run prove -- assertions [--count n --seed s]`: a million mutated passkey assertions, of which none may be accepted.
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
@@ -19,6 +20,7 @@ const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
+  if (args[0] === "assertions") return proveAssertions(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
   const { values } = parseArgs({
@@ -58,6 +60,17 @@ function proveHistories(args: string[]): number {
   }
   for (const problem of problems) console.log(problem);
   return problems.length === 0 ? 0 : 1;
+}
+
+function proveAssertions(args: string[]): number {
+  const { values } = parseArgs({
+    args,
+    options: { count: { type: "string", default: "1000000" }, seed: { type: "string", default: "38" } },
+  });
+  const tests = ["test/library/mutated.test.ts", "test/http/mutated.test.ts"];
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...tests];
+  const env = { ...process.env, SVC_MUTATIONS: values.count, SVC_MUTATIONS_SEED: values.seed };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 
 function proveProxy(args: string[]): number {

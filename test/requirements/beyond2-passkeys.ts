@@ -64,6 +64,7 @@ export const beyond2Signed = section("beyond", "Signed decisions", {
   "beyond.signed.approvers-option": [38, "`svc verify-bundle --approvers` says who signed what"],
   "beyond.signed.unknown-signer": [38, "a signer whom the approvers file does not know is exit code 2"],
   "beyond.signed.by-hand": [38, "the guide verifies a signed approval by hand with openssl, as shown"],
+  "beyond.signed.mutated": [38, "the server accepts no mutated assertion or registration, truncated CBOR, counter, replay and person included, and goes on answering"],
   "beyond.signed.shown-marked": [38, "the card says what a signature does not cover"],
 });
 
