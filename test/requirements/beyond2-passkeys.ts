@@ -65,6 +65,9 @@ export const beyond2Signed = section("beyond", "Signed decisions", {
   "beyond.signed.unknown-signer": [38, "a signer whom the approvers file does not know is exit code 2"],
   "beyond.signed.by-hand": [38, "the guide verifies a signed approval by hand with openssl, as shown"],
   "beyond.signed.mutated": [38, "the server accepts no mutated assertion or registration, truncated CBOR, counter, replay and person included, and goes on answering"],
+  "beyond.signed.viewer-card": [38, "the offline viewer draws a card from a file and says that it equals the signed one"],
+  "beyond.signed.viewer-different": [38, "the offline viewer says that a changed card is different"],
+  "beyond.signed.viewer-no-signing": [38, "the offline viewer cannot sign"],
   "beyond.signed.shown-marked": [38, "the card says what a signature does not cover"],
 });
 
