@@ -86,7 +86,9 @@ describe("the viewer", () => {
     verifies("beyond.signed.viewer-no-signing");
     const page = readFileSync(join(ROOT, "viewer/index.html"), "utf8");
     expect(page).toContain("default-src 'none'");
-    expect(page).not.toMatch(/navigator\.credentials|XMLHttpRequest|WebSocket|subtle\.sign|importKey\("pkcs8"/);
+    expect(page).not.toMatch(
+      /navigator\.credentials|XMLHttpRequest|WebSocket|subtle\.sign|importKey\("pkcs8"/,
+    );
   });
 });
 
