@@ -1,9 +1,10 @@
 /** Undoes steps through the upstreams. Compensations and read-backs are tool calls that the manifests define. */
 import type { ApproversGuard } from "../../auth/approvers-guard.ts";
+import { guardedCompensator } from "../../auth/guarded-undo.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { runFacts } from "../../operations/pipeline/access.ts";
-import { guardedCompensator } from "../../operations/signing/guarded-undo.ts";
+import { undoSignatures } from "../../operations/signing/signatures.ts";
 import type { StateReader } from "../../rollback/plan/current-state.ts";
 import type { CompensatorFn, ReaderFn, UndoObjection } from "../../rollback/ports.ts";
 import type { ToolRoute } from "../catalog/catalog.ts";
@@ -48,7 +49,11 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
   const callFor: CallFor = async (run_id, plain) =>
     callPlainly(routes, await holdersOf(pinned, run_id), plain);
   return {
-    compensator: guardedCompensator(pinned.app, () => pinned.guard, compensatorOf(callFor)),
+    compensator: guardedCompensator(
+      () => pinned.guard,
+      (run_id, step) => undoSignatures(pinned.app, run_id, step),
+      compensatorOf(callFor),
+    ),
     reader: readerOf(callFor),
     readerOver: (holder) => readerOf((_, plain) => callPlainly(routes, holder, plain)),
     own_reader: true,

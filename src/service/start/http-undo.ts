@@ -1,10 +1,11 @@
 /** Undoes and reads `http` tools by their own requests, and every other tool as configured. */
 
+import { guardedCompensator } from "../../auth/guarded-undo.ts";
 import type { LoadedSettings } from "../../config/settings.ts";
 import { GuardedExchange } from "../../egress/exchange.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { openApproversGuard } from "../../operations/signing/approvers-guard.ts";
-import { guardedCompensator } from "../../operations/signing/guarded-undo.ts";
+import { undoSignatures } from "../../operations/signing/signatures.ts";
 import type { RequestCarrier } from "../../proxy/carry.ts";
 import { CredentialVault } from "../../proxy/credentials.ts";
 import { type HttpTools, httpTools } from "../../proxy/http-tools.ts";
@@ -37,7 +38,11 @@ export async function withHttpUndos<T>(
   const guard = await openApproversGuard(app);
   const isOwn = (tool: string) => httpRoutes(manifests()).ofTool(tool) !== undefined;
   try {
-    const compensator = guardedCompensator(app, () => guard, own.compensator);
+    const compensator = guardedCompensator(
+      () => guard,
+      (run_id, step) => undoSignatures(app, run_id, step),
+      own.compensator,
+    );
     return await work(eachByItsOwn({ ...own, compensator }, others, isOwn));
   } finally {
     carrier.exchange.close();

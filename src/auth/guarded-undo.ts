@@ -1,13 +1,14 @@
 /** Undoes that an approvers file guards: the undo itself must be signed. */
-import type { ApproversGuard } from "../../auth/approvers-guard.ts";
-import type { CompensatorFn } from "../../rollback/ports.ts";
-import type { ServiceApp } from "../app.ts";
-import { undoSignatures } from "./signatures.ts";
+import type { CompensatorFn } from "../rollback/ports.ts";
+import type { ApproversGuard } from "./approvers-guard.ts";
+
+/** Asks for the signatures of the approval of a step's undo. */
+type UndoEvidence = (run_id: string, step: number) => Promise<unknown>;
 
 /** Refuses an undo that the approvers file does not permit. An attempt that is repeated was permitted before. */
 export function guardedCompensator(
-  app: ServiceApp,
   guardOf: () => ApproversGuard | null,
+  evidence: UndoEvidence,
   compensate: CompensatorFn,
 ): CompensatorFn {
   const permitted = new Set<string>();
@@ -15,8 +16,9 @@ export function guardedCompensator(
     const { run_id, step, tool, args, idempotency_key } = request;
     const guard = guardOf();
     if (guard !== null && !permitted.has(idempotency_key)) {
-      const evidence = () => undoSignatures(app, run_id, step);
-      const objection = await guard.objection({ run_id, tool, args, undo: true }, evidence);
+      const objection = await guard.objection({ run_id, tool, args, undo: true }, () =>
+        evidence(run_id, step),
+      );
       if (objection !== null) throw new Error(objection);
       permitted.add(idempotency_key);
     }
