@@ -7,14 +7,14 @@ type UndoEvidence = (run_id: string, step: number) => Promise<unknown>;
 
 /** Refuses an undo that the approvers file does not permit. An attempt that is repeated was permitted before. */
 export function guardedCompensator(
-  guardOf: () => ApproversGuard | null,
+  guardOf: () => ApproversGuard | null | Promise<ApproversGuard | null>,
   evidence: UndoEvidence,
   compensate: CompensatorFn,
 ): CompensatorFn {
   const permitted = new Set<string>();
   return async (request, signal) => {
     const { run_id, step, tool, args, idempotency_key } = request;
-    const guard = guardOf();
+    const guard = await guardOf();
     if (guard !== null && !permitted.has(idempotency_key)) {
       const objection = await guard.objection({ run_id, tool, args, undo: true }, () =>
         evidence(run_id, step),

@@ -26,7 +26,7 @@ function isUsualRsa({ n = "", e = "" }: JsonWebKey): boolean {
   const bits = 8 * Buffer.from(n, "base64url").length;
   const exponent = Buffer.from(e, "base64url");
   const isOdd = exponent.length <= 8 && (exponent.at(-1)! & 1) === 1;
-  // With the exponent 1 a signature needs no private key.
+  // With the exponent 1 every signature holds.
   return bits >= 2_048 && bits <= 8_192 && isOdd && !(exponent.length === 1 && exponent[0] === 1);
 }
 

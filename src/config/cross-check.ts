@@ -1,5 +1,6 @@
 /** Rules between settings, one table entry each. */
 import { isLoopbackHost } from "./loopback.ts";
+import { needsConsent } from "./sections/gateway.ts";
 import type { LoadedSettings } from "./settings.ts";
 
 interface Verdicts {
@@ -94,6 +95,13 @@ const RULES: readonly Rule[] = [
     message: "console_url must be on this host or below it",
   },
   {
+    key: "push.key",
+    broken: ({ push }) =>
+      push.key !== null &&
+      (!/^[A-Za-z0-9_-]+=*$/.test(push.key) || Buffer.from(push.key, "base64url").length !== 32),
+    message: "must be 32 bytes as base64url",
+  },
+  {
     key: "approve_url",
     broken: ({ console_url, approve_url }) => approve_url !== null && console_url === null,
     message: "needs console_url (SVC_CONSOLE_URL), the first URL of the console",
@@ -119,6 +127,39 @@ const RULES: readonly Rule[] = [
       !isLoopbackHost(new URL(gateway_url).hostname),
     message: "tokens for the gateway are sent over plain http, where an attacker can read them; use https",
     only_warn: true,
+  },
+  {
+    key: "token_key",
+    broken: ({ token_key, upstreams }) => token_key === null && upstreams.some(needsConsent),
+    message:
+      "an upstream with `auth: {type: oauth}` needs token_key (SVC_TOKEN_KEY), a file with 32 random bytes",
+  },
+  {
+    key: "token_key_previous",
+    broken: ({ token_key, token_key_previous }) => token_key === null && token_key_previous !== null,
+    message: "needs token_key (SVC_TOKEN_KEY), the current key",
+  },
+  {
+    key: "console_url",
+    broken: ({ console, console_url, upstreams }) =>
+      upstreams.some(needsConsent) && (console.mode !== "login" || console_url === null),
+    message:
+      "people consent to upstreams with `auth: {type: oauth}` in the console; set `console: login` and console_url",
+  },
+  {
+    key: "console_url",
+    broken: ({ console_url, upstreams }) =>
+      console_url !== null &&
+      upstreams.some(needsConsent) &&
+      !isSecureUrl(console_url) &&
+      !isLoopbackHost(new URL(console_url).hostname),
+    message: "must be https, because issuers send codes there",
+  },
+  {
+    key: "oidc.issuer",
+    broken: ({ oidc, upstreams }) =>
+      oidc.issuer === null && upstreams.some((one) => "url" in one && one.auth?.type === "exchange"),
+    message: "an upstream with `auth: {type: exchange}` needs the callers' tokens; set oidc.issuer",
   },
   {
     key: "caep",

@@ -12,6 +12,7 @@ import { invalidError, messageOf, notFoundError, SvcError } from "../kernel/erro
 import type { ServiceApp } from "../operations/app.ts";
 import { ledgerOf } from "../operations/ledger-reader.ts";
 import { appFor } from "../operations/pipeline/access.ts";
+import { endPushSession } from "../operations/push/devices.ts";
 import { assetRoutes } from "./assets/index.ts";
 import { failureBody, failureWords, pageFailureOf } from "./errors.ts";
 import { loadHeaderStatus } from "./header-status.ts";
@@ -28,8 +29,10 @@ import {
   SubmittedForm,
   singleValueQuery,
 } from "./page-context.ts";
+import { pushSession } from "./pages/push.ts";
 import { CONSOLE_ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
+import { ConsoleConnect } from "./session/connect.ts";
 import { arrivalPage, logIn, loginPage, loginProblem, safeNext } from "./session/login.ts";
 import type { OneTimeLink } from "./session/one-time-link.ts";
 import { RequestGuard } from "./session/request-guard.ts";
@@ -54,6 +57,7 @@ export function mountConsole(server: FastifyInstance, parts: ConsoleDeps): void 
     throw invalidError("an open console needs a loopback listen.host; use login, or 127.0.0.1");
   const surface = new Console(parts);
   server.register(async (scope) => surface.register(scope), { prefix: "/console" });
+  if (wanted.mode === "login") server.register(async (scope) => surface.registerCallback(scope));
 }
 
 class Console {
@@ -103,6 +107,12 @@ class Console {
         handler: (request, reply) => this.answer(route, request, reply),
       });
     }
+  }
+
+  /** The address at which issuers of upstreams send the browser back. */
+  async registerCallback(scope: FastifyInstance): Promise<void> {
+    await scope.register(cookies);
+    new ConsoleConnect(this.app, this.gate).registerCallback(scope);
   }
 
   private async answer(
@@ -194,9 +204,13 @@ class Console {
     if (gate.mode === "login" && this.auth.signIn !== null)
       new ConsoleSignIn(this.app, gate, this.auth.signIn).register(scope);
     this.link?.register(scope, gate);
+    if (gate.mode === "login") new ConsoleConnect(this.app, gate).register(scope);
     scope.post("/login", (request, reply) => this.logIn(request, reply));
     scope.post("/logout", async (request, reply) => {
-      await gate.sessions.end(gate.visit(request)!.token);
+      const { token, principal } = gate.visit(request)!;
+      if (principal !== null)
+        await endPushSession(this.app, principal, pushSession(gate.sessions.csrf(token)));
+      await gate.sessions.end(token);
       gate.clearToken(reply);
       return reply.redirect("/console/login", 303);
     });

@@ -22,6 +22,7 @@ import { passkeyRoutes } from "./pages/passkeys.ts";
 import { impactRoutes } from "./pages/policy/impact.ts";
 import { policyRoutes } from "./pages/policy/policy.ts";
 import { replayRoutes } from "./pages/policy/replay.ts";
+import { pushRoutes } from "./pages/push.ts";
 import { runRoutes } from "./pages/runs/run.ts";
 import { runsRoutes } from "./pages/runs/runs.ts";
 import { searchRoutes } from "./pages/runs/search.ts";
@@ -30,6 +31,7 @@ import { signRoutes } from "./pages/sign.ts";
 import { drillRoutes } from "./pages/tools/drills.ts";
 import { registryRoutes } from "./pages/tools/registry.ts";
 import { toolsRoutes } from "./pages/tools/tools.ts";
+import { upstreamRoutes } from "./pages/tools/upstreams.ts";
 
 export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...overviewRoutes,
@@ -50,6 +52,7 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...toolsRoutes,
   ...drillRoutes,
   ...registryRoutes,
+  ...upstreamRoutes,
   ...policyRoutes,
   ...impactRoutes,
   ...evidenceRoutes,
@@ -61,5 +64,6 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...holdRoutes,
   ...keyRoutes,
   ...passkeyRoutes,
+  ...pushRoutes,
   ...signRoutes,
 ];

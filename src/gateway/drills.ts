@@ -57,7 +57,7 @@ async function make(
       reason: `drill of ${tool}`,
       route,
       // The undo and the read-backs use the connection of the run's principal, and so must the call.
-      holder: (upstream) => principalOwner(upstream, principal.id),
+      holder: (upstream) => principalOwner(upstream, principal),
       rounds: false,
       envelope: {},
       cancellation: new CallCancellation(),

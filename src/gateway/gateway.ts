@@ -3,6 +3,7 @@
  * the state that all sessions share.
  */
 import type { ApproversGuard } from "../auth/approvers-guard.ts";
+import { isPersonal, needsConsent, type UpstreamSpec } from "../config/sections/gateway.ts";
 import { type CallerPrincipal, canRequestPermission } from "../govern/roles.ts";
 import { messageOf, ProblemsError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
@@ -12,6 +13,7 @@ import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
 import type { GovernedCallDeps } from "./call/governed-call.ts";
 import { InFlightCalls } from "./call/in-flight-calls.ts";
 import { MethodPassthrough } from "./call/passthrough.ts";
+import { textResult } from "./call/result.ts";
 import { undoThroughUpstreams } from "./call/rollback.ts";
 import { buildCatalog, NO_CATALOG, type ToolCatalog, type ToolRoute } from "./catalog/catalog.ts";
 import { ToolPins } from "./catalog/pins.ts";
@@ -21,8 +23,10 @@ import { type BoundRun, GatewayRuns } from "./session/runs.ts";
 import { RunConnections } from "./session/session-connections.ts";
 import { ResourceSubscriptions } from "./session/subscriptions.ts";
 import type { CallWithReason, NamedCall, ToolServices } from "./tools/own-tool.ts";
+import { UpstreamTokens } from "./upstream/authorized-sender.ts";
 import type { UpstreamConnection } from "./upstream/connection.ts";
 import type { ConnectionOwner } from "./upstream/connection-pool.ts";
+import { failureOf } from "./upstream/failure.ts";
 import { requiresTask } from "./upstream/task-call.ts";
 import { UpstreamServer } from "./upstream/upstream.ts";
 import { PendingCalls } from "./wait/pending-calls.ts";
@@ -60,6 +64,8 @@ export class McpGateway implements GovernedCallDeps {
   readonly passthrough: MethodPassthrough;
   readonly services: ToolServices;
   readonly listing: ToolListing;
+  /** Tokens of upstreams that people connect. */
+  readonly tokens: UpstreamTokens;
   /** Verifies signed approvals; null without an approvers file. */
   guard: ApproversGuard | null = null;
   private readonly pins: ToolPins;
@@ -75,7 +81,14 @@ export class McpGateway implements GovernedCallDeps {
     this.waiting = new PendingCalls(app);
     this.tasks = new TaskRegistry(app.core.env, app.log);
     this.pins = new ToolPins(app.core);
-    const parts = { env: app.core.env, log: app.log, send: app.egress.fetch, version: app.version };
+    this.tokens = new UpstreamTokens(app);
+    const parts = {
+      env: app.core.env,
+      log: app.log,
+      send: app.egress.fetch,
+      version: app.version,
+      authorize: (spec: UpstreamSpec, principal: string | null) => this.tokens.sender(spec, principal),
+    };
     const hooks = {
       changed: (upstream: UpstreamServer) => this.changed(upstream),
       notification: (upstream: UpstreamServer, method: string, params: JsonObject, holder: string | null) =>
@@ -106,7 +119,18 @@ export class McpGateway implements GovernedCallDeps {
     this.app.background.every(SWEEP_MS, "ending idle connections", async () => {
       await Promise.all(this.upstreams.map((upstream) => upstream.sweep()));
     });
+    if (this.upstreams.some(({ spec }) => needsConsent(spec) && !isPersonal(spec)))
+      this.app.background.every(RULES_LOOK_MS, "connecting upstreams", () => this.connectConsented());
     this.app.background.every(RULES_LOOK_MS, "checking for changed manifests", () => this.lookAtRules());
+  }
+
+  /** Connects the service's own upstreams as soon as an admin has consented. */
+  private async connectConsented(): Promise<void> {
+    for (const upstream of this.upstreams) {
+      const { spec } = upstream;
+      if (!needsConsent(spec) || isPersonal(spec) || upstream.ok || upstream.isStarting) continue;
+      if (await this.tokens.isReady(spec, null)) upstream.retry();
+    }
   }
 
   private rules: unknown = null;
@@ -137,6 +161,46 @@ export class McpGateway implements GovernedCallDeps {
       const tool = this.listing.dotted(name);
       return { tool, ...this.listing.apart(args, this.routes().get(tool)) };
     });
+  }
+
+  /**
+   * The upstream that a tool without a route can belong to, because no connected principal has listed its tools yet.
+   * Undefined unless exactly one can offer it.
+   */
+  unlistedUpstream(tool: string): UpstreamServer | undefined {
+    const personal = this.upstreams.filter(({ spec, isListed }) => isPersonal(spec) && !isListed);
+    const named = personal.filter(({ spec }) => spec.namespace && tool.startsWith(`${spec.name}.`));
+    if (named.length === 1) return named[0];
+    const plain = personal.filter(({ spec }) => !spec.namespace);
+    return plain.length === 1 && this.isDeclared(tool) ? plain[0] : undefined;
+  }
+
+  /** Lists the tools again, because a tool has no route yet. */
+  async lookAgain(holder: (upstream: UpstreamServer) => ConnectionOwner | undefined): Promise<void> {
+    if (!this.upstreams.some(({ spec }) => isPersonal(spec))) return this.upstreamsUp();
+    await this.listedTo(holder);
+    await this.settle();
+  }
+
+  /** Lists a connected principal's tools. The answer to a call if they cannot be listed, or null. */
+  async unlistable(
+    upstream: UpstreamServer,
+    holder: ConnectionOwner | undefined,
+  ): Promise<JsonObject | null> {
+    if (holder === undefined || upstream.hasListed(holder)) return null;
+    try {
+      await upstream.listFor(holder);
+      await this.refresh();
+      return null;
+    } catch (error) {
+      const why = upstream.hide(failureOf(error).message);
+      const { structuredContent: _, ...answer } = textResult(
+        `nothing was called: upstream ${upstream.name}: ${why}`,
+        {},
+        true,
+      );
+      return answer;
+    }
   }
 
   isDeclared(tool: string): boolean {
@@ -215,11 +279,20 @@ export class McpGateway implements GovernedCallDeps {
     await this.upstreamsUp();
     const holders: Holders = new Map(this.upstreams.map((upstream) => [upstream, holder(upstream)]));
     await Promise.all(
-      [...holders].map(([upstream, one]) =>
-        one?.capabilities === undefined || !upstream.ok ? undefined : upstream.readVariant(one),
-      ),
+      [...holders].map(([upstream, one]) => {
+        if (one === undefined || !upstream.ok) return undefined;
+        if (isPersonal(upstream.spec)) return this.listPersonal(upstream, one);
+        return one.capabilities === undefined ? undefined : upstream.readVariant(one);
+      }),
     );
     return holders;
+  }
+
+  /** Lists the tools of a principal that is connected. An upstream that hangs does not hold up the others. */
+  private async listPersonal(upstream: UpstreamServer, holder: ConnectionOwner): Promise<void> {
+    if (upstream.hasListed(holder) || !(await this.tokens.isReady(upstream.spec, holder.principal ?? null)))
+      return;
+    await settleWithin(upstream.readVariant(holder), START_MS, this.app.core);
   }
 
   /**

@@ -34,6 +34,8 @@ export const LEDGER_EVENTS = {
   key_deleted: "key deleted",
   passkey_added: "passkey added",
   passkey_revoked: "passkey revoked",
+  upstream_connected: "upstream connected",
+  upstream_revoked: "upstream revoked",
   manifest_published: "manifest published",
   manifest_approved: "manifest approved",
   manifest_deprecated: "manifest deprecated",
@@ -45,6 +47,7 @@ export const LEDGER_EVENTS = {
   drill_passed: "undo proven",
   drill_failed: "undo not proven",
   reconciled: "calls compared",
+  effect_missing: "effect missing",
 } as const;
 
 export type LedgerEvent = keyof typeof LEDGER_EVENTS;

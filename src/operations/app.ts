@@ -1,6 +1,7 @@
 /** The running service as operations see it: the engine's core and the features around it. */
 import type { AuthFailureCounter } from "../alerts/auth-failures.ts";
 import type { KeyManager } from "../auth/key-manager.ts";
+import type { TokenVault } from "../auth/token-vault.ts";
 import type { CaptureRecorder } from "../capture/recorder.ts";
 import type { LoadedSettings } from "../config/settings.ts";
 import type { EgressClient } from "../egress/egress.ts";
@@ -26,9 +27,15 @@ export interface ServiceApp {
   core: EngineCore;
   rules: RulesSource;
   egress: EgressClient;
+  /** Reaches push services, and no private address unless the settings allow it. */
+  pushEgress: EgressClient;
   log: ServiceLogger;
   /** Signs bundles, anchors and archives; null if no signing key is configured. */
   signing: SigningKey | null;
+  /** Encrypts tokens of upstreams at rest; null without token_key. */
+  vault: TokenVault | null;
+  /** Like `egress`, but private addresses are refused. */
+  strictEgress: EgressClient;
   /** Cache of immutable run facts. With them, a store fetches all of an intent's facts at once. */
   runFacts: LruMap<string, RunFacts>;
   /** Resolves the current authority of a stored principal; always null if this process knows no credentials. */
@@ -42,6 +49,8 @@ export interface ServiceApp {
   keys: KeyManager | null;
   /** Sends notifications; null if this process sends none. */
   notifier: EventNotifier | null;
+  /** The clock of a store that several servers share; null if the store is this machine's alone. */
+  clock: { readonly offset_ms: number; readonly warning: string | null } | null;
   started_ms: number;
   background: BackgroundTasks;
   /** Undoes steps in this process; null if no compensator is configured. */

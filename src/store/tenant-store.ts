@@ -141,6 +141,8 @@ const OWNERS: { [T in TableName]?: (doc: TableDocs[T], tx: StoreTx) => string | 
   plans: ({ run_id }, tx) => tx.get("runs", run_id)?.tenant,
   incidents: ({ tenant }) => tenant,
   passkeys: ({ tenant }) => tenant,
+  upstream_consents: ({ tenant }) => tenant,
+  push_devices: ({ tenant }) => tenant,
 };
 
 interface Asked {
@@ -175,6 +177,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   steps: byRun,
   closings: byRun,
   touches: byRun,
+  resource_calls: byRun,
+  value_feeds: byRun,
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,
@@ -208,7 +212,9 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   leases: everybodys,
   pins: everybodys,
   passkeys: byTenant,
+  upstream_consents: byTenant,
   challenges: everybodys,
+  push_devices: byTenant,
 };
 
 function belongs<N extends TableName>(table: N, doc: TableDocs[N], asked: Asked): boolean | Promise<boolean> {

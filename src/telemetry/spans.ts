@@ -59,6 +59,8 @@ const ROLES: Record<LedgerEvent, Role> = {
   key_deleted: POINT,
   passkey_added: POINT,
   passkey_revoked: POINT,
+  upstream_connected: POINT,
+  upstream_revoked: POINT,
   manifest_published: POINT,
   manifest_approved: POINT,
   manifest_deprecated: POINT,
@@ -70,6 +72,7 @@ const ROLES: Record<LedgerEvent, Role> = {
   drill_passed: POINT,
   drill_failed: BAD_POINT,
   reconciled: POINT,
+  effect_missing: BAD_POINT,
 };
 
 /** Whether the event only opens a span, which a later event completes. */

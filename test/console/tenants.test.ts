@@ -337,6 +337,8 @@ const LISTS: string[][] = [
     ["oversight"],
     ["keys", "list"],
     ["passkeys", "list"],
+    ["upstreams", "list"],
+    ["push", "list"],
   ],
   ...[
     ["report", "--since", "30d"],

@@ -253,7 +253,7 @@ it("guards the undos and drills of the library", async () => {
     `- {tool: pay.refund, effect: compensable, permission: pay, compensation: {tool: pay.reclaim, args: {id: $result.id}, kind: inverse}, verification: {tool: pay.get, args: {id: $result.id}, expect: {exists: false}}, ${drill}}\n- {tool: pay.get, effect: read, permission: pay}\n`,
   );
   writeFileSync(join(home, "policy.yaml"), "version: 1\n");
-  writeFileSync(join(home, "svc.config.yaml"), "drills: {environments: [test]}\n");
+  writeFileSync(join(home, "svc.config.yaml"), "environment: test\ndrills: {environments: [test]}\n");
   writeFile({ require: [{ tool: "pay.reclaim", groups: [], quorum: 1 }] });
   const where = { manifests: join(home, "manifests.yaml"), policy: join(home, "policy.yaml") };
   const config = join(home, "svc.config.yaml");

@@ -4,7 +4,7 @@
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK, generateKeyPair } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 // @ts-expect-error the package has no types
 import Provider from "oidc-provider";
 import { afterAll } from "vitest";
@@ -17,6 +17,8 @@ export interface AuthorizationServer {
   asked: string[];
   /** Signs in and consents, and returns the URL to which the browser comes back. */
   signIn(url: string | URL, login?: string): Promise<URL>;
+  /** Forgets every grant, so that nothing can be refreshed. */
+  revokeAll(): void;
 }
 
 export interface AuthorizationServerOptions {
@@ -26,7 +28,7 @@ export interface AuthorizationServerOptions {
   configuration?: Record<string, unknown>;
   /** Prepares the provider before it serves. */
   // biome-ignore lint/suspicious/noExplicitAny: the package has no types
-  prepare?(provider: any): void;
+  prepare?(provider: any, sign: (claims: Record<string, unknown>) => Promise<string>): void;
 }
 
 const MAX_HOPS = 20;
@@ -39,6 +41,7 @@ export async function authorizationServer(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const groups = new Map<string, string[]>();
   const asked: string[] = [];
+  let forgets = false;
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const provider = new Provider(url, {
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: "as-1", alg: "RS256", use: "sig" }] },
@@ -65,14 +68,27 @@ export async function authorizationServer(
     },
     ...options.configuration,
   });
-  options.prepare?.(provider);
+  options.prepare?.(provider, (claims) =>
+    new SignJWT({ iss: url, ...claims })
+      .setProtectedHeader({ alg: "RS256", kid: "as-1", typ: "at+jwt" })
+      .setIssuedAt()
+      .setExpirationTime("5m")
+      .sign(privateKey),
+  );
   const answer = provider.callback();
   server.on("request", (request, response) => {
     asked.push(request.url!.split("?", 1)[0]!);
+    if (forgets && request.url === "/token")
+      return void response
+        .writeHead(400, { "content-type": "application/json" })
+        .end('{"error":"invalid_grant"}');
     answer(request, response);
   });
   afterAll(() => closeServer(server));
-  return { url, groups, asked, signIn: (from, login = "ann") => walk(url, String(from), login) };
+  const revokeAll = () => {
+    forgets = true;
+  };
+  return { url, groups, asked, signIn: (from, login = "ann") => walk(url, String(from), login), revokeAll };
 }
 
 function closeServer(server: Server): Promise<void> {

@@ -76,6 +76,16 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./keys/passkeys.ts")).registerPasskeys,
   ),
   row(
+    "upstreams",
+    "Connect people to tool servers, list and revoke",
+    async () => (await import("./keys/upstreams.ts")).registerUpstreams,
+  ),
+  row(
+    "push",
+    "List and remove devices that get push messages",
+    async () => (await import("./keys/push.ts")).registerPush,
+  ),
+  row(
     "approvers",
     "Manage the file of the people who sign approvals",
     async () => (await import("./keys/approvers.ts")).registerApprovers,

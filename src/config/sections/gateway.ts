@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { RESERVED_NAMES } from "../../govern/roles.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { isLoopbackHost } from "../loopback.ts";
 import { maskNamed, maskValues } from "../mask.ts";
 import {
   choiceRow,
@@ -18,6 +19,7 @@ import {
   textSchema,
   urlSchema,
 } from "../setting-row.ts";
+import { type UpstreamAuth, upstreamAuthSchema } from "./upstream-auth.ts";
 
 /** MCP features besides tools that an upstream can be allowed to use. They are not governed. */
 export const PASSTHROUGH_FEATURES = [
@@ -49,11 +51,24 @@ export interface CommandUpstream extends UpstreamBase {
   env: Record<string, string>;
   cwd: string | null;
 }
-interface UrlUpstream extends UpstreamBase {
+export interface UrlUpstream extends UpstreamBase {
   url: string;
   headers: Record<string, string>;
+  /** Null for an upstream whose headers are the same for everybody. */
+  auth: UpstreamAuth | null;
 }
 export type UpstreamSpec = CommandUpstream | UrlUpstream;
+
+/** Whether each principal has its own tokens, and therefore its own connections. */
+export function isPersonal(spec: UpstreamSpec): boolean {
+  if (!("url" in spec) || spec.auth === null) return false;
+  return spec.auth.type === "exchange" || spec.auth.per === "principal";
+}
+
+/** Whether connections need a person's consent at the upstream. */
+export function needsConsent(spec: UpstreamSpec): boolean {
+  return "url" in spec && spec.auth?.type === "oauth";
+}
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const headers = z
@@ -86,6 +101,7 @@ const upstreamSchema = z
     cwd: pathSchema.optional(),
     url: urlSchema.optional(),
     headers: headers.optional(),
+    auth: upstreamAuthSchema.optional(),
     namespace: z.boolean().default(false),
     timeout: durationSchema(1).prefault(`${SERVICE_LIMITS.upstream_timeout_ms / 1_000}s`),
     passthrough: z.array(z.enum(PASSTHROUGH_FEATURES)).default([]),
@@ -104,6 +120,16 @@ const upstreamSchema = z
       for (const key of given) refuse([key], "requires an upstream with a command");
     if (upstream.command !== undefined && upstream.headers !== undefined)
       refuse(["headers"], "requires an upstream with a url");
+    if (upstream.auth === undefined) return;
+    if (upstream.url === undefined) return refuse(["auth"], "requires an upstream with a url");
+    if (Object.keys(upstream.headers ?? {}).some((name) => name.toLowerCase() === "authorization"))
+      refuse(["headers"], "cannot hold Authorization together with auth; keep one of the two");
+    const { protocol, hostname } = new URL(upstream.url);
+    if (protocol !== "https:" && !isLoopbackHost(hostname))
+      refuse(["url"], "must be https, because tokens are sent there");
+    const isPersonal = upstream.auth.type === "exchange" || upstream.auth.per === "principal";
+    if (isPersonal && upstream.isolation === "shared")
+      refuse(["isolation"], "cannot be shared, because each principal has its own tokens");
   });
 
 const upstreamsSchema = z
@@ -129,7 +155,8 @@ function toUpstream(given: z.infer<typeof upstreamSchema>): UpstreamSpec {
     max_connections: given.max_connections,
     idle_ms: given.idle,
   };
-  if (given.url !== undefined) return { ...base, url: given.url, headers: given.headers ?? {} };
+  if (given.url !== undefined)
+    return { ...base, url: given.url, headers: given.headers ?? {}, auth: given.auth ?? null };
   return {
     ...base,
     command: given.command!,

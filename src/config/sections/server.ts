@@ -125,6 +125,15 @@ export const SERVER_ROWS = {
     env: "SVC_SIGNING_KEY",
     about: "Private Ed25519 key (svc keygen) that signs bundles, anchors and archives.",
   }),
+  token_key: pathRow({
+    env: "SVC_TOKEN_KEY",
+    about:
+      "File with 32 random bytes that encrypts people's tokens of upstreams (`openssl rand -out <file> 32`).",
+  }),
+  token_key_previous: pathRow({
+    env: "SVC_TOKEN_KEY_PREVIOUS",
+    about: "The key before `token_key`, until `svc upstreams rotate` has encrypted all tokens again.",
+  }),
   ledger_origin: settingRow<string | null>({
     type: "text without spaces",
     schema: textSchema

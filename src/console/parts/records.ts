@@ -43,6 +43,8 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
   key_deleted: "warn",
   passkey_added: "info",
   passkey_revoked: "warn",
+  upstream_connected: "info",
+  upstream_revoked: "warn",
   manifest_published: "info",
   manifest_approved: "good",
   manifest_deprecated: "quiet",
@@ -54,6 +56,7 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
   drill_passed: "good",
   drill_failed: "bad",
   reconciled: "info",
+  effect_missing: "bad",
 };
 
 /** Readable event name. The tooltip shows the name that filters and exports use. */

@@ -61,9 +61,16 @@ export async function logIn(
   return beginSession(sessions, await auth.authenticateToken(credential));
 }
 
-/** Starts a session after any kind of login. Rejects agent keys. */
-export function beginSession(sessions: ConsoleSessions, found: AuthenticatedCaller): Promise<string> {
-  if (!hasRole(found.principal, "auditor"))
+/**
+ * Starts a session after any kind of login. Rejects agent keys. `consents` admits a person whose agent needs consent:
+ * the session opens nothing but the pages for that.
+ */
+export function beginSession(
+  sessions: ConsoleSessions,
+  found: AuthenticatedCaller,
+  consents = false,
+): Promise<string> {
+  if (!hasRole(found.principal, "auditor") && !consents)
     throw forbiddenError("agent keys cannot use the console; log in with a user's key");
   return sessions.begin(found);
 }
@@ -79,7 +86,12 @@ export function loginProblem(error: SvcError): string {
  * another site, but sends it with the request that this page makes.
  */
 export function arrivalPage(to: string): HtmlFragment {
+  return continuePage(to, "Continue to the console");
+}
+
+/** Page that continues to the URL automatically, and shows it as a link. */
+export function continuePage(to: string, label: string): HtmlFragment {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0;url=${to}"></head>
-<body><main><p><a href="${to}">Continue to the console</a></p></main><script src="/console/assets/arrive.js"></script></body></html>`;
+<body><main><p><a href="${to}">${label}</a></p></main><script src="/console/assets/arrive.js"></script></body></html>`;
 }

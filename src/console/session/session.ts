@@ -85,12 +85,26 @@ export class ConsoleSessions {
 
   /** Returns the session's current principal, or undefined if the session, its key or its token has ended. */
   async holder(token: string): Promise<CallerPrincipal | undefined> {
+    const principal = await this.personOf(this.idOf(token));
+    return principal && hasRole(principal, "auditor") ? principal : undefined;
+  }
+
+  /** Id of a session, which gives no access. */
+  idOf(token: string): string {
+    return sha256Hex(token);
+  }
+
+  /** Like `holder`, for the session with this id, and also for a person who can only consent. */
+  async personOf(id: string): Promise<CallerPrincipal | undefined> {
     const doc = await readSessions<SessionDoc>(this.core);
-    const id = sha256Hex(token);
     const session = Object.hasOwn(doc, id) ? doc[id] : undefined;
     if (session === undefined || isExpired(session, this.core.env.now())) return undefined;
-    const principal = this.today(session);
-    return principal && hasRole(principal, "auditor") ? principal : undefined;
+    return this.today(session) ?? undefined;
+  }
+
+  /** Binds a value to the browser that holds it. */
+  sign(text: string): string {
+    return hmacHex(this.key, `signed:${text}`);
   }
 
   private today({ key_sha256, principal }: ConsoleSession): CallerPrincipal | null | undefined {

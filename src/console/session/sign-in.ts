@@ -7,6 +7,7 @@ import { type IssuerSignIn, type SignInRequest, toShownErrorCode } from "../../a
 import { forbiddenError, invalidError, messageOf, SvcError } from "../../kernel/errors.ts";
 import { capitalizeFirst } from "../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../operations/app.ts";
+import { CONNECT_PATH } from "../../operations/upstreams/connect.ts";
 import { pageFailureOf } from "../errors.ts";
 import { html } from "../html.ts";
 import { singleValueQuery } from "../page-context.ts";
@@ -68,7 +69,8 @@ export class ConsoleSignIn {
     const verified = await this.issuer.redeem(code, this.asked(request, begun));
     await this.states.consume(begun);
     const found = { ...verified, kind: "oidc", key_sha256: null } as const;
-    this.gate.setToken(reply, await beginSession(this.gate.sessions, found));
+    const consents = begun.next.startsWith(CONNECT_PATH);
+    this.gate.setToken(reply, await beginSession(this.gate.sessions, found, consents));
     // The browser withholds the strict cookie on this redirect from the provider, so continue from a console page.
     return sendHtml(reply, 200, arrivalPage(begun.next));
   }

@@ -1,6 +1,6 @@
 /**
  * Checks the signatures of approvals in a bundle: each record that names one has it, it signs what the record says, and
- * the assertion holds. Without an approvers file, keys are those in the bundle, and no person vouches for them.
+ * the assertion holds. Without an approvers file, the keys are the bundle's own, and nothing else vouches for them.
  */
 import * as z from "zod";
 import type { ApproversDoc } from "../../auth/approvers.ts";

@@ -1,6 +1,8 @@
 /** Undoes steps through the upstreams. Compensations and read-backs are tool calls that the manifests define. */
+
 import type { ApproversGuard } from "../../auth/approvers-guard.ts";
 import { guardedCompensator } from "../../auth/guarded-undo.ts";
+import { ToolAnsweredError } from "../../govern/decide/effect-check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { runFacts } from "../../operations/pipeline/access.ts";
@@ -110,7 +112,7 @@ type CallFor = (run_id: string | undefined, call: PlainCall) => Promise<JsonObje
 async function holdersOf({ app, sessions }: Pinned, run_id: string | undefined): Promise<OwnerOf> {
   const principal = run_id === undefined ? undefined : (await runFacts(app, run_id))?.principal;
   if (run_id === undefined || principal === undefined) return () => undefined;
-  return (upstream) => sessions.holder(run_id, upstream) ?? principalOwner(upstream, principal);
+  return (upstream) => sessions.holder(run_id, upstream) ?? principalOwner(upstream, { id: principal });
 }
 
 async function callPlainly(
@@ -137,7 +139,7 @@ async function callPlainly(
   } finally {
     letGo();
   }
-  if (result["isError"] === true) throw new Error(upstream.hide(errorText(result)));
+  if (result["isError"] === true) throw new ToolAnsweredError(upstream.hide(errorText(result)));
   if (result["resultType"] === "input_required")
     throw new Error(`${tool} asks for input, which is not available here`);
   return result;

@@ -55,7 +55,12 @@ export function buildCatalog(upstreams: readonly UpstreamServer[]): ToolCatalog 
       else offers.set(read.tool, [...others, read]);
     }
   }
-  return { offers, problems, strays, upstreams: new Map(upstreams.map(({ name, ok }) => [name, ok])) };
+  return {
+    offers,
+    problems,
+    strays,
+    upstreams: new Map(upstreams.map(({ name, isListed }) => [name, isListed])),
+  };
 }
 
 /** The part before the first dot. Upstream names do not contain dots. */

@@ -1,11 +1,12 @@
 /**
  * Shows tools to clients according to the configuration: names, the extra reason argument, and the service's own tools.
  */
+import { isPersonal, needsConsent } from "../../config/sections/gateway.ts";
 import type { LoadedSettings } from "../../config/settings.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { askingReason, takeReason } from "../call/ask-reason.ts";
-import { AGENT_TOOLS } from "../tools/agent-tools.ts";
+import { AGENT_TOOLS, connectUpstreamTool } from "../tools/agent-tools.ts";
 import { OPERATOR_TOOLS } from "../tools/operator-tools.ts";
 import { definitionOf, type OwnTool } from "../tools/own-tool.ts";
 import type { ToolCatalog, ToolRoute } from "./catalog.ts";
@@ -94,9 +95,11 @@ export class ToolListing {
   }
 
   private wanted(all: readonly OwnTool[]): string[] {
-    const { own_tools } = this.settings;
+    const { own_tools, upstreams } = this.settings;
     if (own_tools === "none") return [];
-    if (own_tools === "all") return all.map(({ name }) => name);
+    const connects = upstreams.some((spec) => needsConsent(spec) && isPersonal(spec));
+    if (own_tools === "all")
+      return all.filter((tool) => connects || tool !== connectUpstreamTool).map(({ name }) => name);
     return own_tools.map((name) => OWN.get(name) ?? name.replace(/^svc_/, "svc."));
   }
 

@@ -43,6 +43,8 @@ export interface EndpointDeps {
   today(credential: AuthenticatedCaller): CallerPrincipal | null;
   /** Throws if this principal is not allowed to use the endpoint. */
   admit(principal: CallerPrincipal): void;
+  /** Called with the bearer token of an authenticated caller, unless it is an API key. */
+  heard?(credential: AuthenticatedCaller, token: string): void;
   /** Finds the run that a request names. */
   named?(principal: CallerPrincipal, run_id: string): Promise<BoundRun>;
   open(
@@ -116,6 +118,8 @@ export function mountEndpoint(server: FastifyInstance, parts: EndpointDeps): Mcp
       request.principal = credential.principal;
       parts.quotas?.admit(credential.principal);
       request.credential = credential;
+      if (credential.kind === "oidc")
+        parts.heard?.(credential, request.headers.authorization!.replace(/^\S+ +/, "").trim());
     },
     async handler(request, reply) {
       refuseUnknownVersion(request);

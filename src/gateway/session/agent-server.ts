@@ -4,6 +4,7 @@
  * without sessions.
  */
 import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, type Server } from "@modelcontextprotocol/server";
+import { isPersonal } from "../../config/sections/gateway.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { type GatewayCall, isOwnTool, progressOf, unknownTool } from "../call/call-request.ts";
@@ -16,6 +17,7 @@ import { callOwnTool } from "../tools/own-tool.ts";
 import type { ConnectionOwner } from "../upstream/connection-pool.ts";
 import { requiresTask } from "../upstream/task-call.ts";
 import type { UpstreamServer } from "../upstream/upstream.ts";
+import { consentBefore, withoutConsentAnswer } from "../wait/consent-wait.ts";
 import { declaresTasks, TASKS_EXTENSION } from "../wait/protocol-wait.ts";
 import {
   answerOlder,
@@ -147,9 +149,9 @@ export class AgentPeer {
     const holder =
       this.era === "legacy"
         ? this.links.to(upstream, principal, alone)
-        : alone
+        : alone && !isPersonal(upstream.spec)
           ? undefined
-          : principalOwner(upstream, principal.id);
+          : principalOwner(upstream, principal);
     if (holder !== undefined) this.holderKeys.add(holder.key);
     if (run !== undefined && this.links.holds(upstream)) this.gateway.sessions.note(run.run_id, this.links);
     return holder;
@@ -195,17 +197,39 @@ export class AgentPeer {
     if (isOwnTool(tool) && asTask) throw methodNotFound("tools/call", ` as a task for ${tool}`);
     if (isOwnTool(tool)) return this.callOwn(tool, listing.apart(given, undefined).args, context);
     await gateway.settle();
-    if (!gateway.routes().has(tool)) await gateway.upstreamsUp();
+    if (!gateway.routes().has(tool)) await gateway.lookAgain((one) => this.holder(one, context));
     const route = gateway.routes().get(tool);
     if (!asTask && route !== undefined && requiresTask(route.definition) && this.takesTasks)
       throw methodNotFound("tools/call", ` for ${tool} except as a task`);
     const asked = { tool, route, ...listing.apart(given, route) };
+    const consent = await this.consent(asked, asTask, context);
+    if (consent !== null) return consent;
+    return this.callGoverned(asked, asTask, withoutConsentAnswer(context));
+  }
+
+  /** The answer to a call that lacks consent at its upstream. Null if it lacks none. */
+  private consent(asked: GatewayCall, asTask: boolean, context: RequestContext): Promise<JsonObject | null> {
+    return consentBefore(this.gateway, this.server, {
+      asked,
+      asTask,
+      context,
+      principal: this.asking(context),
+      holder: (upstream) => this.holder(upstream, context),
+      make: (apart) => this.callGoverned(asked, false, apart),
+    });
+  }
+
+  private async callGoverned(given: GatewayCall, asTask: boolean, context: RequestContext) {
+    const { gateway } = this;
+    const { tool } = given;
+    // The consent may have made the route known.
+    const route = given.route ?? gateway.routes().get(tool);
+    const asked = { ...given, route };
     const brought = context.retried?.["requestState"];
     if (isOurState(brought)) return this.project(await this.waits.resume(asked, brought, context), route);
     const run = await this.runOf(asked, context);
     // Unknown tools also get a decision, so that the attempt is recorded.
-    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool)))
-      throw unknownTool(params.name);
+    if (route === undefined && (run.mode === "observe" || gateway.isDeclared(tool))) throw unknownTool(tool);
     if (asTask) return this.waits.callAsTask(run, asked, context);
     return this.project(await this.waits.call(run, asked, context), route);
   }
@@ -282,7 +306,7 @@ export class AgentPeer {
    */
   private envelope(upstream: UpstreamServer | undefined, context: RequestContext): JsonObject {
     const { envelope } = context;
-    if (envelope === undefined || upstream?.current?.era !== "modern") return {};
+    if (envelope === undefined || upstream?.era !== "modern") return {};
     const level = envelope[LOG_LEVEL_META_KEY];
     const offer = this.offer(upstream, context);
     return {
@@ -300,7 +324,7 @@ export class AgentPeer {
 
   /** Whether the upstream can ask the client for input in its answers, and receive the client's input. */
   private rounds(upstream: UpstreamServer | undefined, context: RequestContext): boolean {
-    if (this.era !== "modern" || upstream?.current?.era !== "modern") return false;
+    if (this.era !== "modern" || upstream?.era !== "modern") return false;
     return Object.keys(this.offer(upstream, context)).length > 0;
   }
 

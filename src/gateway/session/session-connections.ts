@@ -4,7 +4,7 @@
  * upstreams the `isolation` setting decides.
  */
 import type { ClientCapabilities } from "@modelcontextprotocol/client";
-import type { UpstreamSpec } from "../../config/sections/gateway.ts";
+import { isPersonal, type UpstreamSpec } from "../../config/sections/gateway.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import type { ConnectionOwner } from "../upstream/connection-pool.ts";
@@ -57,8 +57,12 @@ function plainly(feature: keyof typeof PARTS, declared: JsonObject): JsonObject 
 }
 
 /** Owner of the connection for a principal's requests. Undefined if all principals share one. */
-export function principalOwner({ spec }: UpstreamServer, principal: string): ConnectionOwner | undefined {
-  return spec.isolation === "shared" ? undefined : { key: `principal ${principal}` };
+export function principalOwner(
+  { spec }: UpstreamServer,
+  { id, tenant }: Pick<CallerPrincipal, "id"> & Partial<Pick<CallerPrincipal, "tenant">>,
+): ConnectionOwner | undefined {
+  if (spec.isolation === "shared") return undefined;
+  return { key: `principal ${id}`, principal: id, tenant };
 }
 
 let sessions = 0;
@@ -76,11 +80,14 @@ export class SessionConnections {
   to(upstream: UpstreamServer, principal: CallerPrincipal, alone: boolean): ConnectionOwner | undefined {
     const known = this.held.get(upstream);
     if (known !== undefined) return known;
-    const own =
-      this.asking(upstream) ?? (upstream.spec.isolation === "session" && !alone ? { key: this.key } : null);
-    if (own === null) return alone ? undefined : principalOwner(upstream, principal.id);
-    this.held.set(upstream, own);
-    return own;
+    const isApart = upstream.spec.isolation === "session" && !alone;
+    const own = this.asking(upstream) ?? (isApart ? { key: this.key } : null);
+    if (own === null)
+      return alone && !isPersonal(upstream.spec) ? undefined : principalOwner(upstream, principal);
+    const { id, tenant } = principal;
+    const owner = { ...own, principal: id, tenant };
+    this.held.set(upstream, owner);
+    return owner;
   }
 
   /** Whether the session has a separate connection to the upstream. */

@@ -11,6 +11,7 @@ import { proposePlan, withdrawPlan } from "../../operations/plans.ts";
 import { getOwnRollbackPlan } from "../../operations/rollback/rollback.ts";
 import { boundedText, givenId, runId, toolSchema as toolName } from "../../operations/schemas.ts";
 import { previewOwnCallImpact } from "../../operations/simulate/impact.ts";
+import { connectUpstream } from "../../operations/upstreams/upstreams.ts";
 import { type OwnTool, ownTool, performOperation } from "./own-tool.ts";
 import { withProgress } from "./progress.ts";
 
@@ -146,10 +147,22 @@ const proposePlanTool = ownTool({
   },
 });
 
+/** Offered only by a gateway with upstreams that people connect. */
+export const connectUpstreamTool = ownTool({
+  name: "svc.connect_upstream",
+  description:
+    "Get a link at which the person connects a tool server that needs consent. Show them the link; it works once, for ten minutes.",
+  role: "agent",
+  read_only: false,
+  input: z.strictObject({ upstream: boundedText(64).describe("Name of the tool server.") }),
+  run: (call, input) => performOperation(call, connectUpstream, input),
+});
+
 export const AGENT_TOOLS: readonly OwnTool[] = [
   planRollback,
   previewImpactTool,
   awaitApproval,
   withdrawTool,
   proposePlanTool,
+  connectUpstreamTool,
 ];

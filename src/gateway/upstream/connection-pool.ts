@@ -13,6 +13,9 @@ import { NotSentError } from "./failure.ts";
 export interface ConnectionOwner {
   /** Identifies the owner. */
   key: string;
+  /** Id of the principal whose tokens the connection uses. */
+  principal?: string | undefined;
+  tenant?: string | null | undefined;
   /** Requests that the upstream may send to the owner. Such a connection belongs to one session. */
   capabilities?: ClientCapabilities;
   asked?: ConnectionHooks["asked"];

@@ -14,6 +14,8 @@ import { listTools } from "./list-tools.ts";
 export interface UpstreamDeps extends ConnectionDeps {
   env: RuntimeEnv;
   log: ServiceLogger;
+  /** Sends a principal's requests with its tokens. Undefined for an upstream without its own sign-in. */
+  authorize?(spec: UpstreamSpec, principal: string | null): typeof globalThis.fetch | undefined;
 }
 
 interface FirstLinkParts extends UpstreamDeps {

@@ -2,11 +2,11 @@
  * A configured tool server: chooses the connection of each request, keeps the last listed tools, and handles failed
  * requests. A forgotten session is renewed here, and a server that stops answering is dropped and reconnected.
  */
-import type { UpstreamSpec } from "../../config/sections/gateway.ts";
+import { isPersonal, type UpstreamSpec } from "../../config/sections/gateway.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { type RequestOptions, UpstreamConnection } from "./connection.ts";
 import { type ConnectionOwner, ConnectionPool } from "./connection-pool.ts";
-import { failureOf, isSessionGone, isTimeout, refusedConnection } from "./failure.ts";
+import { failureOf, isSessionGone, isTimeout, NotSentError, refusedConnection } from "./failure.ts";
 import { listTools, sameTools } from "./list-tools.ts";
 import { paramDeclarations, paramHeaders } from "./param-headers.ts";
 import { PrimaryConnection, type UpstreamDeps } from "./primary-connection.ts";
@@ -24,6 +24,15 @@ interface UpstreamHooks {
 
 const PROBE_MS = 5_000;
 
+/** The tools that an owner sees over its own connection. */
+interface ToolVariant {
+  tools: readonly JsonObject[];
+  tenant: string | null;
+}
+
+const variantKey = (personal: boolean, { key, principal }: ConnectionOwner): string =>
+  personal && principal !== undefined ? principal : key;
+
 export class UpstreamServer {
   readonly spec: UpstreamSpec;
   /** Removes the upstream's own URL and credentials from a text. */
@@ -36,17 +45,20 @@ export class UpstreamServer {
   private firstHeld: { holder: string; uses: number; used_ms: number } | null = null;
   private readonly pool: ConnectionPool;
   /** Tool lists of separate connections that differ from the primary one, by owner. */
-  private readonly variants = new Map<string, readonly JsonObject[]>();
+  private readonly variants = new Map<string, ToolVariant>();
+  /** Whether each principal has its own tokens, so that a primary connection would have none. */
+  private readonly personal: boolean;
   private examining: Promise<void> | null = null;
 
   constructor(spec: UpstreamSpec, parts: UpstreamDeps, hooks: UpstreamHooks) {
     this.spec = spec;
+    this.personal = isPersonal(spec);
     this.hide = createSecretMask(spec);
     this.parts = { ...parts, log: parts.log.child({ upstream: spec.name }), signal: this.stopped.signal };
     this.hooks = hooks;
     this.first = new PrimaryConnection(
       spec,
-      { ...this.parts, hide: this.hide },
+      { ...this.partsOf(null), hide: this.hide },
       {
         changed: () => hooks.changed(this),
         ended: () => {
@@ -68,27 +80,53 @@ export class UpstreamServer {
   }
 
   get ok(): boolean {
-    return this.current !== null;
+    return this.personal || this.current !== null;
+  }
+
+  /** Whether its tool list is known. */
+  get isListed(): boolean {
+    return this.personal ? this.variants.size > 0 : this.ok;
+  }
+
+  /** The protocol revision that it speaks, as far as a connection is open. */
+  get era(): "legacy" | "modern" | undefined {
+    return (this.current ?? this.links[0])?.era;
   }
 
   /** Explains why the upstream is unavailable. Null while it works. */
   get problem(): string | null {
-    return this.first.problem;
+    return this.personal ? null : this.first.problem;
   }
 
   /** The upstream's tool definitions over all connections. They stay known while the upstream is unavailable. */
   get tools(): readonly JsonObject[] {
     if (this.variants.size === 0) return this.first.tools;
     const named = new Map<unknown, JsonObject>();
-    for (const definition of [this.first.tools, ...this.variants.values()].flat())
+    for (const definition of [
+      this.first.tools,
+      ...[...this.variants.values()].map(({ tools }) => tools),
+    ].flat())
       if (!named.has(definition["name"])) named.set(definition["name"], definition);
     return [...named.values()];
   }
 
   /** Whether the upstream lists the tool to this owner. */
   shows(name: string, holder: ConnectionOwner | undefined): boolean {
-    const listed = (holder && this.variants.get(holder.key)) ?? this.first.tools;
-    return listed.some((definition) => definition["name"] === name);
+    return this.listedTo(holder).some((definition) => definition["name"] === name);
+  }
+
+  /** The owner's own list, or before its consent the lists of others in its tenant. */
+  private listedTo(holder: ConnectionOwner | undefined): readonly JsonObject[] {
+    const own = holder && this.variants.get(variantKey(this.personal, holder));
+    if (own !== undefined) return own.tools;
+    if (!this.personal) return this.first.tools;
+    const tenant = holder?.tenant ?? null;
+    return [...this.variants.values()].flatMap((variant) => (variant.tenant === tenant ? variant.tools : []));
+  }
+
+  /** Whether this owner's own tool list is known. */
+  hasListed(holder: ConnectionOwner): boolean {
+    return this.variants.has(variantKey(this.personal, holder));
   }
 
   /** The upstream's own usage instructions. */
@@ -118,7 +156,19 @@ export class UpstreamServer {
 
   /** Resolves when the first connection attempt has ended, successfully or not. */
   start(): Promise<void> {
-    return this.first.connect();
+    return this.personal ? Promise.resolve() : this.first.connect();
+  }
+
+  /** Connects at once if the upstream is not connected, without waiting for the backoff. */
+  retry(): void {
+    if (!this.personal && this.current === null) void this.first.connect();
+  }
+
+  /** Sends with the principal's tokens, if the upstream has its own sign-in. The service's own tokens serve every owner. */
+  private partsOf(principal: string | null): UpstreamDeps & { signal: AbortSignal } {
+    const { parts, spec } = this;
+    const send = parts.authorize?.(spec, this.personal ? principal : null);
+    return send === undefined ? parts : { ...parts, send };
   }
 
   private async openFor(holder: ConnectionOwner): Promise<UpstreamConnection> {
@@ -126,7 +176,7 @@ export class UpstreamServer {
     const { key, capabilities = {}, asked } = holder;
     const link: UpstreamConnection = await UpstreamConnection.open(
       this.spec,
-      this.parts,
+      this.partsOf(holder.principal ?? null),
       {
         odd: (problem) => log.debug("upstream oddity", { problem: this.hide(problem) }),
         closed: () => void this.release(key, link),
@@ -145,22 +195,31 @@ export class UpstreamServer {
 
   /** Lists the tools over the owner's separate connection, which may offer more than the primary one. */
   async readVariant(holder: ConnectionOwner): Promise<void> {
-    if (this.usesFirst(holder)) return;
     try {
-      const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
-      const same = sameTools(tools, this.variants.get(holder.key) ?? this.first.tools);
-      if (same) return;
-      this.variants.set(holder.key, tools);
-      this.hooks.changed(this);
+      await this.listFor(holder);
     } catch (error) {
       this.parts.log.warn("tools/list failed", { problem: this.hide(failureOf(error).message) });
     }
   }
 
+  /** The same. Throws if the tools cannot be listed. */
+  async listFor(holder: ConnectionOwner): Promise<void> {
+    if (this.usesFirst(holder)) return;
+    const tools = await this.pool.use(holder, (link) => listTools(link, this.spec.timeout_ms));
+    const key = variantKey(this.personal, holder);
+    const known = this.variants.get(key)?.tools ?? (this.personal ? null : this.first.tools);
+    if (known !== null && sameTools(tools, known)) return;
+    // Most owners see the same tools, which are kept once.
+    const alike = [...this.variants.values()].find((one) => sameTools(one.tools, tools));
+    this.variants.set(key, { tools: alike?.tools ?? tools, tenant: holder.tenant ?? null });
+    this.hooks.changed(this);
+  }
+
   /** Closes an owner's connection after its session or the connection itself ended. */
   async release(key: string, only?: UpstreamConnection): Promise<void> {
     await this.pool.drop(key, only);
-    if (!this.pool.has(key) && this.variants.delete(key)) this.hooks.changed(this);
+    // A principal's tools stay known without a connection.
+    if (!this.personal && !this.pool.has(key) && this.variants.delete(key)) this.hooks.changed(this);
   }
 
   /** Sends a notification over the owner's connection, if there is one. */
@@ -170,7 +229,8 @@ export class UpstreamServer {
 
   /** Closes idle connections. If the owner of the primary connection is idle, that connection is renewed. */
   async sweep(): Promise<void> {
-    for (const key of await this.pool.sweep()) this.variants.delete(key);
+    const closed = await this.pool.sweep();
+    if (!this.personal) for (const key of closed) this.variants.delete(key);
     const { firstHeld: held, current } = this;
     if (held === null || held.uses > 0 || current === null) return;
     if (this.parts.env.elapsed() - held.used_ms < this.spec.idle_ms) return;
@@ -184,6 +244,7 @@ export class UpstreamServer {
 
   /** Whether the owner's requests use the primary connection. */
   private usesFirst(holder: ConnectionOwner | undefined): boolean {
+    if (this.personal) return false;
     if (holder === undefined) return true;
     if (holder.capabilities !== undefined) return false;
     return this.firstHeld === null ? !this.pool.has(holder.key) : this.firstHeld.holder === holder.key;
@@ -195,7 +256,9 @@ export class UpstreamServer {
     work: (link: UpstreamConnection) => Promise<T>,
   ): Promise<T> {
     // A separate connection does not depend on the primary one, which another owner's call may have broken.
-    if (holder !== undefined && this.pool.has(holder.key)) return this.pool.use(holder, work);
+    if (holder !== undefined && (this.personal || this.pool.has(holder.key)))
+      return this.pool.use(holder, work);
+    if (this.personal) throw new NotSentError("its tokens belong to principals, and this request has none");
     const link = await this.first.usable();
     if (!this.usesFirst(holder)) return this.pool.use(holder!, work);
     if (holder === undefined) return work(link);

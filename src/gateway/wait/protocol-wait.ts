@@ -104,10 +104,16 @@ export function inProgressCall({ settings }: ServiceApp, tool: string): CallWait
 
 /** Whether the client reports that its user does not want to wait. */
 export function declinesToWait(input: JsonObject | undefined): boolean {
-  const responses = input?.["inputResponses"];
-  const answer = isJsonObject(responses) ? responses[CARD_QUESTION] : undefined;
-  const action = isJsonObject(answer) ? (answer["action"] ?? nested(answer)) : undefined;
+  const action = answerTo(input, CARD_QUESTION);
   return action === "decline" || action === "cancel";
+}
+
+/** The client's answer to a question, such as `accept`. Null without one. */
+export function answerTo(input: JsonObject | undefined, question: string): string | null {
+  const responses = input?.["inputResponses"];
+  const answer = isJsonObject(responses) ? responses[question] : undefined;
+  const action = isJsonObject(answer) ? (answer["action"] ?? nested(answer)) : undefined;
+  return typeof action === "string" ? action : null;
 }
 
 function nested({ result }: JsonObject): unknown {

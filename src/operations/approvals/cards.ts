@@ -19,6 +19,7 @@ import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-dead
 import { isSignatureRequired } from "../../govern/signing/draft.ts";
 import { shownContent } from "../../govern/signing/shown.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { needsMet } from "../../rules/policy/checks/approvals.ts";
 import { withPlainMasks } from "../../rules/redact/mask.ts";
@@ -92,6 +93,9 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
   await nextEventLoopTurn();
   const { facts, judged, hash } = await runInSlices(buildingCard(app.core.rules(), run, approval, kept));
   const { values } = facts;
+  const plain = (value: JsonValue | undefined) =>
+    value === undefined ? null : runInSlices(withPlainMasks(value));
+  const [args, before] = [await plain(values?.args), await plain(values?.before)];
   const around = await surroundings(app, run, approval, values);
   await nextEventLoopTurn();
   const head = {
@@ -113,8 +117,8 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     step,
     ...judged,
     arg_names,
-    arguments: values === undefined ? null : withPlainMasks(values.args),
-    before: values?.before === undefined ? null : withPlainMasks(values.before),
+    arguments: args,
+    before,
     ...around,
     approvers,
     votes,
@@ -125,7 +129,7 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     ...(alive && isSignatureRequired(app.core, approval)
       ? { shown: shownContent(run, approval, judged) }
       : {}),
-    text: cardText(head, judged, around),
+    text: await runInSlices(cardText(head, judged, around)),
   };
 }
 

@@ -53,6 +53,10 @@ export const registerConnect: RegisterCommand = (program, context) => {
       "--approvers <file>",
       "with --hooks: approvers file; the hook verifies signed approvals of the tools that it names",
     )
+    .option(
+      "--give-prompts",
+      "with --hooks: give each run what you write, so that its values are not foreign",
+    )
     .option("--dir <dir>", "with --hooks: directory of the service's files (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
     .action((client: string | undefined, own: Record<string, unknown>) => {

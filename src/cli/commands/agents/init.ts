@@ -108,7 +108,7 @@ function readTarget(flags: Record<string, unknown>): { spec: UpstreamSpec; draft
   const headers = pairs(flags["header"], "--header", ":");
   if (url !== undefined) {
     return {
-      spec: { ...base, url, headers },
+      spec: { ...base, url, headers, auth: null },
       draft: { name, namespace, url, headers: Object.keys(headers) },
     };
   }

@@ -212,6 +212,8 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   key_deleted: countEventAlone,
   passkey_added: countEventAlone,
   passkey_revoked: countEventAlone,
+  upstream_connected: countEventAlone,
+  upstream_revoked: countEventAlone,
   manifest_published: countEventAlone,
   manifest_approved: countEventAlone,
   manifest_deprecated: countEventAlone,
@@ -222,4 +224,5 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   drill_passed: countEventAlone,
   drill_failed: countEventAlone,
   reconciled: countEventAlone,
+  effect_missing: countEventAlone,
 };
