@@ -1,4 +1,5 @@
 /**
+ * `npm run prove -- assertions [--count n --seed s]`: a million mutated passkey assertions, of which none may be accepted.
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
  * `npm run prove -- cascades [--count n --seed s]`: random histories of five agents, of which one is undone with what the
  * others built on it.
@@ -29,6 +30,7 @@ const A_FAMILY = 10;
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
   if (args[0] === "tau2") return proveTau2(args.slice(1));
+  if (args[0] === "assertions") return proveAssertions(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "cascades") return proveCascades(args.slice(1));
@@ -88,6 +90,17 @@ function proveHistories(args: string[]): number {
   }
   for (const problem of problems) console.log(problem);
   return problems.length === 0 ? 0 : 1;
+}
+
+function proveAssertions(args: string[]): number {
+  const { values } = parseArgs({
+    args,
+    options: { count: { type: "string", default: "1000000" }, seed: { type: "string", default: "38" } },
+  });
+  const tests = ["test/library/mutated.test.ts", "test/http/mutated.test.ts"];
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...tests];
+  const env = { ...process.env, SVC_MUTATIONS: values.count, SVC_MUTATIONS_SEED: values.seed };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 
 function proveProxy(args: string[]): number {
