@@ -1,5 +1,7 @@
 /**
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
+ * `npm run prove -- conformance`: all authorization scenarios of the official MCP conformance suite, in both roles.
+ * `npm run prove -- authzen --folder <dir>`: the published requests of the AuthZEN working group's to-do scenario.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
@@ -9,7 +11,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
 import { playHistory } from "./histories.ts";
@@ -20,6 +22,8 @@ const A_FAMILY = 10;
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
+  if (args[0] === "conformance") return proveConformance(args.slice(1));
+  if (args[0] === "authzen") return proveAuthzen(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
   const { values } = parseArgs({
     args,
@@ -69,5 +73,23 @@ function proveProxy(args: string[]): number {
 function proveClients(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/clients", ...args];
   const env = { ...process.env, SVC_PROVE_CLIENTS: process.env["SVC_PROVE_CLIENTS"] ?? "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveConformance(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/gateway/conformance-auth.test.ts", ...args];
+  const env = { ...process.env, SVC_PROVE_CONFORMANCE: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveAuthzen(args: string[]): number {
+  const { values } = parseArgs({ args, options: { folder: { type: "string" } } });
+  const { folder } = values;
+  if (folder === undefined)
+    throw new Error(
+      "--folder names interop/authzen-todo-backend/test of the group's repository openid/authzen",
+    );
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/http/authzen-interop.test.ts"];
+  const env = { ...process.env, SVC_PROVE_AUTHZEN: resolve(folder) };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
