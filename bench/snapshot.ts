@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { overlapWith } from "../src/hook/record/overlaps.ts";
 import { SNAPSHOT_DEFAULTS } from "../src/hook/record/record-scope.ts";
 import { WorkspaceRecorder } from "../src/hook/record/recorder.ts";
 import type { BenchOptions } from "./main.ts";
@@ -39,10 +40,11 @@ function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: number): 
       snapshot: SNAPSHOT_DEFAULTS,
     });
     const first = timed(() => recorder.warm());
+    const { others } = overlapWith([], { root, build: false });
     const times: number[] = [];
     for (let n = 0; n < Math.max(rounds, 5); n++) {
       times.push(timed(() => recorder.begin("w")));
-      recorder.end({ window: "w", run: "r", overlapped: false, build: false });
+      recorder.end({ window: "w", run: "r", others, build: false });
     }
     const name = `${files.toLocaleString("en")} files`;
     return [

@@ -1,5 +1,5 @@
 /**
- * Writes `src/console/assets/texts.ts` from the style sheets and browser scripts next to it, so that they are part of
+ * Writes `src/console/assets/texts.ts` from the style sheets, browser scripts and images next to it, so that they are part of
  * every build and also of runs from the sources. The comment that opens a file is for its readers and is not served.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -23,7 +23,13 @@ export function assetTexts() {
         return `export const ${name} =\n  ${literal(text)};\n`;
       }),
   );
-  return `${HEADER}\n${constants.join("")}export const WEBAUTHN_LIBRARY =\n  // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a script\n  ${literal(webauthnLibrary())};\n`;
+  const images = readdirSync(join(ASSETS, "png"))
+    .sort()
+    .map((file) => {
+      const name = file.replaceAll(/[-.]/g, "_").toUpperCase();
+      return `export const ${name} =\n  ${literal(readFileSync(join(ASSETS, "png", file), "base64"))};\n`;
+    });
+  return `${HEADER}\n${constants.join("")}${images.join("")}export const WEBAUTHN_LIBRARY =\n  // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a script\n  ${literal(webauthnLibrary())};\n`;
 }
 
 /** The browser half of WebAuthn, with its license. */

@@ -48,6 +48,7 @@ export async function evaluateAlerts(core: EngineCore, settings: AlertSettings):
     breakGlass(core, since),
     unmanifested(core, since),
     ungoverned(core, since),
+    effectsMissing(core, since),
     toolsChanged(core, since),
     authFailures(core),
     troubledSteps(core),
@@ -183,6 +184,20 @@ async function ungoverned(core: EngineCore, since: number): Promise<ActiveAlert[
     found.set(run_id, createAlert("ungoverned_calls", `${run_id}: ${detail}`, ts_ms, { run_id, actor }));
   }
   return [...found.values()];
+}
+
+/** One alert per tool and agent, which names the newest call. */
+async function effectsMissing(core: EngineCore, since: number): Promise<ActiveAlert[]> {
+  const found = new Map<string, LedgerRecord[]>();
+  for (const record of await recent(core, since, "effect_missing", MAX_COUNTED_EVENTS)) {
+    const key = JSON.stringify([record.tool, record.actor]);
+    found.set(key, [...(found.get(key) ?? []), record]);
+  }
+  return [...found.values()].map((records) => {
+    const { run_id = null, step = null, tool = null, actor } = records[0]!;
+    const message = `${formatCountOf(records.length, "call")} of ${tool} reported success, but the effect was not there`;
+    return createAlert("effect_missing", message, oldest(records), { run_id, step, tool, actor });
+  });
 }
 
 async function toolsChanged(core: EngineCore, since: number): Promise<ActiveAlert[]> {

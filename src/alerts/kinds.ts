@@ -58,6 +58,15 @@ export const ALERT_KINDS = {
     clears: AFTER_WINDOW,
     to_do: "Run `svc reconcile` for the run. Check that the client starts the hook.",
   },
+  effect_missing: {
+    severity: "error",
+    basis: "events",
+    title: "A call reported success without its effect",
+    fires: "the read after a successful call does not show what the call reported",
+    clears: AFTER_WINDOW,
+    to_do:
+      "Check the resource, then record the outcome with `svc resolve`. Halt calls of the tool if it lies.",
+  },
   tool_changed: {
     severity: "error",
     basis: "events",

@@ -29,6 +29,7 @@ export interface KeyEntry {
   allow_observe: boolean;
   self_rollback: boolean;
   may_give: boolean;
+  may_sandbox: boolean;
 }
 
 const FIELDS = [
@@ -46,6 +47,7 @@ const FIELDS = [
   "allow_observe",
   "self_rollback",
   "may_give",
+  "may_sandbox",
 ] as const;
 /** Matches most names. Only the others need the slower check. */
 const PLAIN = /^[\x21-\x7e]+$/;
@@ -84,6 +86,7 @@ export function readEntry(value: JsonValue): { entry: KeyEntry | undefined; prob
     allow_observe: fields.flag("allow_observe"),
     self_rollback: fields.flag("self_rollback"),
     may_give: fields.flag("may_give"),
+    may_sandbox: fields.flag("may_sandbox"),
   };
   const { problems } = fields;
   fields.unknown();
@@ -210,7 +213,9 @@ class FieldReader {
     return this.fail(field, "must be an ISO 8601 date or timestamp, such as 2027-01-31T00:00:00Z", null);
   }
 
-  flag(field: "disabled" | "allow_observe" | "self_rollback" | "may_give" | "tenant_only"): boolean {
+  flag(
+    field: "disabled" | "allow_observe" | "self_rollback" | "may_give" | "may_sandbox" | "tenant_only",
+  ): boolean {
     const flag = this.get(field);
     if (flag === undefined) return false;
     return typeof flag === "boolean" ? flag : this.fail(field, "must be true or false", true);

@@ -33,6 +33,7 @@ export interface KeyView {
   /** Present if the agent can roll back its own runs. */
   self_rollback?: true;
   may_give?: true;
+  may_sandbox?: true;
   fingerprint: string;
 }
 
@@ -50,6 +51,7 @@ export interface KeyFields {
   allow_observe?: boolean | null;
   self_rollback?: boolean | null;
   may_give?: boolean | null;
+  may_sandbox?: boolean | null;
 }
 
 const EDITABLE = [
@@ -65,6 +67,7 @@ const EDITABLE = [
   "allow_observe",
   "self_rollback",
   "may_give",
+  "may_sandbox",
 ];
 
 interface KeyManagerOptions {
@@ -191,6 +194,7 @@ export function keyView(entry: KeyEntry, index: number): KeyView {
     allow_observe: entry.allow_observe,
     ...(entry.self_rollback ? { self_rollback: true as const } : {}),
     ...(entry.may_give ? { may_give: true as const } : {}),
+    ...(entry.may_sandbox ? { may_sandbox: true as const } : {}),
     fingerprint: fingerprintOf(entry.key_sha256),
   };
 }

@@ -52,6 +52,7 @@ describe("reading the file", () => {
         allow_observe: false,
         self_rollback: false,
         may_give: false,
+        may_sandbox: false,
       },
     ]);
     const whole = {
@@ -68,6 +69,7 @@ describe("reading the file", () => {
       allow_observe: true,
       self_rollback: true,
       may_give: false,
+      may_sandbox: false,
     };
     expect(parse(whole)).toEqual([{ ...whole, roles: ["agent", "approver"] }]);
     expect(parse({ ...good, tenant: null, groups: null, expires_at: null })[0]).toMatchObject({

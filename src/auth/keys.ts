@@ -97,6 +97,7 @@ function holderOf(entry: KeyEntry): Holder {
       allow_observe: entry.allow_observe,
       ...(entry.self_rollback ? { self_rollback: true } : {}),
       ...(entry.may_give ? { may_give: true } : {}),
+      ...(entry.may_sandbox ? { may_sandbox: true } : {}),
       credential: fingerprintOf(entry.key_sha256),
     }),
     not_before_ms: entry.not_before === null ? Number.NEGATIVE_INFINITY : tryTimestamp(entry.not_before)!,

@@ -38,6 +38,7 @@ export async function capturedCall(
     tenant: run.tenant,
     environment: run.environment,
     ...(run.child_of === undefined ? {} : { counted_run: run.child_of.counted_run }),
+    ...(call.sandboxed === undefined ? {} : { sandboxed: call.sandboxed }),
     args: args.value,
     result: null,
     has_result: false,

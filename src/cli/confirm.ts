@@ -3,6 +3,9 @@ import { createInterface } from "node:readline/promises";
 import { invalidError } from "../kernel/errors.ts";
 import type { CommandIo } from "./io.ts";
 
+/** Card hash of a decision without a card to show. It matches no card, so nothing unseen is decided. */
+export const NO_CARD_SHOWN = `sha256:${"0".repeat(64)}`;
+
 export const canAsk = (io: CommandIo): boolean => process.stdin.isTTY === true && io.tty;
 
 export async function typedAnswer(question: string): Promise<string> {

@@ -33,6 +33,11 @@ const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   "upstreams rotate": "svc upstreams rotate --server https://svc.example.com",
   "passkeys list": "svc passkeys list --server https://svc.example.com",
   "passkeys revoke": "svc passkeys revoke <id> --server https://svc.example.com",
+  "push list": "svc push list --server https://svc.example.com",
+  "push quiet":
+    "svc push quiet <id> --from 22:00 --to 07:00 --zone Europe/Berlin --server https://svc.example.com",
+  "push test": "svc push test <id> --server https://svc.example.com",
+  "push remove": "svc push remove <id> --server https://svc.example.com",
   "keys list": "svc keys list --keys keys.json",
   runs: "svc runs --attention --since 7d -d data/",
   show: "svc show ticket-4826 -d data/",

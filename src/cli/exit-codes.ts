@@ -25,7 +25,10 @@ const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   probe: { 1: "a guarantee does not hold", 2: "a guarantee could not be checked" },
   doctor: { 1: "a check failed" },
   verify: { 1: "the ledger does not verify" },
-  "verify-bundle": { 1: "the bundle is invalid or not trusted" },
+  "verify-bundle": {
+    1: "the bundle is invalid or not trusted",
+    2: "--approvers does not account for a signature",
+  },
   "anchor publish": { 1: "a sink did not accept the anchor" },
   "anchor verify": { 1: "the ledger contradicts an anchor or a checkpoint" },
   report: { 1: "the records of the run do not verify; the report is still written" },

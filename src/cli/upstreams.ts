@@ -1,10 +1,12 @@
 /** Connects to the configured upstreams for commands, through a gateway that does not listen. */
+
 import { withQuietLog } from "../config/settings.ts";
 import { McpGateway } from "../gateway/gateway.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { ServiceApp } from "../operations/app.ts";
 import { commandReader } from "../operations/rollback/job-tools.ts";
 import { openService, type RunningService } from "../service/service.ts";
+import { httpJobTools } from "../service/start/http-undo.ts";
 import type { CommandContext, CommandFlags } from "./context.ts";
 
 export async function withUpstreams<T>(
@@ -52,8 +54,9 @@ export async function withUpstreamUndos<T>(app: ServiceApp, work: () => Promise<
       return wrong === null ? undo.unavailable(tool) : `the upstreams do not start: ${wrong}`;
     },
   };
-  app.stateReader = through;
-  app.jobTools = { ...through, stop: app.background.signal };
+  const tools = httpJobTools(app, { ...through, stop: app.background.signal })!;
+  app.stateReader = { reader: tools.reader!, objection: tools.objection };
+  app.jobTools = tools;
   try {
     return await work();
   } finally {

@@ -95,6 +95,13 @@ const RULES: readonly Rule[] = [
     message: "console_url must be on this host or below it",
   },
   {
+    key: "push.key",
+    broken: ({ push }) =>
+      push.key !== null &&
+      (!/^[A-Za-z0-9_-]+=*$/.test(push.key) || Buffer.from(push.key, "base64url").length !== 32),
+    message: "must be 32 bytes as base64url",
+  },
+  {
     key: "approve_url",
     broken: ({ console_url, approve_url }) => approve_url !== null && console_url === null,
     message: "needs console_url (SVC_CONSOLE_URL), the first URL of the console",

@@ -12,6 +12,7 @@ import { invalidError, messageOf, notFoundError, SvcError } from "../kernel/erro
 import type { ServiceApp } from "../operations/app.ts";
 import { ledgerOf } from "../operations/ledger-reader.ts";
 import { appFor } from "../operations/pipeline/access.ts";
+import { endPushSession } from "../operations/push/devices.ts";
 import { assetRoutes } from "./assets/index.ts";
 import { failureBody, failureWords, pageFailureOf } from "./errors.ts";
 import { loadHeaderStatus } from "./header-status.ts";
@@ -28,6 +29,7 @@ import {
   SubmittedForm,
   singleValueQuery,
 } from "./page-context.ts";
+import { pushSession } from "./pages/push.ts";
 import { CONSOLE_ROUTES } from "./routes.ts";
 import { sendContent, sendHtml } from "./send.ts";
 import { ConsoleConnect } from "./session/connect.ts";
@@ -205,7 +207,10 @@ class Console {
     if (gate.mode === "login") new ConsoleConnect(this.app, gate).register(scope);
     scope.post("/login", (request, reply) => this.logIn(request, reply));
     scope.post("/logout", async (request, reply) => {
-      await gate.sessions.end(gate.visit(request)!.token);
+      const { token, principal } = gate.visit(request)!;
+      if (principal !== null)
+        await endPushSession(this.app, principal, pushSession(gate.sessions.csrf(token)));
+      await gate.sessions.end(token);
       gate.clearToken(reply);
       return reply.redirect("/console/login", 303);
     });

@@ -22,6 +22,7 @@ import { passkeyRoutes } from "./pages/passkeys.ts";
 import { impactRoutes } from "./pages/policy/impact.ts";
 import { policyRoutes } from "./pages/policy/policy.ts";
 import { replayRoutes } from "./pages/policy/replay.ts";
+import { pushRoutes } from "./pages/push.ts";
 import { runRoutes } from "./pages/runs/run.ts";
 import { runsRoutes } from "./pages/runs/runs.ts";
 import { searchRoutes } from "./pages/runs/search.ts";
@@ -63,5 +64,6 @@ export const CONSOLE_ROUTES: readonly ConsoleRoute[] = [
   ...holdRoutes,
   ...keyRoutes,
   ...passkeyRoutes,
+  ...pushRoutes,
   ...signRoutes,
 ];

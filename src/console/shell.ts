@@ -37,6 +37,9 @@ function htmlHead(title: string): HtmlFragment {
   return html`<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${title} · svc</title>
 <link rel="icon" href="/console/assets/icon.svg?v=${ASSET_VERSION}" type="image/svg+xml">
+<link rel="manifest" href="/console/manifest.webmanifest">
+<link rel="apple-touch-icon" href="/console/assets/apple-180.png">
+<meta name="theme-color" content="#12211b"><meta name="apple-mobile-web-app-title" content="Takeback">
 <link rel="stylesheet" href="/console/assets/console.css?v=${ASSET_VERSION}">
 <script src="/console/assets/console.js?v=${ASSET_VERSION}" defer></script></head>`;
 }
@@ -50,7 +53,7 @@ export function framedPage(
   const live = page.live ?? "/console/edge";
   return html`<!doctype html>
 <html lang="en">${htmlHead(page.title)}
-<body data-pulse="${seen.pulse}" data-live-from="${live}">
+<body data-pulse="${seen.pulse}" data-live-from="${live}" data-waiting="${seen.pending}">
 <a class="skip" href="#main">Skip to content</a>
 <div id="halted" data-live aria-live="assertive">${haltBanner(ctx, seen)}</div>
 <div class="frame">

@@ -10,6 +10,7 @@ import {
   sign as signBytes,
   verify as verifyBytes,
 } from "node:crypto";
+import { isWeakEd25519 } from "../auth/weak-keys.ts";
 import { invalidError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import { toCanonicalJson } from "../kernel/json/canonical.ts";
@@ -60,7 +61,7 @@ export function parsePublicKey(pem: string, what: string): PublicKey {
     throw invalidError(`${what}: is ${otherKind(pem)}; an Ed25519 public key is needed`);
   }
   const raw = der.subarray(SPKI_PREFIX.length);
-  if (isWeak(raw))
+  if (isWeakEd25519(raw))
     throw invalidError(`${what}: is not a usable Ed25519 key: signatures under it prove nothing`);
   return publicKeyOf(raw);
 }
@@ -73,7 +74,7 @@ function publicKeyOf(raw: Buffer): PublicKey {
 
 /** Parses a raw 32-byte key, as used in verifier keys of signed notes. */
 export function parseRawKey(raw: Buffer, what: string): PublicKey {
-  if (raw.length !== RAW_BYTES || isWeak(raw))
+  if (raw.length !== RAW_BYTES || isWeakEd25519(raw))
     throw invalidError(`${what}: is not a usable Ed25519 public key`);
   return publicKeyOf(raw);
 }
@@ -90,23 +91,6 @@ function otherKind(pem: string): string {
   } catch {
     return "a damaged key";
   }
-}
-
-/** The y coordinates of the points of small order, little-endian, without the sign bit. */
-const SMALL_ORDER: ReadonlySet<string> = new Set([
-  "00".repeat(32),
-  `01${"00".repeat(31)}`,
-  `ec${"ff".repeat(30)}7f`,
-  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-]);
-
-/** Whether an attacker can forge signatures for the key, or it has a second spelling (y not below the prime). */
-function isWeak(raw: Uint8Array): boolean {
-  const y = Buffer.from(raw);
-  y[31] = y[31]! & 0x7f;
-  const isUnreduced = y[0]! >= 0xed && y[31] === 0x7f && y.subarray(1, 31).every((byte) => byte === 0xff);
-  return isUnreduced || SMALL_ORDER.has(y.toString("hex"));
 }
 
 export function parseSigningKey(pem: string, what: string): SigningKey {

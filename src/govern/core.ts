@@ -68,6 +68,8 @@ export interface DecidedCall {
   needs_approval: boolean;
   manifest: ToolManifest | null;
   risk_score: number;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed?: string | undefined;
   depends_on: readonly number[];
   /** Time from the call's arrival until its decision was durable. */
   took_ms: number;

@@ -24,6 +24,8 @@ export interface CallerPrincipal {
   self_rollback?: boolean | undefined;
   /** True if the agent can give its runs texts of people. */
   may_give?: boolean | undefined;
+  /** True for a launcher that confines agents. Its word that a run is confined counts. */
+  may_sandbox?: boolean | undefined;
   /** Fingerprint of the presented key; absent without a key. */
   credential?: string | undefined;
   /** Those who act for this principal, outermost first; absent if it acts itself. */

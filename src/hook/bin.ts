@@ -7,11 +7,10 @@ import { userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { HOOK_CLIENTS, type HookAnswer, type HookClient, isRecord, refuseAnswer } from "./clients/clients.ts";
 import { handleEvent } from "./hook.ts";
-import { type PartialRestore, readRecordedState, undoRecord } from "./record/undo-record.ts";
+import { readRecordedState, undoRecord } from "./record/undo-record.ts";
 import { forwardEvent } from "./resident/forward.ts";
 import { singleCall } from "./resident/services.ts";
 import { hooksFolder, readSettings } from "./settings.ts";
-import { type FileSnapshot, restoreFiles, snapshotFiles } from "./workspace/file-snapshot.ts";
 
 /** The process that started: its arguments, its environment, and the file of the resident process. */
 interface HookStart {
@@ -57,33 +56,17 @@ function undo(what: "restore" | "read", input: string, folder: string): HookAnsw
     const given: unknown = JSON.parse(input);
     if (!isRecord(given)) throw new Error("the input is not a JSON object");
     const args = given[what === "restore" ? "args" : "arguments"];
-    if (!isRecord(args)) throw new Error("the input names no files");
-    const record = typeof args["record"] === "string" ? args["record"] : null;
-    if (what === "read") {
-      const state =
-        record === null ? snapshotFiles(args["paths"] as string[], false) : readRecordedState(folder, record);
-      return { out: JSON.stringify(state), err: "", code: 0 };
-    }
+    if (!isRecord(args)) throw new Error("the input has no arguments");
+    const record = args["record"];
+    if (typeof record !== "string") throw new Error("the input names no record");
+    if (what === "read") return { out: JSON.stringify(readRecordedState(folder, record)), err: "", code: 0 };
     const skip = Array.isArray(given["skip"]) ? given["skip"].map(String) : [];
-    const overwrite = given["overwrite"] === true;
-    const partial =
-      record === null ? restoreEdit(args, skip) : undoRecord(folder, record, { skip, overwrite });
+    const partial = undoRecord(folder, record, { skip, overwrite: given["overwrite"] === true });
     if (partial !== null) return { out: JSON.stringify(partial), err: partial.error, code: 1 };
     return { out: "", err: "", code: 0 };
   } catch (error) {
     return { out: "", err: error instanceof Error ? error.message : String(error), code: 1 };
   }
-}
-
-/** Restores what an edit changed, except the paths to leave out. */
-function restoreEdit(args: Record<string, unknown>, skip: readonly string[]): PartialRestore | null {
-  const { state, content } = args as unknown as FileSnapshot;
-  const isLeft = (path: string) => skip.some((one) => `${path}/`.startsWith(`${one.replace(/\/+$/, "")}/`));
-  const left = Object.keys(state).filter(isLeft);
-  const kept = Object.fromEntries(Object.entries(state).filter(([path]) => !isLeft(path)));
-  restoreFiles(content === undefined ? { state: kept } : { state: kept, content });
-  const error = "left out by --skip";
-  return left.length === 0 ? null : { error, left: left.map((path) => ({ path, error })) };
 }
 
 /** Reads synchronously, because loading a stream would cost more than reading the input. */

@@ -10,9 +10,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { FileSnapshot } from "./workspace/file-snapshot.ts";
+import type { EditWindow } from "./record/edit-record.ts";
 import { hexHash } from "./workspace/hash.ts";
-import { editsOf, joinEdits, type OwnEdit, type OwnEdits } from "./workspace/own-edits.ts";
+import { joinEdits, type OwnEdit, type OwnEdits } from "./workspace/own-edits.ts";
 
 export interface CallState {
   run: string;
@@ -21,9 +21,10 @@ export interface CallState {
   agent: string | null;
   /** Directory and start time of a command, for finding the files that it changed. Null for other calls. */
   command: { cwd: string; began_ms: number } | null;
-  /** Files whose content is in `before`. */
+  /** Files of an edit. */
   files: string[];
-  before: FileSnapshot | null;
+  /** The record of an edit under way. Null for other calls, and without a record. */
+  edit: EditWindow | null;
   /** The client's id of a background command, or "" without an id. Absent for a call that ends with its event. */
   background?: string;
   /** The window on the workspace that this call opened. */
@@ -110,12 +111,11 @@ export class CallStateStore {
   }
 
   /** Adds the edits of a call that took place. */
-  keepEdits({ before }: CallState, { after }: { after?: FileSnapshot }): void {
-    if (before === null || after === undefined) return;
-    const lines = editsOf(before, after).map((edit) => `${JSON.stringify(edit)}\n`);
-    if (lines.length === 0) return;
+  keepEdits(edits: readonly OwnEdit[]): void {
+    if (edits.length === 0) return;
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     // Calls at the same time add to one file, so nothing is rewritten.
+    const lines = edits.map((edit) => `${JSON.stringify(edit)}\n`);
     appendFileSync(join(this.folder, EDITS), lines.join(""), { mode: 0o600 });
   }
 

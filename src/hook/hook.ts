@@ -4,8 +4,16 @@
  */
 import { join } from "node:path";
 import { cutText } from "../kernel/text/truncate.ts";
-import { backgroundId, type EndedTask, endedTask } from "./background-commands.ts";
-import { type CallState, CallStateStore, type KeptNote } from "./call-state.ts";
+import { backgroundId, endedTask } from "./background-commands.ts";
+import {
+  editOutcome,
+  failureOf,
+  MAX_NAMED,
+  recordedOutcome,
+  taskOutcome,
+  unreportedOutcome,
+} from "./call-outcome.ts";
+import { CallStateStore, type KeptNote } from "./call-state.ts";
 import {
   type HookAnswer,
   type HookClient,
@@ -15,26 +23,25 @@ import {
   refuseAnswer,
   runOfSession,
 } from "./clients/clients.ts";
+import { confinedFiles, confinedSnapshot, confineEvent } from "./confined.ts";
 import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
-import {
-  changedFiles,
-  changedPaths,
-  closeCall,
-  hasEffect,
-  openCall,
-  recordedStates,
-} from "./record/recorded-call.ts";
-import type { RecordedEnd } from "./record/recorder.ts";
+import { changedFiles, closeCall, inFull, openCall, recordedStates } from "./record/recorded-call.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
-import { type HookDecision, reportOutcome, ServiceUnreachable } from "./service.ts";
+import {
+  giveTexts,
+  type HookDecision,
+  type RunOpening,
+  reportOutcome,
+  ServiceUnreachable,
+} from "./service.ts";
 import { lookAtTranscripts } from "./session-end.ts";
 import { isGovernedSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
 import { type PackCall, packCall } from "./tool-calls.ts";
-import { type FileSnapshot, snapshotFiles } from "./workspace/file-snapshot.ts";
+import { judgeUse } from "./unseen-use.ts";
 import { hexHash } from "./workspace/hash.ts";
 import { changedSince } from "./workspace/work-tree.ts";
 
@@ -42,9 +49,6 @@ import { changedSince } from "./workspace/work-tree.ts";
 const HOOK_PERMISSIONS = ["code.read", "code.edit", "code.run", "code.reach", "code.destroy"] as const;
 
 const MAX_RUN_ID = 128;
-
-/** How many changed files a report names. */
-const MAX_NAMED = 20;
 
 export async function handleEvent(
   client: HookClient,
@@ -62,9 +66,13 @@ export async function handleEvent(
   if (typeof event === "string") return refuseAnswer(`svc: ${event}`);
   try {
     const given = settings();
-    if (!isGovernedSession(client, event, given)) return passAnswer(client);
+    if (context.confined !== undefined) event = confineEvent(event, context.confined, given.home);
+    if (!isGovernedSession(client, event, { ...given, confined_run: context.confined?.run_id }))
+      return passAnswer(client);
     if (event.moment === "before") return await before(client, event, given, context);
+    if (event.moment === "prompt") await givePrompt(client, event, given);
     if (event.moment === "ended") lookAtTranscripts(client, event, given, context);
+    if (event.moment === "prompt") return passAnswer(client);
     return passAnswer(client, await after(event, given, context));
   } catch (error) {
     const why = explain(error, settings);
@@ -94,16 +102,20 @@ async function before(
   const notes = new CallStateStore(settings.notes, event.session);
   const changed = notes.changed();
   context.records?.meet(event.session, event.cwd, settings.snapshot);
-  const call = classifyWithTimeout(() =>
-    packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() }),
-  );
-  const opening = {
-    ...runOf(client, event),
-    mode: settings.mode,
-    permissions: HOOK_PERMISSIONS,
-    reason: cutText(`${client} in ${event.cwd}`, 1_000),
+  const { call, keepSeen } = classifyWithTimeout(() => {
+    const packed = packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() });
+    return judgeUse(client, event, settings, packed, changed);
+  });
+  const { confined } = context;
+  if (confined !== undefined) call.files = confinedFiles(call.files, confined);
+  const opening = openingOf(client, event, settings);
+  const intent = {
+    tool: call.tool,
+    args: call.args,
+    reason: call.reason,
+    ref: refOf(event.call),
+    ...(confined === undefined ? {} : { sandboxed: { run_id: confined.run_id, secret: confined.secret } }),
   };
-  const intent = { tool: call.tool, args: call.args, reason: call.reason, ref: refOf(event.call) };
   const holdable = call.touches.length === 0;
   const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
   const { run_id } = decided;
@@ -111,11 +123,29 @@ async function before(
     return refuseAnswer(
       refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
     );
+  if (decided.decision === "allow") keepSeen();
   return letPass(
     { client, event, settings, context },
     { run_id, call, arrived_ms, decided, step: decided.step },
   );
 }
+
+/** A client reports its own messages as prompts too, such as the end of a background command. */
+const CLIENTS_OWN = /^\s*<[a-z]/i;
+
+/** Gives the run what its user wrote. */
+async function givePrompt(client: HookClient, event: HookEvent, settings: HookSettings): Promise<void> {
+  const { prompt } = event;
+  if (!settings.give_prompts || prompt === null || event.agent !== null || CLIENTS_OWN.test(prompt)) return;
+  await giveTexts(settings, openingOf(client, event, settings), [prompt]);
+}
+
+const openingOf = (client: HookClient, event: HookEvent, { mode }: HookSettings): RunOpening => ({
+  ...runOf(client, event),
+  mode,
+  permissions: HOOK_PERMISSIONS,
+  reason: cutText(`${client} in ${event.cwd}`, 1_000),
+});
 
 interface BeforeWork {
   client: HookClient;
@@ -148,13 +178,16 @@ async function letPass(
     return refuse("refused by the hook", refuseAnswer(refusal(settings, call.touches, [])));
   const { session } = event;
   const { tool, files, command, started_only } = call;
-  const { window, problem } = await openCall(context, settings.snapshot, {
-    session,
-    command,
-    files,
-    arrived_ms,
-    limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
-  });
+  const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);
+  const { window, edit, problem } = await openCall(
+    context,
+    { ...settings, snapshot },
+    {
+      ...{ session, cwd: event.cwd, tool, command, files },
+      arrived_ms,
+      limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
+    },
+  );
   const forget = () => (window === null ? undefined : context.records?.drop(window));
   if (context.signal.aborted) {
     forget();
@@ -163,15 +196,15 @@ async function letPass(
       refuseAnswer("svc: the answer came too late"),
     );
   }
-  if (problem !== null && settings.snapshot.required)
+  if (problem !== null && snapshot.required) {
+    forget();
     return refuse(
       "the workspace could not be recorded",
-      refuseAnswer(`svc: the workspace could not be recorded (${problem}), so the command is refused`),
+      refuseAnswer(`svc: the workspace could not be recorded (${problem}), so the call is refused`),
     );
-  // Files that cannot be saved may still be changed. Their step is then recorded as impossible to undo.
-  const before = decided.before === undefined ? null : seen(files, true);
+  }
   try {
-    const note = { run: run_id, step, tool, files, command, before, agent: event.agent, started_only };
+    const note = { run: run_id, step, tool, files, command, edit, agent: event.agent, started_only };
     notes.keep(event.call, { ...note, ...(window === null ? {} : { window }) });
     notes.keepChanged(call.writes);
   } catch (error) {
@@ -183,7 +216,9 @@ async function letPass(
     throw error;
   }
   const would = decided.decision === "would_block" ? (decided.reasons ?? []) : null;
-  return passAnswer(client, remarksOf(would, context.records === null ? null : problem));
+  // Files that cannot be recorded may still be changed. The session reads so after the edit.
+  const unrecorded = context.records === null || command === null ? null : problem;
+  return passAnswer(client, remarksOf(would, unrecorded));
 }
 
 /** `would`: the reasons that would have blocked the call. `problem`: why the command cannot be undone. */
@@ -234,8 +269,8 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
     for (const { note, forget } of notes.left()) {
       const runs_on = note.agent !== null || note.background !== undefined;
       if (runs_on && !event.session_over) continue;
-      const end = await closeCall(context, note);
-      await reportOutcome(settings, note.run, note.step, unreported(note, end));
+      const end = await closeCall(context, settings, note);
+      await reportOutcome(settings, note.run, note.step, unreportedOutcome(note, end));
       forget();
     }
     return null;
@@ -249,13 +284,13 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
     kept.keepRunning(running);
     return null;
   }
-  if (note.window !== undefined && note.command === null) context.records?.leave(note.window);
   if (note.command !== null) return endCommand(work, kept);
-  const outcome = event.moment === "failed" ? failure(note, event) : success(note);
-  notes.keepEdits(note, outcome as { after?: FileSnapshot });
-  await reportOutcome(settings, note.run, note.step, outcome);
+  const end = await closeCall(context, settings, note);
+  if (end !== null && "own" in end) notes.keepEdits(end.own);
+  await reportOutcome(settings, note.run, note.step, editOutcome(event, note, end));
   forget();
-  return beyondUndo("edit", note.before === null && event.moment !== "failed" ? note.files : []);
+  const missed = event.moment === "failed" ? [] : note.files;
+  return beyondUndo("edit", end === null ? missed : inFull(end, end.lost));
 }
 
 interface AfterWork {
@@ -271,8 +306,8 @@ async function endCommand(
   { note, kept_ms, forget }: KeptNote,
 ): Promise<string | null> {
   const command = note.command!;
-  const outcome = event.moment === "failed" ? failure(note, event) : success(note);
-  const end = await closeCall(context, note);
+  const outcome = event.moment === "failed" ? failureOf(note, event) : { status: "succeeded" };
+  const end = await closeCall(context, settings, note);
   if (end !== null) {
     notes.keepChanged(decisiveFiles(changedFiles(end)));
     await reportOutcome(settings, note.run, note.step, recordedOutcome(event, outcome, end));
@@ -295,22 +330,13 @@ async function endCommand(
   return beyondUndo("command", changed ?? []);
 }
 
-/** A command that failed but changed the workspace counts as done, so that its changes are undone. */
-function recordedOutcome(event: HookEvent, outcome: object, end: RecordedEnd): object {
-  const result = { changed: changedPaths(end).slice(0, MAX_NAMED) };
-  const states = recordedStates(end);
-  const ended = event.moment === "failed" && !event.interrupted && !event.declined;
-  if (!ended || !hasEffect(end)) return { ...outcome, result, ...states };
-  return { status: "succeeded", result: { ...result, failed: true }, ...states };
-}
-
 /** Reports the outcome of a background command after the client reported its end. */
 async function settleBackground({ event, settings, context, notes }: AfterWork): Promise<void> {
   const ended = event.moment === "after" ? endedTask(event) : null;
   if (ended === null) return;
   for (const { note, forget } of notes.left()) {
     if (note.background !== ended.id) continue;
-    const end = await closeCall(context, note);
+    const end = await closeCall(context, settings, note);
     await reportOutcome(settings, note.run, note.step, {
       ...taskOutcome(note, ended),
       ...recordedStates(end),
@@ -319,62 +345,8 @@ async function settleBackground({ event, settings, context, notes }: AfterWork):
   }
 }
 
-function taskOutcome(note: CallState, { how }: EndedTask): object {
-  if (how === "completed") return { status: "succeeded" };
-  const known = how === "failed" && HARMLESS.test(note.tool);
-  return {
-    status: known ? "failed" : "uncertain",
-    error: `the client reports the background command as ${how}`,
-  };
-}
-
 function beyondUndo(by: "command" | "edit", files: readonly string[]): string | null {
   if (files.length === 0) return null;
   const more = files.length > MAX_NAMED ? `, and ${files.length - MAX_NAMED} more` : "";
   return `svc: beyond undo, changed by this ${by}: ${files.slice(0, MAX_NAMED).join(", ")}${more}`;
-}
-
-function success({ before, files }: CallState): object {
-  if (before === null) return { status: "succeeded" };
-  const now = seen(files);
-  return { status: "succeeded", before, ...(now === null ? {} : { after: now }) };
-}
-
-/** State of the files. Null if one cannot be read or saved, or is not a plain file now. */
-function seen(files: readonly string[], keep = false): FileSnapshot | null {
-  try {
-    return snapshotFiles(files, keep);
-  } catch {
-    return null;
-  }
-}
-
-/** Calls without side effects count as failed after an error. The effect of any other failed call is uncertain. */
-const HARMLESS = /^code\.(?:read|web|client|shell_read|shell_build)$/;
-
-function failure(note: CallState, { error, interrupted, declined }: HookEvent): object {
-  const said = cutText(error ?? "the client reports a failure", 4_000);
-  if (note.before !== null) return settled(note, said);
-  const known = declined || (HARMLESS.test(note.tool) && !interrupted);
-  return { status: known ? "failed" : "uncertain", error: said };
-}
-
-/**
- * Outcome of a call without a later event: its user refused it, it was interrupted, or the client reports no failures.
- */
-function unreported(note: CallState, end: RecordedEnd | null): object {
-  const states = recordedStates(end);
-  if (note.background !== undefined)
-    return { status: "uncertain", error: "the session ended before the background command did", ...states };
-  const said = "the client reported no outcome";
-  if (note.before !== null) return settled(note, said);
-  const known = HARMLESS.test(note.tool) && (end === null || !hasEffect(end));
-  return { status: known ? "failed" : "uncertain", error: said, ...states };
-}
-
-/** Decides by the files themselves whether an edit took place. */
-function settled(note: CallState, error: string): object {
-  if (JSON.stringify(seen(note.files)?.state) === JSON.stringify(note.before?.state))
-    return { status: "failed", error };
-  return success(note);
 }

@@ -2,7 +2,7 @@
  * Protects paths from all calls of a coding agent: the service's directory, keys and settings, the hook's settings in
  * the client, and credentials. It recognizes plain spellings and is not a boundary against programs that hide a path.
  */
-import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients/clients.ts";
 import { autoRunReason, foldPath, GIT_FILES, isAutoRunFile, MCP_FILES } from "./workspace/auto-run-files.ts";
@@ -14,6 +14,7 @@ import {
   hasFileBelow,
   shellGlobMatches,
 } from "./workspace/globs.ts";
+import { resolveLinks } from "./workspace/resolve-links.ts";
 
 interface Surroundings {
   home: string;
@@ -102,7 +103,7 @@ interface Kept {
 function protectedPaths({ home, protect }: Surroundings) {
   const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
   const keptAt = (names: readonly string[]): Kept[] =>
-    [...new Set(names.flatMap((name) => [name, real(name)]))].map((name) => ({
+    [...new Set(names.flatMap((name) => [name, resolveLinks(name)]))].map((name) => ({
       name,
       parts: segments(name),
     }));
@@ -123,7 +124,7 @@ function protectedPaths({ home, protect }: Surroundings) {
     if (expanded === null) return `the home directory in ${text} is unknown`;
     // In quotes, `~` is an ordinary name.
     const full = new Set([resolve(cwd, expanded), resolve(cwd, text)]);
-    for (const seen of new Set([...full].flatMap((path) => [path, real(path)]))) {
+    for (const seen of new Set([...full].flatMap((path) => [path, resolveLinks(path)]))) {
       const why = reasonByName(seen) ?? asGitFile(seen) ?? asHardLink(seen, [...everywhere, ...keptIn(cwd)]);
       if (why !== null) return why;
       const parts = segments(seen);
@@ -154,7 +155,7 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
     path: (text, cwd, reach = false) => whyNot(text, cwd, reach),
     runsUnasked(text, cwd) {
       const full = absolute(text, home, cwd);
-      return [full, real(full)].some((path) => isAutoRunFile(foldPath(path.replaceAll("\\", "/"))));
+      return [full, resolveLinks(full)].some((path) => isAutoRunFile(foldPath(path.replaceAll("\\", "/"))));
     },
     glob(text, cwd) {
       if (!GLOB_CHARACTER.test(text.replaceAll("{}", ""))) return { why: null, maybe: false };
@@ -177,7 +178,7 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
     },
     holds(folder, cwd, files) {
       const full = absolute(folder, home, cwd);
-      const above = [full, real(full)].some((seen) =>
+      const above = [full, resolveLinks(full)].some((seen) =>
         everywhere.some(({ parts }) => relation(segments(seen), parts) === "above"),
       );
       return above || (files && hasFileBelow(full, (name) => reasonByName(`/${name}`) !== null));
@@ -302,40 +303,6 @@ const absolute = (text: string, home: string, cwd: string): string =>
 function pathOf(url: string): string | null {
   try {
     return decodeURIComponent(new URL(url).pathname);
-  } catch {
-    return null;
-  }
-}
-
-const MAX_LINKS = 20;
-
-/** Resolves symbolic links as far as the path exists, including links to missing files. */
-function real(path: string, links = 0): string {
-  const missing: string[] = [];
-  for (let at = path; ; at = dirname(at)) {
-    const found = realAt(at);
-    if (found !== null) return join(found, ...missing);
-    if (dirname(at) === at) return path;
-    const target = linkAt(at);
-    if (target !== null && links < MAX_LINKS)
-      return real(join(resolve(dirname(at), target), ...missing), links + 1);
-    missing.unshift(basename(at));
-  }
-}
-
-// Most of these paths do not exist, and an exception costs more than the check.
-function realAt(path: string): string | null {
-  try {
-    return existsSync(path) ? realpathSync.native(path) : null;
-  } catch {
-    return null;
-  }
-}
-
-function linkAt(path: string): string | null {
-  try {
-    const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
-    return link ? readlinkSync(path) : null;
   } catch {
     return null;
   }

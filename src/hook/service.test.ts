@@ -1,20 +1,23 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it, vi } from "vitest";
+import { tempDir } from "../../test/support/tmp.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { handleEvent } from "./hook.ts";
 import type { HookSettings } from "./settings.ts";
 
 afterEach(() => vi.useRealTimers());
 
+const home = tempDir("service");
 const settingsOf = (port: number) =>
   ({
     server: `http://127.0.0.1:${port}`,
     key: "agent",
     mode: "enforce",
     notes: "/nowhere",
+    folder: home,
     protect: [] as string[],
-    home: "/home/ann",
+    home,
     config_option: "",
   }) as HookSettings;
 

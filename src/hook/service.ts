@@ -61,6 +61,18 @@ export async function requestDecision(
   return { ...reply.body, run_id };
 }
 
+/** Gives a run texts of its user. A run that takes no more of them keeps those that it has. */
+export async function giveTexts(
+  address: ServiceAddress,
+  opening: RunOpening,
+  texts: readonly string[],
+): Promise<void> {
+  const give = (run: string) => post(address, `/v1/runs/${encodeURIComponent(run)}/given`, { texts });
+  let reply = await give(opening.run_id);
+  if (reply.status === 404) reply = await give(await openRun(address, opening));
+  if (reply.status !== 200 && reply.status !== 413) throw refused(reply);
+}
+
 /** Opens the run, and its parent before it. Returns the run to ask in. */
 async function openRun(address: ServiceAddress, opening: RunOpening): Promise<string> {
   const { parent, run_id } = opening;

@@ -31,6 +31,8 @@ export interface SessionState {
   governed: boolean;
   /** The client's own id of the session. */
   session: string;
+  /** The launcher's run, if the session began inside `svc run`. */
+  confined_run?: string;
   /** Transcripts that its events named. */
   transcripts?: string[];
   /** What the transcripts were when they were last read. */
@@ -42,26 +44,41 @@ const KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 
 const sessionsFolder = (folder: string): string => join(folder, "sessions");
 
-/** Whether this session is governed. Throws if its state cannot be kept, and the call is then refused. */
+interface GoverningSettings {
+  folder: string;
+  home: string;
+  workspaces?: RegisteredWorkspaces;
+  /** The launcher's run, for an event from inside `svc run`. */
+  confined_run?: string | undefined;
+}
+
+/**
+ * Whether this session is governed. Throws if its state cannot be kept, and if the confined side names a session that
+ * began elsewhere; the call is then refused.
+ */
 export function isGovernedSession(
   client: HookClient,
   event: HookEvent,
-  { folder, home, workspaces }: { folder: string; home: string; workspaces?: RegisteredWorkspaces },
+  { folder, home, workspaces, confined_run }: GoverningSettings,
 ): boolean {
   // Settings from before workspaces were registered govern every session that starts the hook.
-  if (workspaces === undefined) return true;
+  if (workspaces === undefined && confined_run === undefined) return true;
   const path = sessionPath(folder, client, event.session);
   const kept = readState(path);
+  if (kept !== null && confined_run !== undefined && kept.confined_run !== confined_run)
+    throw new Error("the session began outside of this svc run");
   if (event.moment === "ended") touch(path);
   if (kept?.governed === true) {
     addTranscript(folder, path, kept, event.transcript);
     return true;
   }
   const began = kept?.began ?? resolvedDirectory(event.cwd);
-  const governed = isRegistered(began, workspaces) || isProjectHooked(client, began, home);
+  const governed =
+    workspaces === undefined || isRegistered(began, workspaces) || isProjectHooked(client, began, home);
   if (kept === null || governed) {
     const transcripts = event.transcript === null ? [] : [event.transcript];
-    keep(folder, path, { client, session: event.session, began, governed, transcripts });
+    const place = { client, session: event.session, began, governed, transcripts };
+    keep(folder, path, confined_run === undefined ? place : { ...place, confined_run });
   }
   return governed;
 }

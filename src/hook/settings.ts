@@ -22,6 +22,8 @@ export interface HookSettings {
   hold_s?: number;
   /** The client's settings file with the hook, where its limit is found. */
   hooks_file?: string;
+  /** Whether the run gets what the user writes, so that its values do not count as foreign. */
+  give_prompts?: boolean;
   /** Directory for the state of calls in progress. */
   notes: string;
   protect: string[];
@@ -57,6 +59,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
     folder,
     ...(workspaces === undefined ? {} : { workspaces }),
     hold_s,
+    ...(given["give_prompts"] === true ? { give_prompts: true } : {}),
     ...(hooks_file === null ? {} : { hooks_file }),
     server: server.replace(/\/+$/, ""),
     key: readKey(resolve(folder, nonEmptyString(given["key_file"]) ?? "agent.key")),

@@ -13,15 +13,15 @@ import { worstClass } from "./shell/classes.ts";
 import { type ClassifiedCommand, classifyCommand } from "./shell/classify.ts";
 import { changedTest, decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { type CommandLocation, expandHome } from "./workspace/expand-home.ts";
-import { missingDirectories } from "./workspace/file-snapshot.ts";
 import { hexHash } from "./workspace/hash.ts";
+import { missingDirectories } from "./workspace/missing-directories.ts";
 import type { OwnEdits } from "./workspace/own-edits.ts";
 
 export interface PackCall {
   tool: string;
   args: Record<string, unknown>;
   reason: string;
-  /** Files to save before the call, so that they can be restored. */
+  /** Files to record before the call, so that they can be restored. */
   files: string[];
   touches: string[];
   command: { cwd: string; began_ms: number } | null;
@@ -43,6 +43,8 @@ export interface CallCircumstances {
 const SEARCHES = /^(?:Grep|grep_search|search_file_content|SemanticSearch|read_many_files)$/;
 const LISTS = /^[Gg]lob$/;
 const MCP = /^(?:mcp__|mcp_|MCP:)/;
+
+export const isMcpTool = (tool: string): boolean => MCP.test(tool);
 /** Length limit of an argument. A longer text is sent as its hash, so that an approval covers only this text. */
 const MAX_TEXT = 200_000;
 const REASON_CHARS = 1_000;
@@ -107,7 +109,7 @@ const shellUnknown = (tool: string): string =>
 
 function read(event: HookEvent, guard: PathGuard, around: Around): Read {
   const { tool, input } = event;
-  const kind = MCP.test(tool) ? "mcp" : toolKind(tool);
+  const kind = isMcpTool(tool) ? "mcp" : toolKind(tool);
   switch (kind) {
     case "shell":
       return shellCall(event, guard, around);

@@ -32,8 +32,12 @@ export const SERVICE_LIMITS = {
   depends_on: 1_000,
   /** Texts of people that one request gives to a run, and the characters of all texts of a run. */
   given_texts: 1_000,
+  /** Of the secret that proves a confined command. */
+  sandbox_secret_chars: 128,
   given_chars: 1_048_576,
   open_approvals_per_run: 100,
+  /** Steps of other runs that one rollback covers. */
+  cascade_steps: 1_000,
   /** Levels of a tree of runs, the root included, and child runs that one run can open. */
   run_levels: 5,
   child_runs: 100,
@@ -65,6 +69,11 @@ export const SERVICE_LIMITS = {
   passkeys: 10,
   passkey_tries: 5,
   passkey_confirm_ms: 24 * 3_600_000,
+  /** Devices of one person that get push messages, and what each shows at most. */
+  push_devices: 10,
+  push_shown: 100,
+  /** How long a browser's push service keeps a message for a device that is off. */
+  push_keep_s: 86_400,
   /** How long a challenge can be signed, and how many of one person are open. */
   challenge_ms: 5 * 60_000,
   challenges: 200,

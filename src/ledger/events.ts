@@ -47,6 +47,7 @@ export const LEDGER_EVENTS = {
   drill_passed: "undo proven",
   drill_failed: "undo not proven",
   reconciled: "calls compared",
+  effect_missing: "effect missing",
 } as const;
 
 export type LedgerEvent = keyof typeof LEDGER_EVENTS;

@@ -1,5 +1,6 @@
 /** Drills inside an application, whose own functions make the example calls, undo them and verify the result. */
 import { beforeAnswerProblem } from "../govern/decide/before-state.ts";
+import { observeEffect } from "../govern/decide/effect-check.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { ServiceApp } from "../operations/app.ts";
@@ -11,7 +12,7 @@ import {
   submitIntent as intentOp,
   reportStepOutcome as outcomeOp,
 } from "../operations/runs/intents-and-outcomes.ts";
-import type { CompensatorFn, ReaderFn } from "../rollback/ports.ts";
+import type { CompensatorFn, ReaderFn, ReadRequest } from "../rollback/ports.ts";
 import { readEach } from "../rollback/undo/read-each.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 
@@ -76,14 +77,20 @@ const makingHere =
       if (problem !== null) throw new Error(`before: ${asked!.tool} could not be read: ${problem}`);
       const result = await call({ run_id, step, tool, args });
       const after = await read().catch(() => undefined);
-      await dispatchOperation(outcomeOp, caller, {
+      const { effect_check: check } = decision;
+      const once = (one: ReadRequest) => verifier(one, signal, run_id);
+      const observed = check && (await observeEffect(app.core.env, once, check, { args, result, before }));
+      const told = await dispatchOperation(outcomeOp, caller, {
         run_id,
         step,
         status: "succeeded",
         result,
         before,
         after,
+        observed,
       });
+      if (told.effect_check === "missing")
+        return { problem: `the call reported success, but ${check?.tool} does not show its effect` };
       return { step, result };
     } catch (error) {
       await dispatchOperation(outcomeOp, caller, { run_id, step, status: "failed", error: messageOf(error) });

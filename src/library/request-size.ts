@@ -43,11 +43,15 @@ export function unsendableReason(before: JsonValue): string | null {
   return `the answer has ${bytes} bytes; a request to the server can carry at most ${MAX_BEFORE_BYTES}`;
 }
 
-/** Drops the longer value, or both, if they do not fit. The call was made, so its outcome must be reported anyway. */
+/** Drops the longest values if they do not fit. The call was made, so its outcome must be reported anyway. */
 export function trimOutcome(outcome: CallOutcome): CallOutcome {
-  const { error, result, after, ...rest } = outcome;
+  const { error, result, after, observed, ...rest } = outcome;
   const cut = error === undefined ? rest : { ...rest, error: shortenError(error) };
-  const values = { ...(result === undefined ? {} : { result }), ...(after === undefined ? {} : { after }) };
+  const values = {
+    ...(result === undefined ? {} : { result }),
+    ...(after === undefined ? {} : { after }),
+    ...(observed === undefined ? {} : { observed }),
+  };
   let room = MAX_VALUE_BYTES - (rest.before === undefined ? 0 : byteSize(rest.before));
   const kept = Object.entries(values)
     .map(([name, value]) => ({ name, value, bytes: byteSize(value) }))

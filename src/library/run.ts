@@ -6,10 +6,13 @@ import {
   replacePendingReason,
 } from "../govern/approvals/approval.ts";
 import { type BeforeRead, beforeAnswerProblem } from "../govern/decide/before-state.ts";
+import { observeEffect } from "../govern/decide/effect-check.ts";
+import type { OutcomeAnswer } from "../govern/decide/outcome.ts";
 import type { IntentDecision } from "../govern/decide/verdict.ts";
 import type { PlanView } from "../govern/plans/plan.ts";
-import type { OutcomeStatus, StepStatus } from "../govern/runs/run.ts";
+import type { StepStatus } from "../govern/runs/run.ts";
 import type { GivenText } from "../govern/traces/trace.ts";
+import { systemEnv } from "../kernel/env.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { withTimeout } from "../kernel/timeout.ts";
@@ -37,7 +40,8 @@ export interface CallOptions {
   timeout_ms?: number;
   /**
    * Makes the read that a manifest's `before` requires, before the call and after it. Without `read` such a call is not
-   * made, unless the manifest sets `required: false`.
+   * made, unless the manifest sets `required: false`. Also makes the read of an `effect_check`, which is not made
+   * without it.
    */
   read?: (request: ReadRequest) => Promise<JsonValue> | JsonValue;
   /** How long to wait for an approval: a duration such as `10m`, or seconds. */
@@ -55,6 +59,8 @@ export class AgentRun {
   /** Signature over the run's permissions, which cannot be widened later. */
   readonly scope_seal: string;
   private readonly transport: RunTransport;
+  /** Arguments of allowed calls whose effect will be checked, by step. */
+  private readonly argsToCheck = new Map<number, JsonValue>();
 
   constructor(run_id: string, scope_seal: string, transport: RunTransport) {
     this.run_id = run_id;
@@ -67,6 +73,8 @@ export class AgentRun {
    */
   async intent(intent: CallIntent): Promise<IntentResponse> {
     const decision = await this.transport.intent(intent);
+    if (decision.decision !== "block" && decision.effect_check !== undefined)
+      this.argsToCheck.set(decision.step, intent.args);
     if (decision.decision === "block" || this.transport.objection === undefined) return decision;
     const approval_id = decision.decision === "allow" ? decision.approval_id : undefined;
     const objection = await this.transport.objection(intent, approval_id);
@@ -102,7 +110,8 @@ export class AgentRun {
   }
 
   /** Reports how a call that `intent` allowed ended. */
-  outcome(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }> {
+  outcome(step: number, outcome: CallOutcome): Promise<OutcomeAnswer> {
+    this.argsToCheck.delete(step);
     return this.transport.outcome(step, outcome);
   }
 
@@ -173,7 +182,8 @@ export class AgentRun {
    * first. Throws a {@link BlockedError} if the call is not allowed.
    *
    * An error from `execute` is recorded and rethrown. The step is then `failed`, or `uncertain` after an
-   * {@link UncertainError} or a timeout.
+   * {@link UncertainError} or a timeout. If the manifest's effect check does not show the effect, the step is `uncertain`
+   * and the call throws an {@link UncertainError}.
    *
    * @example
    * ```ts
@@ -224,17 +234,39 @@ export class AgentRun {
     const value = keptOf(result);
     // A failed read is not reported. The undo then treats the state as changed.
     const after = before === undefined ? undefined : await readOnce(read!, asked!).catch(() => undefined);
-    await this.tell(decision.step, {
+    const observed = await this.observe(decision, { result: value, before }, read);
+    const told = await this.tell(decision.step, {
       status: "succeeded",
       ...(value === undefined ? {} : { result: value }),
       ...(before === undefined ? {} : { before }),
       ...(after === undefined ? {} : { after }),
+      ...(observed === undefined ? {} : { observed }),
     });
+    if (told.effect_check === "missing")
+      throw new UncertainError(
+        `${tool} reported success, but ${decision.effect_check?.tool} does not show its effect`,
+      );
     return result;
   }
 
+  /** Reads whether the call took effect. Undefined without a declared check, or if it cannot be run. */
+  private async observe(
+    { step, effect_check: check }: AllowedDecision,
+    values: { result: JsonValue | undefined; before: JsonValue | undefined },
+    read: CallOptions["read"],
+  ): Promise<JsonValue | undefined> {
+    const args = this.argsToCheck.get(step);
+    if (check === undefined || read === undefined || args === undefined) return undefined;
+    const once = async (request: ReadRequest) => {
+      const value = await read(request);
+      assertSendable(value, "read");
+      return value;
+    };
+    return observeEffect(systemEnv, once, check, { args, ...values });
+  }
+
   /** Reports an outcome, trimmed and with valid Unicode, because a step without a reported outcome stays unresolved. */
-  private tell(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }> {
+  private tell(step: number, outcome: CallOutcome): Promise<OutcomeAnswer> {
     const { error, ...rest } = this.transport.fit?.fitting(outcome) ?? outcome;
     return this.outcome(step, error === undefined ? rest : { ...rest, error: error.toWellFormed() });
   }

@@ -1,5 +1,6 @@
 /** Requests and answers of a run, and the transport that carries them to the engine in this process or on a server. */
 import type { ApprovalView } from "../govern/approvals/approval.ts";
+import type { OutcomeAnswer } from "../govern/decide/outcome.ts";
 import type { IntentDecision } from "../govern/decide/verdict.ts";
 import type { PlanView } from "../govern/plans/plan.ts";
 import type { OutcomeStatus, StepStatus } from "../govern/runs/run.ts";
@@ -43,6 +44,8 @@ export interface CallOutcome {
   /** Answers of the decision's `before` read, made before the call and after it. */
   before?: JsonValue;
   after?: JsonValue;
+  /** Last answer of the decision's `effect_check` read. */
+  observed?: JsonValue;
 }
 
 /** Functions and limits of a rollback. */
@@ -95,7 +98,7 @@ export interface RunTransport {
   /** Reads a request of this run, with its counter-proposal. */
   look: ReadApproval;
   propose(plan: ProposedPlan): Promise<PlanView>;
-  outcome(step: number, outcome: CallOutcome): Promise<{ step: number; status: OutcomeStatus }>;
+  outcome(step: number, outcome: CallOutcome): Promise<OutcomeAnswer>;
   /** Fits the values of a call into requests of limited size. Absent if the engine is in this process. */
   fit?: { untellable(before: JsonValue): string | null; fitting(outcome: CallOutcome): CallOutcome };
   withdraw(id: string): Promise<ApprovalView | PlanView>;

@@ -8,6 +8,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import type { ChannelDelivery, HttpDelivery } from "./channel.ts";
 import { type MailerDeps, sendMail } from "./mailer.ts";
+import type { PushDelivery } from "./push/message.ts";
 import { plainLine } from "./safe-text.ts";
 
 export interface DeliveryDeps extends MailerDeps {
@@ -18,12 +19,19 @@ export class DeliveryError extends Error {
   readonly retry: boolean;
   /** Wait that the service asked for. */
   readonly after_ms: number | null;
+  /** Status of the service's answer; null if there was none. */
+  readonly status: number | null;
 
-  constructor(problem: string, retry: boolean, after_ms: number | null = null) {
+  constructor(
+    problem: string,
+    retry: boolean,
+    { after_ms = null, status = null }: { after_ms?: number | null; status?: number | null } = {},
+  ) {
     super(problem);
     this.name = "Undelivered";
     this.retry = retry;
     this.after_ms = after_ms;
+    this.status = status;
   }
 }
 
@@ -66,7 +74,26 @@ export async function deliverMessage(
   }
 }
 
-async function post(delivery: HttpDelivery, parts: DeliveryDeps, signal?: AbortSignal): Promise<void> {
+/** Sends an encrypted push message. Push services answer it themselves, so redirects are not followed. */
+export async function deliverPush(
+  delivery: PushDelivery,
+  parts: Pick<DeliveryDeps, "egress">,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    await post(delivery, parts, signal, false);
+  } catch (error) {
+    if (error instanceof DeliveryError) throw error;
+    throw new DeliveryError(plainLine(messageOf(error)), !(error instanceof EgressRefusedError));
+  }
+}
+
+async function post(
+  delivery: Pick<HttpDelivery, "url" | "headers"> & { readonly body: string | Uint8Array },
+  parts: Pick<DeliveryDeps, "egress">,
+  signal?: AbortSignal,
+  follow_redirects = true,
+): Promise<void> {
   const { status, headers, body } = await parts.egress.request(delivery.url, {
     method: "POST",
     headers: delivery.headers,
@@ -75,13 +102,14 @@ async function post(delivery: HttpDelivery, parts: DeliveryDeps, signal?: AbortS
     timeout_ms: SERVICE_LIMITS.egress_timeout_ms,
     max_bytes: ANSWER_BYTES,
     cut: true,
+    follow_redirects,
     ...(signal === undefined ? {} : { signal }),
   });
   if (status >= 200 && status < 300) return;
   const said = Buffer.from(body).toString("utf8").trim();
   const retry = status === 408 || status === 425 || status === 429 || status >= 500;
   const words = KNOWN_ANSWERS.has(said) ? `: ${said}` : "";
-  throw new DeliveryError(`answered ${status}${words}`, retry, retryAfter(headers));
+  throw new DeliveryError(`answered ${status}${words}`, retry, { status, after_ms: retryAfter(headers) });
 }
 
 function retryAfter(headers: Readonly<Record<string, string>>): number | null {

@@ -30,7 +30,16 @@ export interface NotifierSettings {
   readonly chat_actions?: boolean | undefined;
 }
 
+/** Messages to the browsers of single people, in addition to the channels. */
+export interface PersonalMessages {
+  notify(event: NotificationEvent): void;
+  /** Whether any person gets messages. */
+  isHeard(): Promise<boolean>;
+  drain(deadline_ms: number): Promise<void>;
+}
+
 export interface NotifierDeps extends DeliveryDeps {
+  readonly personal?: PersonalMessages | undefined;
   readonly env: RuntimeEnv;
   readonly log: ServiceLogger;
   /** Removes credentials from a text. */
@@ -57,6 +66,8 @@ export interface EventNotifier {
   /** Sends a test message through one channel or all, once and at once. Resolves to the result of each channel. */
   sendTest(by: string, channel?: string): Promise<TestResult[]>;
   channels(): ChannelInfo[];
+  /** Whether there is a channel, or a person who gets messages. */
+  isHeard(): Promise<boolean>;
   /** All destinations of messages, for a check that sends nothing. */
   destinations(): { readonly name: string; readonly destination: ChannelDestination }[];
   /** Accepts no more events and sends the queued ones, for at most this time. */
@@ -96,6 +107,7 @@ class ChannelNotifier implements EventNotifier {
   notify(event: NotificationEvent): void {
     try {
       if (this.closed) return;
+      this.parts.personal?.notify(event);
       // Redacted with the first message, so that the caller does not wait for it.
       let clean: NotificationEvent | undefined;
       for (const { name, config, queue } of this.outlets) {
@@ -135,13 +147,19 @@ class ChannelNotifier implements EventNotifier {
     });
   }
 
+  async isHeard(): Promise<boolean> {
+    return this.outlets.length > 0 || ((await this.parts.personal?.isHeard()) ?? false);
+  }
+
   destinations(): { name: string; destination: ChannelDestination }[] {
     return this.outlets.map(({ name, config }) => ({ name, destination: destinationOf(config) }));
   }
 
   async drain(deadline_ms: number): Promise<void> {
     this.closed = true;
-    await settleWithin(Promise.all(this.outlets.map(({ queue }) => queue.idle())), deadline_ms, this.parts);
+    const sent = this.outlets.map(({ queue }) => queue.idle());
+    const people = this.parts.personal?.drain(deadline_ms);
+    await Promise.all([settleWithin(Promise.all(sent), deadline_ms, this.parts), people]);
     for (const { queue, log } of this.outlets) {
       const left = queue.abandon();
       if (left > 0) log.warn("notifications not sent before the shutdown", { left });

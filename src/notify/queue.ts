@@ -8,10 +8,10 @@ import type { ServiceLogger } from "../telemetry/log.ts";
 import type { ChannelDelivery } from "./channel.ts";
 import { DeliveryError } from "./deliver.ts";
 
-interface DeliveryJob {
+interface DeliveryJob<D> {
   readonly event: string;
   /** Renders on the job's turn, so that a waiting job stores the event and not its rendering. */
-  render(): readonly ChannelDelivery[];
+  render(): readonly D[];
 }
 
 export interface QueueStats {
@@ -23,10 +23,10 @@ export interface QueueStats {
   readonly last_error: string | null;
 }
 
-interface QueueParts {
+interface QueueParts<D> {
   readonly env: Pick<RuntimeEnv, "now" | "elapsed" | "random" | "sleep">;
   readonly log: ServiceLogger;
-  send(delivery: ChannelDelivery, signal: AbortSignal): Promise<void>;
+  send(delivery: D, signal: AbortSignal): Promise<void>;
 }
 
 const MAX_QUEUED = 1_000;
@@ -34,9 +34,9 @@ const RETRIES = 3;
 const BACKOFF_MS = 500;
 const REPEAT_LOG_MS = 60_000;
 
-export class ChannelQueue {
-  private readonly parts: QueueParts;
-  private readonly jobs: DeliveryJob[] = [];
+export class ChannelQueue<D = ChannelDelivery> {
+  private readonly parts: QueueParts<D>;
+  private readonly jobs: DeliveryJob<D>[] = [];
   private readonly stop = new AbortController();
   private running: Promise<void> | null = null;
   private readonly counts = { ok: 0, failed: 0, dropped: 0 };
@@ -44,11 +44,11 @@ export class ChannelQueue {
   private lastError: string | null = null;
   private lastDropLogged = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: QueueParts) {
+  constructor(parts: QueueParts<D>) {
     this.parts = parts;
   }
 
-  push(job: DeliveryJob): void {
+  push(job: DeliveryJob<D>): void {
     if (this.jobs.length >= MAX_QUEUED) {
       // Drop the oldest, which is the least useful by now.
       this.jobs.shift();
@@ -106,7 +106,7 @@ export class ChannelQueue {
     this.running = null;
   }
 
-  private async attempt(delivery: ChannelDelivery): Promise<void> {
+  private async attempt(delivery: D): Promise<void> {
     for (let retries = 0; ; retries++) {
       this.stop.signal.throwIfAborted();
       try {

@@ -27,6 +27,8 @@ export interface ServiceApp {
   core: EngineCore;
   rules: RulesSource;
   egress: EgressClient;
+  /** Reaches push services, and no private address unless the settings allow it. */
+  pushEgress: EgressClient;
   log: ServiceLogger;
   /** Signs bundles, anchors and archives; null if no signing key is configured. */
   signing: SigningKey | null;
@@ -47,6 +49,8 @@ export interface ServiceApp {
   keys: KeyManager | null;
   /** Sends notifications; null if this process sends none. */
   notifier: EventNotifier | null;
+  /** The clock of a store that several servers share; null if the store is this machine's alone. */
+  clock: { readonly offset_ms: number; readonly warning: string | null } | null;
   started_ms: number;
   background: BackgroundTasks;
   /** Undoes steps in this process; null if no compensator is configured. */

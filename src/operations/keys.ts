@@ -1,6 +1,7 @@
 /** API keys: lists and manages the entries of the key file. The ledger names the key, never its value. */
 import * as z from "zod";
 import type { KeyFields, KeyManager, KeyView } from "../auth/key-manager.ts";
+import { devicesOf } from "../govern/push/change-devices.ts";
 import { PRINCIPAL_ROLES, tenantBinding } from "../govern/roles.ts";
 import { revokeAllPasskeys } from "../govern/signing/enrol.ts";
 import { keyOwner, ownerKey } from "../govern/signing/passkey.ts";
@@ -34,6 +35,7 @@ const fields = {
   allow_observe: z.boolean().optional(),
   self_rollback: z.boolean().optional(),
   may_give: z.boolean().optional(),
+  may_sandbox: z.boolean().optional(),
 };
 
 const keyShape = {
@@ -50,6 +52,7 @@ const keyShape = {
   allow_observe: z.boolean(),
   self_rollback: z.literal(true).optional(),
   may_give: z.literal(true).optional(),
+  may_sandbox: z.literal(true).optional(),
   fingerprint: z.string(),
 };
 const keyView = z.strictObject(keyShape);
@@ -65,19 +68,16 @@ async function record(
   { app, principal }: ApiCaller,
   event: LedgerEvent,
   detail: string,
-  deleted?: KeyView,
+  { deleted, ended }: { deleted?: KeyView; ended?: KeyView } = {},
 ): Promise<void> {
   const { core } = app;
   const owner = deleted === undefined ? null : keyOwner(deleted.fingerprint);
+  const gone = deleted ?? ended;
+  const devices = gone === undefined ? [] : [devicesOf(keyOwner(gone.fingerprint))];
   const written = await core.store.transact({
-    needs:
-      owner === null
-        ? []
-        : [
-            ["meta", MOVED],
-            ["passkeys", ownerKey(owner)],
-          ],
+    needs: owner === null ? devices : [["meta", MOVED], ["passkeys", ownerKey(owner)], ...devices],
     run(tx) {
+      for (const [table, key] of devices) if (tx.get(table, key) !== undefined) tx.delete(table, key);
       if (deleted !== undefined) {
         const before = tx.get("meta", MOVED);
         if (typeof before !== "number" || deleted.index < before) tx.put("meta", MOVED, deleted.index);
@@ -209,7 +209,8 @@ export const changeKey = defineOperation({
     const fields = withinTenant(call, body as KeyFields);
     const changed = await manager(call.app).patch(key.place, fields, key.fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
-    await record(call, "key_changed", `key ${changed.name}: ${what} changed`);
+    const ended = changed.disabled ? { ended: changed } : {};
+    await record(call, "key_changed", `key ${changed.name}: ${what} changed`, ended);
     if (changed.disabled) await sweepConsents(call.app, call.principal.name);
     return asShown(call, changed);
   },
@@ -231,7 +232,7 @@ export const deleteKey = defineOperation({
     const key = await named(call, index, fingerprint);
     const removed = await manager(call.app).remove(key.place, key.fingerprint);
     const detail = `key ${removed.name}, fingerprint ${removed.fingerprint}`;
-    await record(call, "key_deleted", detail, removed);
+    await record(call, "key_deleted", detail, { deleted: removed });
     await sweepConsents(call.app, call.principal.name);
     return asShown(call, removed);
   },

@@ -296,9 +296,9 @@ async function plannedCard(
   return {
     tool,
     ...judged,
-    arguments: shown === undefined ? null : withPlainMasks(shown.args),
+    arguments: shown === undefined ? null : await runInSlices(withPlainMasks(shown.args)),
     ...around,
-    text: callText(judged, around),
+    text: await runInSlices(callText(judged, around)),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Request and response schemas shared by several operations. */
 import * as z from "zod";
 import {
+  EFFECT_FINDINGS,
   OUTCOME_STATUSES,
   RUN_ID_FORM,
   RUN_MODES,
@@ -62,6 +63,8 @@ export const stepView = z.strictObject({
   before_by: z.enum(STATE_READERS).optional(),
   before_hash: z.string().optional(),
   after_hash: z.string().optional(),
+  effect_check: z.enum(EFFECT_FINDINGS).optional(),
+  effect_check_by: z.enum(STATE_READERS).optional(),
   closes_ms: z.int().optional(),
   line: z
     .string()
@@ -99,6 +102,14 @@ export const beforeView = z.strictObject({
   max_bytes: z.int().optional(),
   required: z.literal(false).optional(),
 });
+/** The read to make after a success; its last answer is reported as `observed`. */
+const effectCheckView = z.strictObject({
+  tool: z.string(),
+  args: z.record(z.string(), z.unknown()),
+  expect: z.unknown(),
+  retries: z.int(),
+  backoff_ms: z.int(),
+});
 /** `hints` are present if the policy suggests an alternative to the agent. */
 const why = { reasons: z.array(z.string()), hints: z.array(z.string()).optional() };
 
@@ -107,6 +118,7 @@ export const decisionView = z.union([
     decision: z.literal("allow"),
     step: z.int(),
     before: beforeView.optional(),
+    effect_check: effectCheckView.optional(),
     approval_id: z.string().optional().meta({ description: "the signed approval that the call used" }),
   }),
   z.strictObject({
@@ -114,8 +126,13 @@ export const decisionView = z.union([
     step: z.int(),
     ...why,
     before: beforeView.optional(),
+    effect_check: effectCheckView.optional(),
   }),
   z.strictObject({ decision: z.literal("block"), ...why }),
 ]);
 
-export const outcomeView = z.strictObject({ step: z.int(), status: z.enum(OUTCOME_STATUSES) });
+export const outcomeView = z.strictObject({
+  step: z.int(),
+  status: z.enum(OUTCOME_STATUSES).meta({ description: "uncertain also if a declared effect check failed" }),
+  effect_check: z.enum(EFFECT_FINDINGS).optional(),
+});

@@ -70,6 +70,13 @@ export function replicaState({ core }: CoreHolder) {
   return { replica: { lag_ms: lag_ms === null ? null : Math.round(lag_ms), max_lag_ms, in_use } };
 }
 
+/** This server's clock against the store's; empty if the store is this machine's alone. */
+export function clockState({ clock }: Pick<ServiceApp, "clock">) {
+  if (clock === null) return {};
+  const { offset_ms, warning } = clock;
+  return { clock: { offset_ms: Math.round(offset_ms), ...(warning === null ? {} : { warning }) } };
+}
+
 export const getStatus = defineOperation({
   id: "status",
   summary: "Read the status of the service",

@@ -171,16 +171,20 @@ function asBadGateway(error: unknown): SvcError {
 const statusOutcome = (status: number) =>
   status < 400 ? "succeeded" : status < 500 ? "failed" : "uncertain";
 
+/** Tells the client what an effect check found. An upstream cannot set it. */
+const EFFECT_HEADER = "svc-effect";
+
 /**
  * Passes an answer to the client. A short one goes out after its outcome is recorded; of a long or endless one the end
  * does. A client that leaves early ends the reading, and the outcome is that of the status.
  */
 async function passAnswer(
   call: AcceptedCall,
-  { status, headers, body }: CarriedAnswer,
+  { status, headers: sent, body }: CarriedAnswer,
   response: ServerResponse,
   isHead: boolean,
 ): Promise<void> {
+  let headers = sent.filter(([name]) => name.toLowerCase() !== EFFECT_HEADER);
   const type = headerValue(headers, "content-type");
   const record = new AnswerRecord();
   const begin = () => {
@@ -209,11 +213,13 @@ async function passAnswer(
   }
   const outcome = statusOutcome(status);
   const result = record.result(status, type);
-  await call.end(
+  const effect = await call.end(
     outcome === "succeeded"
       ? { status: outcome, result }
       : { status: outcome, result, error: `status ${status}` },
   );
+  // The answer passes unchanged: programs repeat a request that seems to have failed.
+  if (effect !== undefined) headers = [...headers, [EFFECT_HEADER, effect]];
   const isWhole = !response.headersSent;
   if (isWhole && !isHead && status !== 204 && status !== 304) {
     response.writeHead(status, [

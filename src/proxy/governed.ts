@@ -5,8 +5,10 @@
 import type { z } from "zod";
 import { OPEN_APPROVAL_STATUSES, pendingApprovalId } from "../govern/approvals/approval.ts";
 import type { CardRead } from "../govern/decide/before-state.ts";
+import { type EffectCheckRead, observeEffect } from "../govern/decide/effect-check.ts";
 import { AlreadyReportedError } from "../govern/decide/outcome.ts";
-import type { OutcomeStatus } from "../govern/runs/run.ts";
+import type { EffectFinding, OutcomeStatus } from "../govern/runs/run.ts";
+import { systemEnv } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
@@ -20,6 +22,7 @@ import {
   readForCard,
 } from "../operations/runs/before-reads.ts";
 import { previewIntent, reportStepOutcome, submitIntent } from "../operations/runs/intents-and-outcomes.ts";
+import type { ReadRequest } from "../rollback/ports.ts";
 import type { ManifestSet } from "../rules/manifest/types.ts";
 import { ProxyRefusal } from "./wire.ts";
 
@@ -52,11 +55,17 @@ export interface ProxyCall {
   readonly gone: AbortSignal;
 }
 
+interface EndedCall {
+  status: OutcomeStatus;
+  result?: JsonValue;
+  error?: string;
+}
+
 /** An accepted call, between its intent and its outcome. */
 export interface AcceptedCall {
   readonly step: number;
-  /** Reports how the call ended, after the read that its manifest may ask for. */
-  end(outcome: { status: OutcomeStatus; result?: JsonValue; error?: string }): Promise<void>;
+  /** Reports how the call ended, after the reads that its manifest may ask for. Returns what the effect check found. */
+  end(outcome: EndedCall): Promise<EffectFinding | undefined>;
 }
 
 const OUTCOME_TRIES = 4;
@@ -72,7 +81,8 @@ export async function acceptCall(
   await caller.open();
   for (;;) {
     const { decision, reading } = await decideOnce(rules, caller, call);
-    if (decision.decision !== "block") return accepted(rules, caller, decision, reading);
+    if (decision.decision !== "block")
+      return accepted(rules, caller, { ...decision, args: call.args }, reading);
     const id = pendingApprovalId(decision.reasons);
     const left_s = Math.ceil((until - performance.now()) / 1_000);
     const refusal = blockedRefusal(decision.reasons, decision.hints ?? [], id);
@@ -111,7 +121,9 @@ async function decideOnce(rules: ProxyRules, caller: ProxyCaller, { tool, args, 
 
 interface AcceptedDecision {
   readonly step: number;
+  readonly args: JsonObject;
   readonly before?: Parameters<typeof readBefore>[1] | undefined;
+  readonly effect_check?: EffectCheckRead | undefined;
 }
 
 async function accepted(
@@ -124,7 +136,14 @@ async function accepted(
   const signal = new AbortController().signal;
   const report = (outcome: Omit<Parameters<typeof reportOutcome>[1], "step">) =>
     reportOutcome(caller, { step, ...outcome });
-  if (asked === undefined) return { step, end: report };
+  const checked = async (outcome: EndedCall, before?: JsonValue) => {
+    const observed =
+      outcome.status === "succeeded"
+        ? await observeCall(rules.reads, decision, outcome.result, before)
+        : undefined;
+    return { ...outcome, observed };
+  };
+  if (asked === undefined) return { step, end: async (outcome) => report(await checked(outcome)) };
   const reading = already ?? (await readBefore(rules.reads, asked, signal));
   if ("problem" in reading) {
     await report({ status: "failed", error: reading.problem });
@@ -136,9 +155,21 @@ async function accepted(
     async end(outcome) {
       const isRead = before !== undefined && outcome.status === "succeeded";
       const after = isRead ? await readAfter(rules.reads, asked, signal) : undefined;
-      await report({ ...outcome, before, after });
+      return report({ ...(await checked(outcome, before)), before, after });
     },
   };
+}
+
+/** Reads whether the request took effect. Undefined without a declared check, or if it cannot be run. */
+async function observeCall(
+  { reader, objection }: BeforeReader,
+  { effect_check: check, args }: AcceptedDecision,
+  result: JsonValue | undefined,
+  before: JsonValue | undefined,
+): Promise<JsonValue | undefined> {
+  if (check === undefined || (await objection([check.tool])) !== null) return undefined;
+  const read = (request: ReadRequest) => reader(request, new AbortController().signal);
+  return observeEffect(systemEnv, read, check, { args, result, before });
 }
 
 /** Reports an outcome, again if the service is away for a moment: the request itself cannot be repeated. */
@@ -151,16 +182,16 @@ async function reportOutcome(
     error?: string | undefined;
     before?: JsonValue | undefined;
     after?: JsonValue | undefined;
+    observed?: JsonValue | undefined;
   },
-): Promise<void> {
+): Promise<EffectFinding | undefined> {
   const { run_id } = caller;
   const input = { run_id, ...outcome, error: outcome.error?.slice(0, SERVICE_LIMITS.error_read_chars) };
   for (let attempt = 1; ; attempt++) {
     try {
-      await caller.perform(reportStepOutcome, input);
-      return;
+      return (await caller.perform(reportStepOutcome, input)).effect_check;
     } catch (error) {
-      if (error instanceof AlreadyReportedError) return;
+      if (error instanceof AlreadyReportedError) return undefined;
       const isAway = error instanceof SvcError && error.code === "unavailable";
       if (!isAway || attempt >= OUTCOME_TRIES)
         throw new SvcError(

@@ -9,7 +9,8 @@ import type { StateStore, StoreTx } from "../govern/port/store.ts";
 import type { TableName } from "../govern/port/tables.ts";
 import { appendRunRecord } from "../govern/records.ts";
 import { childRunsOf } from "../govern/runs/child-runs.ts";
-import type { RunDoc } from "../govern/runs/run.ts";
+import type { RunDoc, StepDoc } from "../govern/runs/run.ts";
+import { feedKeysOf, resourceCallKeys } from "../govern/traces/built-on.ts";
 import { forgetStoredValues } from "../govern/traces/stores.ts";
 import { forgetTenantValues } from "../govern/traces/tenant-trace.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -183,12 +184,20 @@ async function ownedKeys(store: StateStore, run_id: string): Promise<Owned> {
     "traces",
     "trace_marks",
     "earlier_calls",
+    "value_feeds",
     "replies",
     "captures",
   ] as const) {
     for await (const row of allRows(store, table, { owner: run_id })) {
       owned.push([table, row.key]);
-      if (table === "steps") owned.push(["payloads", row.key], ["touches", row.key]);
+      if (table === "steps") {
+        const step = row.doc as StepDoc;
+        owned.push(["payloads", row.key], ["touches", row.key]);
+        for (const key of feedKeysOf(step)) owned.push(["value_feeds", key]);
+        const listed = await store.get("resource_calls", row.key);
+        if (listed !== undefined)
+          for (const key of resourceCallKeys(listed)) owned.push(["resource_calls", key]);
+      }
       if (table === "approvals") {
         const slot = slotOf(row.doc as Parameters<typeof slotOf>[0]);
         owned.push(["approval_slots", slot], ["approval_slots", offerSlot(slot)]);

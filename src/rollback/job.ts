@@ -13,10 +13,10 @@ import {
   type ResolvePrincipal,
   type StoredPrincipal,
 } from "../govern/roles.ts";
-import { loadSealedRun } from "../govern/runs/load-run.ts";
 import { messageOf, notFoundError, SvcError } from "../kernel/errors.ts";
 import { asJson } from "../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { type ChosenStep, executeCascade, stepsByRun } from "./cascade/roll-back-with.ts";
 import {
   assertLeaseHeld,
   dropLease,
@@ -25,14 +25,19 @@ import {
   leaseNeed,
   newHolder,
   releaseLease,
-  takeLease,
+  takeLeases,
   type WorkLease,
 } from "./lease.ts";
-import { markUnfinished } from "./plan/leftovers.ts";
 import type { TreeReport } from "./plan/report.ts";
 import type { OverwriteDecision } from "./ports.ts";
 import { executeTreeRollback } from "./tree/roll-back-tree.ts";
-import { checkRetries, executeRollback, RollbackInterrupted, type UndoToolOptions } from "./undo/execute.ts";
+import {
+  checkRetries,
+  executeRollback,
+  RollbackInterrupted,
+  type RollbackOptions,
+  type UndoToolOptions,
+} from "./undo/execute.ts";
 
 /** Dependencies shared by all jobs of this server. */
 export type JobTools = UndoToolOptions & {
@@ -53,6 +58,8 @@ interface JobInput {
   skip?: readonly string[] | undefined;
   /** True to roll back all runs below too. */
   children?: boolean | undefined;
+  /** Steps of other runs to undo, too. */
+  with?: readonly ChosenStep[] | undefined;
 }
 
 interface RunningJob {
@@ -87,15 +94,14 @@ export async function startJob(
     ...(input.overwrite === undefined ? {} : { overwrite: input.overwrite }),
     ...(input.skip === undefined ? {} : { skip: input.skip }),
     ...(input.children === true ? { children: true as const } : {}),
+    ...(input.with === undefined || input.with.length === 0 ? {} : { with: input.with }),
   };
   const holder = newHolder(core);
-  const { job, lease } = await core.store.transact({
+  const { job, leases } = await core.store.transact({
     needs: [["runs", run_id], ["jobs", run_id], leaseNeed(run_id)],
     run(tx: StoreTx) {
-      loadSealedRun(tx, run_id);
       const now = core.env.now();
-      const lease = takeLease(core, tx, run_id, holder);
-      markUnfinished(tx, run_id);
+      const leases = takeLeases(core, tx, coveredRuns(run_id, options), holder);
       const job: JobDoc = {
         run_id,
         state: "running",
@@ -111,18 +117,24 @@ export async function startJob(
         since_seq: tx.head.records,
       };
       tx.put("jobs", run_id, job);
-      return { job, lease };
+      return { job, leases };
     },
   });
-  return { job, done: runJob(core, job, lease, tools) };
+  return { job, done: runJob(core, job, leases, tools) };
 }
+
+/** The run, and the other runs that the job undoes steps of. */
+const coveredRuns = (run_id: string, { with: chosen = [] }: Pick<JobDoc["options"], "with">): string[] => [
+  run_id,
+  ...stepsByRun(run_id, chosen).keys(),
+];
 
 /** Resumes every job whose process is gone. Jobs with a live process are left alone. */
 export async function resumeJobs(core: EngineCore, tools: JobTools): Promise<RunningJob[]> {
   const resumed: RunningJob[] = [];
   for await (const { doc } of allRows(core.store, "jobs", { tag: "running" })) {
     const taken = await takeOver(core, doc.run_id);
-    if (taken !== null) resumed.push({ job: taken.job, done: runJob(core, taken.job, taken.lease, tools) });
+    if (taken !== null) resumed.push({ job: taken.job, done: runJob(core, taken.job, taken.leases, tools) });
   }
   return resumed;
 }
@@ -141,7 +153,10 @@ export async function watchJobs(core: EngineCore, tools: JobTools, signal: Abort
   await Promise.all(running);
 }
 
-async function takeOver(core: EngineCore, run_id: string): Promise<{ job: JobDoc; lease: WorkLease } | null> {
+async function takeOver(
+  core: EngineCore,
+  run_id: string,
+): Promise<{ job: JobDoc; leases: WorkLease[] } | null> {
   const holder = newHolder(core);
   try {
     return await core.store.transact({
@@ -149,7 +164,7 @@ async function takeOver(core: EngineCore, run_id: string): Promise<{ job: JobDoc
       run(tx: StoreTx) {
         const job = tx.get("jobs", run_id);
         if (job?.state !== "running") return null;
-        return { job, lease: takeLease(core, tx, run_id, holder) };
+        return { job, leases: takeLeases(core, tx, coveredRuns(run_id, job.options), holder) };
       },
     });
   } catch (error) {
@@ -161,14 +176,14 @@ async function takeOver(core: EngineCore, run_id: string): Promise<{ job: JobDoc
 async function runJob(
   core: EngineCore,
   job: JobDoc,
-  lease: WorkLease,
+  leases: readonly WorkLease[],
   tools: JobTools,
 ): Promise<JobDoc | null> {
   const { run_id } = job;
-  const { children, ...options } = job.options;
-  const execute = children === true ? executeTreeRollback : executeRollback;
+  const [lease] = leases as [WorkLease];
+  const { children, with: chosen, ...options } = job.options;
   try {
-    const report = await execute(core, run_id, {
+    const asked: RollbackOptions = {
       ...tools,
       // A job continues only while its initiator is still allowed to start it.
       authorised: () =>
@@ -184,14 +199,18 @@ async function runJob(
       lease,
       since_seq: job.since_seq,
       onBegin: (tx, step) => tx.put("jobs", run_id, { ...job, current_step: step }),
-    });
-    return await endJob(core, job, lease, {
+    };
+    const report: TreeReport =
+      chosen !== undefined
+        ? await executeCascade(core, run_id, { ...asked, with: chosen, leases })
+        : await (children === true ? executeTreeRollback : executeRollback)(core, run_id, asked);
+    return await endJob(core, job, leases, {
       state: "done",
       report: asJson(report),
       error: null,
     });
   } catch (error) {
-    return await brokenOff(core, job, lease, error).catch(() => null);
+    return await brokenOff(core, job, leases, error).catch(() => null);
   }
 }
 
@@ -199,37 +218,46 @@ async function runJob(
 async function brokenOff(
   core: EngineCore,
   job: JobDoc,
-  lease: WorkLease,
+  leases: readonly WorkLease[],
   error: unknown,
 ): Promise<JobDoc | null> {
-  if (error instanceof LeaseLostError) return null;
+  if (error instanceof LeaseLostError) {
+    await releaseAll(core, leases.slice(1));
+    return null;
+  }
   const passing =
     error instanceof RollbackInterrupted || (error instanceof SvcError && error.code === "unavailable");
   if (passing) {
-    await releaseLease(core, lease);
+    await releaseAll(core, leases);
     return null;
   }
-  return await endJob(core, job, lease, {
+  return await endJob(core, job, leases, {
     state: "failed",
     report: null,
     error: core.redact(messageOf(error)),
   });
 }
 
-function endJob(
+async function releaseAll(core: EngineCore, leases: readonly WorkLease[]): Promise<void> {
+  for (const lease of leases) await releaseLease(core, lease);
+}
+
+async function endJob(
   core: EngineCore,
   job: JobDoc,
-  lease: WorkLease,
+  [lease, ...others]: readonly WorkLease[],
   end: Pick<JobDoc, "state" | "report" | "error">,
 ): Promise<JobDoc> {
-  return core.store.transact({
+  const ended = await core.store.transact({
     needs: [["jobs", job.run_id], leaseNeed(job.run_id)],
     run(tx: StoreTx) {
-      assertLeaseHeld(tx, lease);
+      assertLeaseHeld(tx, lease!);
       const ended: JobDoc = { ...job, ...end, finished_ms: core.env.now(), current_step: null };
       tx.put("jobs", job.run_id, ended);
-      dropLease(tx, lease);
+      dropLease(tx, lease!);
       return ended;
     },
   });
+  await releaseAll(core, others);
+  return ended;
 }

@@ -44,6 +44,21 @@ export function takeLease(
   return acquireLeaseOn(core, tx, subjectOf(run_id), holder, lasts_ms);
 }
 
+/** Takes the leases of several runs, or none of them. */
+export function takeLeases(
+  core: EngineCore,
+  tx: StoreTx,
+  run_ids: readonly string[],
+  holder: string,
+): WorkLease[] {
+  return run_ids.map((run_id) => {
+    loadSealedRun(tx, run_id);
+    const lease = takeLease(core, tx, run_id, holder);
+    markUnfinished(tx, run_id);
+    return lease;
+  });
+}
+
 /** Returns the stored lease to a caller that knows the holder's name, or undefined if another holder has it. */
 export function leaseOfHolder(tx: StoreTx, run_id: string, holder: string): WorkLease | undefined {
   const held: LeaseDoc | undefined = tx.get("leases", subjectOf(run_id).key);

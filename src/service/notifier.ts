@@ -1,11 +1,15 @@
 /** Creates the notifier from the settings. */
 import type { EngineCore } from "../govern/core.ts";
-import { createNotifier, type EventNotifier } from "../notify/notifier.ts";
+import { createNotifier, type EventNotifier, type PersonalMessages } from "../notify/notifier.ts";
 import type { ServiceApp } from "../operations/app.ts";
 
-type Parts = Pick<ServiceApp, "settings" | "egress" | "log"> & { core: Pick<EngineCore, "env" | "redact"> };
+type Parts = Pick<ServiceApp, "settings" | "egress" | "log"> & {
+  core: Pick<EngineCore, "env" | "redact">;
+} & {
+  personal?: PersonalMessages;
+};
 
-export function openNotifier({ settings, core, egress, log }: Parts): EventNotifier {
+export function openNotifier({ settings, core, egress, log, personal }: Parts): EventNotifier {
   return createNotifier(
     {
       channels: settings.notifications.channels,
@@ -14,6 +18,6 @@ export function openNotifier({ settings, core, egress, log }: Parts): EventNotif
       environment: settings.environment,
       chat_actions: settings.chat.signing_secret !== null && settings.chat.users !== null,
     },
-    { env: core.env, log, egress, redact: core.redact },
+    { env: core.env, log, egress, redact: core.redact, personal },
   );
 }

@@ -5,7 +5,7 @@
 import { TokenVault } from "../auth/token-vault.ts";
 import { readTextFileSync } from "../config/files.ts";
 import type { LoadedSettings } from "../config/settings.ts";
-import { createEgress } from "../egress/egress.ts";
+import { createEgress, type EgressClient } from "../egress/egress.ts";
 import { parseSigningKey, type SigningKey } from "../evidence/signing.ts";
 import { type EngineCore, type EngineListeners, silentListeners } from "../govern/core.ts";
 import type { StateStore } from "../govern/port/store.ts";
@@ -27,6 +27,7 @@ import { instrumentedStore, type StoreWatch } from "../store/instrumented-store.
 import { openStore, type StoreKind } from "../store/open.ts";
 import { createLogger, type ServiceLogger } from "../telemetry/log.ts";
 import { killSwitch } from "./kill-switch.ts";
+import { CLOCK_MEASURE_MS, openSharedClock, type SharedClock } from "./shared-clock.ts";
 import { PACKAGE_VERSION } from "./version.ts";
 
 /** Time limit for the final purge, so that a hanging disk does not block the shutdown. */
@@ -45,7 +46,7 @@ export interface AppOptions {
 
 export async function openApp(
   settings: LoadedSettings,
-  env: RuntimeEnv,
+  own: RuntimeEnv,
   options: AppOptions = {},
 ): Promise<ServiceApp> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
@@ -56,11 +57,17 @@ export async function openApp(
     current === null ? null : new TokenVault({ current, previous }, (length) => env.bytes(length));
   const egress = createEgress(settings.egress, { log });
   const strictEgress = createEgress({ ...settings.egress, block_private: true }, { log });
+  const pushEgress = openPushEgress(settings, { log });
   const rules = await openRules({ settings, egress, log, registry: registryRules(settings.registry) });
   const opened = options.store ?? (await namedStore(settings, log));
   const store = options.watch === undefined ? opened : instrumentedStore(opened, options.watch);
+  // The owner of a store also owns the time.
+  const clock = options.store === undefined ? await clockOf(store, own, log) : null;
+  const env = clock?.env ?? own;
   const core = await coreOn(store, rules, { settings, env, listeners: options.listeners });
   const background = new BackgroundTasks(log);
+  if (clock !== null)
+    background.every(CLOCK_MEASURE_MS, "reading the database's clock", () => clock.measure());
   const values = new ValuePurger(store);
   await values.open();
   background.every(PURGE_VALUES_INTERVAL_MS, "clearing values of ended requests", () => values.tidy());
@@ -70,11 +77,13 @@ export async function openApp(
     core,
     rules,
     egress,
+    pushEgress,
     log,
     signing,
     vault,
     strictEgress,
     runFacts: new LruMap(KNOWN_RUNS),
+    clock,
     started_ms: env.now(),
     background,
     jobTools: null,
@@ -90,10 +99,14 @@ export async function openApp(
       await background.stop(stopTimeLeft(until));
       await settleWithin(values.close(), CLEAR_MS, { env });
       await store.close();
-      await egress.close();
-      await strictEgress.close();
+      await Promise.all([egress, strictEgress, pushEgress].map((one) => one.close()));
     },
   };
+}
+
+/** People name the push services, so private addresses are refused even if the egress rules allow them. */
+function openPushEgress({ egress, push }: LoadedSettings, parts: { log: ServiceLogger }): EgressClient {
+  return createEgress({ ...egress, block_private: egress.block_private || !push.allow_private }, parts);
 }
 
 export function openSigningKey(file: string | null): SigningKey | null {
@@ -109,6 +122,15 @@ function namedStore(settings: LoadedSettings, log: ServiceLogger): Promise<State
     replica: database_read_url === null ? undefined : { url: database_read_url, max_lag_ms },
     warn: (message, fields) => log.warn(message, fields),
   });
+}
+
+async function clockOf(store: StateStore, env: RuntimeEnv, log: ServiceLogger): Promise<SharedClock | null> {
+  try {
+    return await openSharedClock(store, env, log);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 async function coreOn(

@@ -26,10 +26,11 @@ import { sweepIncidents } from "../operations/incidents/sweep.ts";
 import { openIdentity } from "../operations/pipeline/identity.ts";
 import { OpenRequests, RECOUNT_MS } from "../operations/pipeline/open-requests.ts";
 import { CallerQuotas } from "../operations/pipeline/quotas.ts";
+import { mayEndRequest, PushMessages } from "../operations/push/personal.ts";
 import { throwReloadConflict } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
 import { sweepConsents } from "../operations/upstreams/upstream-access.ts";
-import { watchJobs } from "../rollback/job.ts";
+import { type JobTools, watchJobs } from "../rollback/job.ts";
 import { redactSecrets } from "../rules/detect/secrets.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { ServiceMetrics } from "../telemetry/metrics.ts";
@@ -42,6 +43,7 @@ import { SideChannels } from "./side-channels.ts";
 
 const SWEEP_MS = 1_000;
 const FORGET_MS = 60_000;
+const HELD_MS = 5_000;
 
 /** An app that serves callers: with credentials, notifications and background work. */
 export interface RunningService extends ServiceApp {
@@ -52,10 +54,15 @@ export interface RunningService extends ServiceApp {
   capture: CaptureRecorder | null;
 }
 
+interface ServiceOptions extends Pick<AppOptions, "log" | "store"> {
+  /** Adds to the tools that undo steps in this process. */
+  equip?: (app: ServiceApp, tools: JobTools | null) => JobTools | null;
+}
+
 export async function openService(
   settings: LoadedSettings,
   env: RuntimeEnv,
-  options: Pick<AppOptions, "log" | "store"> = {},
+  options: ServiceOptions = {},
 ): Promise<RunningService> {
   const log = options.log ?? createLogger(settings.log, { redact: redactSecrets });
   const channels = new SideChannels(log);
@@ -64,7 +71,7 @@ export async function openService(
     tellKeysToo(error, settings, env),
   );
   try {
-    const service = await complete(app, channels);
+    const service = await complete(app, channels, options.equip);
     watch.committed = service.metrics.ledgerAppend;
     watch.failed = service.metrics.storeError;
     return service;
@@ -85,7 +92,11 @@ async function tellKeysToo(error: unknown, settings: LoadedSettings, env: Runtim
   throw new ProblemsError([...error.problems, ...keys]);
 }
 
-async function complete(app: ServiceApp, channels: SideChannels): Promise<RunningService> {
+async function complete(
+  app: ServiceApp,
+  channels: SideChannels,
+  equip: ServiceOptions["equip"] = (_, tools) => tools,
+): Promise<RunningService> {
   const { settings, core, egress, log, background } = app;
   const { env } = core;
   const failures = new AuthFailureCounter();
@@ -93,7 +104,7 @@ async function complete(app: ServiceApp, channels: SideChannels): Promise<Runnin
   const { notifier, tracer, capture, metrics } = addEars(app, channels);
   app.refusedCredentials = failures;
   core.today = identity.today;
-  app.jobTools = commandTools(settings, background.signal, identity.today);
+  app.jobTools = equip(app, commandTools(settings, background.signal, identity.today));
   applyQuotas(app);
   startWork(app, notifier, failures);
   const { close } = app;
@@ -134,8 +145,13 @@ async function complete(app: ServiceApp, channels: SideChannels): Promise<Runnin
 /** Subscribes notifications, traces, capture and metrics to the engine's events. */
 function addEars(app: ServiceApp, channels: SideChannels) {
   const { settings, core, log } = app;
-  const notifier = openNotifier(app);
+  const personal = new PushMessages(app);
+  const notifier = openNotifier({ settings, core, egress: app.egress, log, personal });
+  app.background.every(HELD_MS, "sending what quiet hours held back", () => personal.releaseHeld());
   channels.add({
+    recorded(records) {
+      if (records.some(({ event }) => mayEndRequest(event))) personal.requestsEnded();
+    },
     approvalRequested: (approval) => {
       if (!isProbe(approval.internal.principal) && !inDigest(approval))
         notifier.notify(approvalRequested(approval));
@@ -196,7 +212,7 @@ function applyQuotas(app: ServiceApp): void {
 async function ageApprovals(app: ServiceApp, sweep: ExpiryJob, notifier: EventNotifier): Promise<void> {
   const { escalated, together } = await sweep.approvals();
   for (const approval of escalated) notifier.notify(approvalRequested(approval));
-  if (notifier.channels().length === 0) return;
+  if (!(await notifier.isHeard())) return;
   for (const event of await dueDigests(app.core, together)) notifier.notify(event);
 }
 

@@ -118,6 +118,7 @@ export class HistoryReplay {
       tool,
       args: call.args,
       depends_on: call.depends_on.filter(known),
+      ...(call.sandboxed === undefined ? {} : { sandboxed: call.sandboxed }),
       at_ms: call.captured_ms,
       step: call.step ?? this.next_free++,
       prerequisites: sound ? this.assumedTools(tool, state) : NO_TOOLS,

@@ -74,6 +74,8 @@ export interface SandboxCall extends SandboxAssumptions {
   tool: string;
   args: JsonValue;
   depends_on: readonly number[];
+  /** Run of the confined command that made the call. */
+  sandboxed?: string | undefined;
   at_ms: number;
   /** True to only decide, and store nothing. */
   dry: boolean;
@@ -161,7 +163,7 @@ export class SandboxEngine {
   judge(question: SandboxCall): SandboxDecision {
     this.now_ms = question.at_ms;
     const { run_id, tool, args, depends_on } = question;
-    const input = { tool, args, reason: "sandbox", depends_on };
+    const input = { tool, args, reason: "sandbox", depends_on, replayed_sandbox: question.sandboxed };
     const unit = intentUnit(this.core, this.asking, run_id, input);
     let judged: SandboxDecision | undefined;
     this.attempt((tx) => {
@@ -229,9 +231,12 @@ export class SandboxEngine {
   }
 
   /** Evaluates the policy again for its findings, with the counters from before the call. */
-  private evaluate({ tool, args }: SandboxCall, { run, manifest }: IntentResult): PolicyEvaluation {
+  private evaluate(
+    { tool, args, sandboxed }: SandboxCall,
+    { run, manifest }: IntentResult,
+  ): PolicyEvaluation {
     const { policy } = this.rules;
-    const call = policyCall(run, tool, args, manifest);
+    const call = { ...policyCall(run, tool, args, manifest), sandboxed };
     const counters = new Map<string, CounterDoc>();
     for (const { key } of counterKeys(policy, call)) {
       const doc = this.store.getSync("counters", key);

@@ -29,6 +29,7 @@ const RUN: Required<RunDoc> = {
   child_of: { parent: "run_0", counted_run: "run_0", level: 2 },
   children: 1,
   tree_open_approvals: 1,
+  sandbox: "ab",
 };
 const STEP: Required<StepDoc> = {
   run_id: "run_1",
@@ -61,6 +62,8 @@ const STEP: Required<StepDoc> = {
   before_by: "agent",
   before_hash: "b",
   after_hash: "a",
+  effect_check: "held",
+  effect_check_by: "agent",
   closes_ms: 8,
   ref: "toolu_1",
   fed_by: [{ run_id: "r", step: 1, path: "$args.a", kind: "id" }],
@@ -74,6 +77,8 @@ const PLAIN_MORE = {
   unverified: undefined,
   plan: undefined,
   before_by: undefined,
+  effect_check: undefined,
+  effect_check_by: undefined,
   closes_ms: undefined,
   ref: undefined,
   fed_by: undefined,
@@ -105,7 +110,11 @@ it.each<[TableName, object]>([
 });
 
 it.each<[TableName, object, number]>([
-  ["runs", { ...RUN, ...NO_TREE, plans: undefined, undo_left: undefined, acting: undefined }, 8],
+  [
+    "runs",
+    { ...RUN, ...NO_TREE, sandbox: undefined, plans: undefined, undo_left: undefined, acting: undefined },
+    8,
+  ],
   ["steps", { ...STEP, ...PLAIN_STEP, ...PLAIN_MORE, ...PLAIN_HASHES }, 7],
   ["run_tools", RUN_TOOL, 2],
 ])("of %s is what a change made of it, whichever member changed", (table, doc, changing) => {

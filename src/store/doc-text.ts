@@ -76,7 +76,7 @@ function runText(run: RunDoc): string | undefined {
 function changedRun(before: RunDoc, after: RunDoc): string | undefined {
   if (before.plans !== undefined || before.scope !== after.scope || !isSame(before, after)) return undefined;
   if (
-    hasTreeMembers(before) ||
+    hasRareMembers(before) ||
     before.acting !== undefined ||
     before.undo_left !== undefined ||
     (before.called_ms !== undefined && after.called_ms === undefined)
@@ -91,7 +91,7 @@ function runCounts(run: RunDoc): string | undefined {
   const sum = next_step + next_run_seq + open + uncertain + compensation_failed + awaiting + open_approvals;
   const { plans, undo_left, called_ms, acting } = run;
   if (
-    hasTreeMembers(run) ||
+    hasRareMembers(run) ||
     plans !== undefined ||
     undo_left !== undefined ||
     acting !== undefined ||
@@ -102,8 +102,11 @@ function runCounts(run: RunDoc): string | undefined {
   return `"next_step":${next_step},"next_run_seq":${next_run_seq},"open":${open},"uncertain":${uncertain},"compensation_failed":${compensation_failed},"awaiting":${awaiting},"open_approvals":${open_approvals}${called}}`;
 }
 
-const hasTreeMembers = ({ child_of, children, tree_open_approvals }: RunDoc): boolean =>
-  child_of !== undefined || children !== undefined || tree_open_approvals !== undefined;
+const hasRareMembers = ({ child_of, children, tree_open_approvals, sandbox }: RunDoc): boolean =>
+  child_of !== undefined ||
+  children !== undefined ||
+  tree_open_approvals !== undefined ||
+  sandbox !== undefined;
 
 function unchanging(run: RunDoc): string {
   const known = spelled.get(run.scope);
@@ -189,6 +192,8 @@ function isPlainStep(step: StepDoc): boolean {
     step.before_by === undefined &&
     step.before_hash === undefined &&
     step.after_hash === undefined &&
+    step.effect_check === undefined &&
+    step.effect_check_by === undefined &&
     step.closes_ms === undefined &&
     step.ref === undefined &&
     step.fed_by === undefined &&

@@ -38,6 +38,7 @@ export function instrumentedStore(store: StateStore, watch: StoreWatch): StateSt
     head: () => seen("head", store.head()),
     changed: (signal) => store.changed(signal),
     ready: () => seen("ready", store.ready()),
+    ...(store.time === undefined ? {} : { time: () => seen("time", store.time!()) }),
     scrub: () => seen("scrub", store.scrub()),
     close: () => store.close(),
   };

@@ -142,6 +142,7 @@ const OWNERS: { [T in TableName]?: (doc: TableDocs[T], tx: StoreTx) => string | 
   incidents: ({ tenant }) => tenant,
   passkeys: ({ tenant }) => tenant,
   upstream_consents: ({ tenant }) => tenant,
+  push_devices: ({ tenant }) => tenant,
 };
 
 interface Asked {
@@ -176,6 +177,8 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   steps: byRun,
   closings: byRun,
   touches: byRun,
+  resource_calls: byRun,
+  value_feeds: byRun,
   run_tools: byRun,
   jobs: byRun,
   replies: byRun,
@@ -211,6 +214,7 @@ const BELONGS: { [T in TableName]: Rule<TableDocs[T]> } = {
   passkeys: byTenant,
   upstream_consents: byTenant,
   challenges: everybodys,
+  push_devices: byTenant,
 };
 
 function belongs<N extends TableName>(table: N, doc: TableDocs[N], asked: Asked): boolean | Promise<boolean> {

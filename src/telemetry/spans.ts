@@ -72,6 +72,7 @@ const ROLES: Record<LedgerEvent, Role> = {
   drill_passed: POINT,
   drill_failed: BAD_POINT,
   reconciled: POINT,
+  effect_missing: BAD_POINT,
 };
 
 /** Whether the event only opens a span, which a later event completes. */

@@ -1,7 +1,7 @@
 /**
- * Random histories of a workspace: an agent's edits and commands, and another writer who also writes while commands run.
- * Each history is undone newest first. Afterwards the workspace equals its first state, or differs only where the other
- * writer wrote, and the report names what the agent changed there.
+ * Random histories of a workspace: an agent's edits, commands and builds, several of them at the same time, and another
+ * writer who also writes while they run. Each history is undone newest first. Afterwards the workspace equals its first
+ * state. A path that differs is as the other writer left it, or the report names it.
  */
 import {
   chmodSync,
@@ -18,23 +18,21 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { ContentStore } from "../../src/hook/record/content-store.ts";
+import { closeEdit, type EditWindow, editedFiles, openEdit } from "../../src/hook/record/edit-record.ts";
+import { type CallWrites, type OverlappingCall, overlapWith } from "../../src/hook/record/overlaps.ts";
 import { findRecord } from "../../src/hook/record/record-file.ts";
 import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import { WorkspaceRecorder } from "../../src/hook/record/recorder.ts";
 import { restoreRecord } from "../../src/hook/record/restore.ts";
-import {
-  type FileSnapshot,
-  missingDirectories,
-  restoreFiles,
-  snapshotFiles,
-} from "../../src/hook/workspace/file-snapshot.ts";
+import { missingDirectories } from "../../src/hook/workspace/missing-directories.ts";
 
-const FOLDERS = ["a", "a/b", "c", "c/d/e"];
+const FOLDERS = ["a", "a/b", "c", "c/d/e", "dist"];
 const NAMES = ["x", "y", "z.txt", "ümlaut", "-n"];
 const MODES = [0o644, 0o755, 0o600, 0o4755, 0o444];
-const MAX_STEPS = 7;
+const MAX_EVENTS = 24;
+const MAX_AT_ONCE = 3;
 
 type Random = (below: number) => number;
 
@@ -51,116 +49,153 @@ function randomFrom(seed: number): Random {
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[random(list.length)]!;
 
-interface EditStep {
-  kind: "edit";
-  path: string;
-  before: FileSnapshot;
-  after: string;
+/** A call under way. `act` changes something that its class may write. */
+interface RunningCall {
+  overlap: OverlappingCall;
+  act(): void;
+  /** Ends it. Returns the id of its record. */
+  end(): string;
 }
-type Step = EditStep | { kind: "command"; record: string };
 
-/** The differences that the undo left without a reason, as text. Empty if the history holds. */
+interface History {
+  random: Random;
+  root: string;
+  /** Directory of the service and of its records. */
+  folder: string;
+  recorder: WorkspaceRecorder;
+  running: RunningCall[];
+  /** States in which the other writer left each path that it changed. */
+  foreign: Map<string, Set<string | undefined>>;
+}
+
+/** What differs without a reason, as text. Empty if the history holds. */
 export function playHistory(seed: number, folder: string): string[] {
   const random = randomFrom(seed);
   mkdirSync(join(folder, "work"), { recursive: true });
   const root = realpathSync(join(folder, "work"));
-  const records = join(folder, "record");
-  for (let n = 0; n < 6; n++) act(random, root);
+  for (let n = 0; n < 6; n++) change(random, root);
   const first = treeOf(root);
+  const records = join(folder, "record");
   const recorder = new WorkspaceRecorder({
     root,
     service: folder,
     folder: records,
     snapshot: SNAPSHOT_DEFAULTS,
   });
-  const foreign = new Set<string>();
-  const other = () => {
-    const before = treeOf(root);
-    act(random, root);
-    for (const path of differing(before, treeOf(root)))
-      for (const name of namesOf(root, path)) foreign.add(name);
-  };
-  const steps: Step[] = [];
-  for (let n = 1 + random(MAX_STEPS); n > 0; n--) {
-    if (random(4) === 0) other();
-    const step = random(3) === 0 ? edit(random, root) : command(random, recorder, root, other);
-    if (step !== null) steps.push(step);
-  }
-  if (random(3) === 0) other();
-  const said = new Set<string>();
+  const history: History = { random, root, folder, recorder, running: [], foreign: new Map() };
+  const steps: (() => string)[] = [];
+  for (let n = 2 + random(MAX_EVENTS); n > 0; n--) advance(history, steps);
+  for (const call of history.running) call.end();
+  if (random(3) === 0) otherWrites(history);
   const store = new ContentStore(records, false);
-  for (const step of steps.reverse()) for (const path of undo(step, store, root)) said.add(path);
-  const left = differing(first, treeOf(root)).filter((path) => !touches(path, foreign));
-  return left.map((path) => `seed ${seed}: ${path} differs, and nobody else wrote it`);
+  const said = new Set<string>();
+  for (const record of steps.reverse())
+    for (const { path } of restoreRecord(store, findRecord(store, record())!, CHOICE)) said.add(path);
+  const last = treeOf(root);
+  return differing(first, last)
+    .filter((path) => !history.foreign.get(path)?.has(last.get(path)) && !isSaid(path, said))
+    .map((path) => `seed ${seed}: ${path} differs without a reason`);
 }
 
-/** All names of the file at this path. */
-function namesOf(root: string, path: string): string[] {
-  const found = lstatSync(join(root, path), { throwIfNoEntry: false });
-  if (!found?.isFile() || found.nlink < 2) return [path];
-  return [...treeOf(root).keys()].filter((name) => lstatSync(join(root, name)).ino === found.ino);
-}
+const CHOICE = { isSkipped: () => false, overwrite: false };
 
-/** Whether the other writer wrote this path, above it or below it. */
-function touches(path: string, foreign: ReadonlySet<string>): boolean {
-  for (const one of foreign)
+/** A path is explained by its own line, and by one on a directory above or below it. */
+function isSaid(path: string, said: ReadonlySet<string>): boolean {
+  for (const one of said)
     if (one === path || one.startsWith(`${path}/`) || path.startsWith(`${one}/`)) return true;
   return false;
 }
 
-function edit(random: Random, root: string): EditStep | null {
-  const path = join(root, pick(random, FOLDERS), pick(random, NAMES));
-  if (reachesLink(root, path)) return null;
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isFile()) return null;
-  try {
-    const paths = [...missingDirectories(path), path];
-    const before = snapshotFiles(paths, true);
+/** One event: a call begins, acts or ends, or the other writer writes. */
+function advance(history: History, steps: (() => string)[]): void {
+  const { random, running } = history;
+  const kind = random(8);
+  if (kind === 0) otherWrites(history);
+  else if (running.length === 0 || (kind < 3 && running.length < MAX_AT_ONCE)) {
+    const call = begin(history);
+    if (call === null) return;
+    let ended: string | undefined;
+    const once = () => (ended ??= call.end());
+    running.push({ ...call, end: once });
+    steps.push(once);
+  } else if (kind < 6) pick(random, running).act();
+  else running.splice(random(running.length), 1)[0]!.end();
+}
+
+function begin(history: History): RunningCall | null {
+  const { random } = history;
+  const kind = random(3);
+  return kind === 0 ? beginEdit(history) : beginCommand(history, kind === 1);
+}
+
+function beginCommand({ random, root, recorder, running }: History, build: boolean): RunningCall {
+  const window = `w${random(1_000_000_000)}`;
+  recorder.begin(window);
+  const overlap = overlapOf(running, { root, build });
+  return {
+    overlap,
+    act: () => (build ? writeOutput(random, root) : change(random, root)),
+    end: () => idOf(recorder.end({ window, run: "r", others: overlap.others, build })!),
+  };
+}
+
+/** A build writes its output. */
+function writeOutput(random: Random, root: string): void {
+  const path = join(root, "dist", pick(random, NAMES));
+  attempt(() => {
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, `edit ${random(1_000)}`);
-    return { kind: "edit", path, before, after: JSON.stringify(snapshotFiles(paths, false).state) };
+    if (random(4) === 0) rmSync(path, { force: true, recursive: true });
+    else writeFileSync(path, `built ${random(50)}`);
+  });
+}
+
+function beginEdit({ random, root, folder, running }: History): RunningCall | null {
+  const path = join(root, pick(random, FOLDERS), pick(random, NAMES));
+  let window: EditWindow;
+  try {
+    window = openEdit(folder, { root, files: [...missingDirectories(path), path], max_file: MAX_FILE });
   } catch {
     return null;
   }
+  return {
+    overlap: overlapOf(running, { files: editedFiles(window) }),
+    act: () =>
+      attempt(() => {
+        // Only a file that the call names: what is behind a link by now may be another.
+        if (editedFiles(window).includes(join(realpathSync(dirname(path)), basename(path))))
+          writeNamed(random, root, path);
+      }),
+    end: () => idOf(closeEdit(folder, window, { run: "r", max_file: MAX_FILE })),
+  };
 }
 
-function reachesLink(root: string, path: string): boolean {
-  for (let at = path; at.length > root.length; at = dirname(at)) {
-    const found = lstatSync(at, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isDirectory() && at !== path) return true;
-    if (found?.isSymbolicLink()) return true;
-  }
-  return false;
+const MAX_FILE = 1_000_000;
+
+function writeNamed(random: Random, root: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  if (!`${realpathSync(dirname(path))}/`.startsWith(`${root}/`)) return;
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) rmSync(path);
+  writeFileSync(path, `edit ${random(1_000)}`);
 }
 
-function command(random: Random, recorder: WorkspaceRecorder, root: string, other: () => void): Step {
-  recorder.begin("w");
-  for (let n = random(5); n >= 0; n--) {
-    act(random, root);
-    if (random(6) === 0) other();
-  }
-  const end = recorder.end({ window: "w", run: "r", overlapped: false, build: false })!;
-  return { kind: "command", record: end.before.record.name.split("@")[0]! };
+const overlapOf = (running: readonly RunningCall[], writes: CallWrites): OverlappingCall =>
+  overlapWith(
+    running.map(({ overlap }) => overlap),
+    writes,
+  );
+
+const idOf = (end: { before: { record: { name: string } } }): string => end.before.record.name.split("@")[0]!;
+
+function otherWrites({ random, root, foreign }: History): void {
+  const before = treeOf(root);
+  change(random, root);
+  const after = treeOf(root);
+  for (const path of differing(before, after))
+    foreign.set(path, (foreign.get(path) ?? new Set()).add(after.get(path)));
 }
 
-function undo(step: Step, store: ContentStore, root: string): string[] {
-  if (step.kind === "command")
-    return restoreRecord(store, findRecord(store, step.record)!, {
-      isSkipped: () => false,
-      overwrite: false,
-    }).map(({ path }) => join(root, path));
-  try {
-    const paths = Object.keys(step.before.state);
-    if (JSON.stringify(snapshotFiles(paths, false).state) !== step.after) return [step.path];
-    restoreFiles(step.before);
-    return [];
-  } catch {
-    return [step.path];
-  }
-}
-
-/** One change of any kind. A change that is not possible is left out. */
-function act(random: Random, root: string): void {
+/** One change of any kind. */
+function change(random: Random, root: string): void {
   const path = join(root, pick(random, FOLDERS), pick(random, NAMES));
   const target = join(root, pick(random, FOLDERS), pick(random, NAMES));
   const acts: (() => void)[] = [
@@ -180,12 +215,17 @@ function act(random: Random, root: string): void {
       renameSync(`${target}.new`, target);
     },
   ];
-  try {
+  attempt(() => {
     mkdirSync(dirname(path), { recursive: true });
     pick(random, acts)();
-  } catch {
-    // Not possible in this state.
-  }
+  });
+}
+
+/** A change that is not possible in this state is left out. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {}
 }
 
 /** Every path with everything that an undo has to bring back. */

@@ -2,8 +2,12 @@
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
  * `npm run prove -- conformance`: all authorization scenarios of the official MCP conformance suite, in both roles.
  * `npm run prove -- authzen --folder <dir>`: the published requests of the AuthZEN working group's to-do scenario.
+ * `npm run prove -- cascades [--count n --seed s]`: random histories of five agents, of which one is undone with what the
+ * others built on it.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
+ * `npm run prove -- packs`: the undos of every service pack against its emulator. `SVC_PACKS_OPENAPI=<directory>` also
+ * compares each tool with the services' published descriptions, `<pack>.json`.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
@@ -14,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
+import { playCascade } from "./cascades.ts";
 import { playHistory } from "./histories.ts";
 
 const A_LINE = 1_000;
@@ -21,9 +26,11 @@ const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
+  if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "conformance") return proveConformance(args.slice(1));
   if (args[0] === "authzen") return proveAuthzen(args.slice(1));
+  if (args[0] === "cascades") return proveCascades(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
   const { values } = parseArgs({
     args,
@@ -40,6 +47,24 @@ export async function main(args: string[]): Promise<number> {
     if (seen.disagreement !== null) agreed = false;
   }
   return agreed ? 0 : 1;
+}
+
+async function proveCascades(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { count: { type: "string", default: "10000" }, seed: { type: "string", default: "1" } },
+  });
+  const [count, first] = [Number(values.count), Number(values.seed)];
+  if (!Number.isInteger(count) || !Number.isInteger(first) || count < 1)
+    throw new Error("--count and --seed are whole numbers");
+  const problems: string[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    problems.push(...(await playCascade(seed)));
+    if ((seed - first + 1) % A_LINE === 0)
+      console.log(JSON.stringify({ cascades: seed - first + 1, problems: problems.length }));
+  }
+  for (const problem of problems) console.log(problem);
+  return problems.length === 0 ? 0 : 1;
 }
 
 /** Every history in a directory of its own, which goes if it holds. */
@@ -67,6 +92,12 @@ function proveHistories(args: string[]): number {
 function proveProxy(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/proxy/programs.test.ts", ...args];
   const env = { ...process.env, SVC_PROVE_PROXY: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function provePacks(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/packs", ...args];
+  const env = { ...process.env, SVC_PROVE_PACKS: "all" };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 

@@ -147,7 +147,21 @@ describe("svc approvals", () => {
         expect(shown.out).toContain(`  ${id}, text, in full:\n    ${text(i + 1)}\n`);
       expect(shown.out).toContain("  same, body, in full:\n    first line\n    second line\n");
     }
-    expect((await svc("approvals", "approve", ids[0]!, "--group", "--yes", "2")).code).toBe(0);
+    const { out } = await svc("approvals", "list", "--group");
+    const [card] = /sha256:[0-9a-f]{64}/.exec(out)!;
+    expect((await svc("approvals", "approve", ids[0]!, "--group", "--yes", "2", "--card", card)).code).toBe(
+      0,
+    );
+  });
+
+  it("spells the names inside a value of a group", async () => {
+    verifies("beyond.card.names-inside");
+    const ids = [];
+    for (const amount of [1, 2])
+      ids.push(await ask(`inside-${amount}`, { order: { "\u0430mount": amount } }, "page.edit"));
+    const { out } = await svc("approvals", "approve", ids[0]!, "--group");
+    expect(out).toContain('contains the names "\u0430mount" (spelled \\u{430}mount)');
+    for (const id of ids) expect((await svc("approvals", "deny", id)).code).toBe(0);
   });
 
   it("shows every value in full, also one that the title cuts", async () => {

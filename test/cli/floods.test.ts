@@ -99,9 +99,30 @@ it("are grouped by actor, tool and rule, and a group is decided at once", async 
     );
     expect(refused.err).toContain("nothing was decided");
   }
-  const done = await there("approve", refunds[1]!, "--group", "--yes", "4", "--note", "the fair");
+  verifies("beyond.flood.exchanged");
+  const [shown] = /sha256:[0-9a-f]{64}/.exec(listing.slice(listing.indexOf(refunds[0]!)))!;
+  for (const yes of [["--yes"], ["--yes", "4"]]) {
+    const unbound = await there("approve", refunds[1]!, "--group", ...yes);
+    expect([unbound.code, unbound.err]).toEqual([
+      1,
+      expect.stringContaining(`confirm it with --yes 4 --card ${shown}`),
+    ]);
+  }
+  // One request is exchanged for another, so the number is the same.
+  expect((await there("deny", refunds[0]!)).code).toBe(0);
+  refunds[0] = await ask("bot", "pay.refund", { amount: 15 });
+  const group = (card: string) => [refunds[1]!, "--group", "--yes", "4", "--card", card];
+  const exchanged = await there("approve", ...group(shown));
+  expect([exchanged.code, exchanged.err]).toEqual([
+    1,
+    expect.stringContaining("nothing was decided: the requests are not those of this --card"),
+  ]);
+  const [current] = /--yes 4 --card (\S+)/
+    .exec(exchanged.out + (await there("approve", refunds[1]!, "--group")).err)!
+    .slice(1);
+  const done = await there("approve", ...group(current!), "--note", "the fair");
   expect(done.code, done.err).toBe(0);
-  expect(done.out).toContain("amount 12 to 1840");
+  expect(done.out).toContain("amount 13 to 1840");
   expect(done.out.trim().split("\n").slice(-5).sort()).toEqual(
     ["4 of 4 requests decided", ...refunds.map((id) => `${id}: approved`)].sort(),
   );

@@ -160,7 +160,7 @@ describe("the client's limit", () => {
     const moved = join(home, "moved.json");
     const settings = { home, hold_s: 50, hooks_file: moved } as HookSettings;
     const limit = (client: HookClient, file: string, change: (text: string) => string) =>
-      writeFileSync(file, change(withHooks(client, "", `svc hook ${client} --settings x`, 50)));
+      writeFileSync(file, change(withHooks(client, "", `svc hook ${client} --settings x`, { hold_s: 50 })));
     expect(holdTime(settings, "codex", project)).toBe(20_000);
     limit("codex", moved, (text) => text);
     expect(holdTime(settings, "codex", project)).toBe(50_000);

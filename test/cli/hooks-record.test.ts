@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -135,6 +136,90 @@ describe("edits and commands of a session", () => {
     expect(await s.rollback()).toMatchObject({ complete: true });
     expect(git("rev-parse", "HEAD")).toBe(head);
     expect(git("status", "--porcelain")).toBe(" M a.txt\n");
+    await s.server.stop();
+  });
+});
+
+describe("the files of an edit", () => {
+  const patch = (...names: string[]): Tool => {
+    const files = names.map((name) => `*** Update File: ${name}\n@@\n`);
+    return {
+      tool_name: "apply_patch",
+      tool_input: { command: `*** Begin Patch\n${files.join("")}*** End Patch` },
+    };
+  };
+
+  it("are undone one by one, and one that somebody changed is named", async () => {
+    verifies("beyond.record.edits", "beyond.record.names-files", "beyond.record.skip");
+    const s = await session();
+    for (const name of ["a", "b", "c"]) writeFileSync(s.at(name), "first");
+    await s.call(patch("a", "b", "c"), () => {
+      for (const name of ["a", "b", "c"]) writeFileSync(s.at(name), "second");
+    });
+    writeFileSync(s.at("b"), "somebody's");
+    const { failed } = await s.rollback("--skip", s.at("c"));
+    expect(failed).toMatchObject([
+      {
+        step: 0,
+        parts: [
+          { path: "b", error: "conflict: changed since" },
+          { path: "c", error: "left out by --skip" },
+        ],
+      },
+    ]);
+    expect(["a", "b", "c"].map((name) => readFileSync(s.at(name), "utf8"))).toEqual([
+      "first",
+      "somebody's",
+      "second",
+    ]);
+    await s.server.stop();
+  });
+
+  it("are undone outside the workspace too, and a directory that became a link is never followed", async () => {
+    verifies("beyond.record.edits", "beyond.record.links");
+    const s = await session();
+    const outside = tempDir("outside");
+    writeFileSync(join(outside, "notes"), "first");
+    mkdirSync(s.at("d"));
+    writeFileSync(s.at("d/f"), "first");
+    await s.call(write(join(outside, "notes")), () => writeFileSync(join(outside, "notes"), "second"));
+    await s.call(write(s.at("d/f")), () => writeFileSync(s.at("d/f"), "second"));
+    renameSync(s.at("d"), s.at("moved"));
+    symlinkSync("moved", s.at("d"));
+    const { failed, compensated } = await s.rollback();
+    expect(compensated).toEqual([0]);
+    expect(failed).toMatchObject([
+      { step: 1, parts: [{ path: "d/f", error: "conflict: a link is in its place" }] },
+    ]);
+    expect(readFileSync(join(outside, "notes"), "utf8")).toBe("first");
+    expect(readFileSync(s.at("moved/f"), "utf8")).toBe("second");
+    await s.server.stop();
+  });
+});
+
+describe("calls while a build runs in the background", () => {
+  it("are undone, except what the build may have written", async () => {
+    verifies("beyond.record.overlap");
+    const s = await session();
+    for (const name of ["a", "b"]) writeFileSync(s.at(name), "first");
+    const server = {
+      tool_name: "Bash",
+      tool_input: { command: "npm run dev", run_in_background: true },
+      tool_use_id: "server",
+    };
+    expect((await s.event("PreToolUse", server)).code).toBe(0);
+    await s.event("PostToolUse", { ...server, tool_response: { backgroundTaskId: "b1" } });
+    await s.call(write(s.at("a")), () => writeFileSync(s.at("a"), "second"));
+    await s.call(bash("sed -i s/first/second/ b"), () => {
+      writeFileSync(s.at("b"), "second");
+      mkdirSync(s.at("dist"));
+    });
+    const { failed, compensated } = await s.rollback();
+    expect(compensated).toEqual([1]);
+    expect(failed).toMatchObject([
+      { step: 2, parts: [{ path: "dist", error: "conflict: changed while another was writing" }] },
+    ]);
+    expect(["a", "b"].map((name) => readFileSync(s.at(name), "utf8"))).toEqual(["first", "first"]);
     await s.server.stop();
   });
 });

@@ -75,6 +75,32 @@ async function notRefused(told: RegExp, commands = [...COMMANDS, ...DOCUMENTS]):
   return others;
 }
 
+describe("a server that shows no card", () => {
+  it("gets a decision that fits no card", async () => {
+    verifies("beyond.card.unseen-nothing");
+    const bodies: { path: string; card_hash?: string }[] = [];
+    answer = (request, response) => {
+      const parts: Buffer[] = [];
+      request.on("data", (part: Buffer) => parts.push(part));
+      request.on("end", () => {
+        const path = request.url!;
+        if (request.method === "POST") bodies.push({ path, ...JSON.parse(Buffer.concat(parts).toString()) });
+        response.writeHead(404, { "content-type": "application/json" }).end('{"error":"unknown"}');
+      });
+    };
+    for (const verb of ["approve", "deny"]) {
+      const { code, err } = await run(`approvals ${verb} apr_1`);
+      expect([code, err]).toEqual([1, "error: unknown\n"]);
+    }
+    expect(bodies).toEqual(
+      ["approve", "deny"].map((verb) => ({
+        path: `/v1/approvals/apr_1/${verb}`,
+        card_hash: `sha256:${"0".repeat(64)}`,
+      })),
+    );
+  });
+});
+
 const send =
   (type: string, body: string | Buffer): RequestListener =>
   (_request, response) =>

@@ -338,6 +338,7 @@ const LISTS: string[][] = [
     ["keys", "list"],
     ["passkeys", "list"],
     ["upstreams", "list"],
+    ["push", "list"],
   ],
   ...[
     ["report", "--since", "30d"],

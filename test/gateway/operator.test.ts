@@ -56,7 +56,9 @@ describe("the endpoint", () => {
       "reason",
       "run_id",
       "to",
+      "with",
     ]);
+    expect(inputs("svc.plan_rollback")).toEqual(["children", "dependents", "run_id"]);
     expect(inputs("svc.export_evidence")).toEqual(["run_id"]);
     expect(inputs("svc.halt")).toEqual(["reason"]);
     expect(inputs("svc.resume")).toEqual([]);
@@ -128,6 +130,30 @@ describe("svc.execute_rollback", () => {
       confirm: true,
     });
     expect(unknown).toMatchObject({ isError: true, content: [{ text: "unknown run nowhere" }] });
+  });
+
+  it("undoes steps of other runs with it, and lists what was built on the run", async () => {
+    verifies("beyond.cascade.mcp");
+    const first = await g.connect("agent", { headers: { "svc-run-id": "with-one" } });
+    await call(first, "create", { n: 1 });
+    const second = await g.connect("agent", { headers: { "svc-run-id": "with-two" } });
+    await call(second, "create", { n: 2 });
+    await call(second, "create", { n: 3 });
+    const desk = await operator("operator");
+    const plan = await call(desk, "svc.plan_rollback", { run_id: "with-one", dependents: true });
+    expect(plan.structuredContent).toMatchObject({ run_id: "with-one", dependents: [] });
+    const chosen = { run_id: "with-one", with: [{ run_id: "with-two", step: 0 }] };
+    const dry = await call(desk, "svc.execute_rollback", chosen);
+    expect(dry.structuredContent).toMatchObject({ dry_run: true, plan: { dependents: [] } });
+    const done = await call(desk, "svc.execute_rollback", { ...chosen, confirm: true });
+    expect(done.structuredContent).toMatchObject({
+      compensated: [0],
+      with: [{ run_id: "with-two", compensated: [0], complete: true }],
+      complete: true,
+    });
+    expect(await g.events("with-two")).not.toHaveLength(0);
+    const missing = { run_id: "with-one", with: [{ run_id: "nowhere", step: 0 }], confirm: true };
+    expect(await call(desk, "svc.execute_rollback", missing)).toMatchObject({ isError: true });
   });
 
   it(`undoes through the upstream, reads back, and sends the key along ${verifies("core.rollback.gateway-calls-tool", "core.rollback.gateway-key-in-metadata", "core.rollback.gateway-readback", "core.report.gateway-gives-it")}`, async () => {

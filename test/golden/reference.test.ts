@@ -14,6 +14,7 @@ import { metricsPage } from "../support/reference/metrics.ts";
 import { notificationsPage } from "../support/reference/notifications.ts";
 import { recordsPage } from "../support/reference/records.ts";
 import { keyRows, schemaPage } from "../support/reference/schema.ts";
+import { servicesPage } from "../support/reference/services.ts";
 import { verifies } from "../support/verifies.ts";
 
 const schemaOf = (name: string) => JSON.parse(readFileSync(join(ROOT, "schemas", name), "utf8"));
@@ -49,16 +50,17 @@ const PAGES: Record<string, string> = {
   "notifications.md": notificationsPage(),
   "errors.md": errorsPage(),
   "records.md": recordsPage(),
+  "service-packs.md": servicesPage(),
 };
 
 test.each(Object.entries(PAGES))("docs/reference/%s is current", async (name, text) => {
-  verifies("beyond.first.reference");
+  verifies("beyond.first.reference", "beyond.services.table");
   await expect(text).toMatchFileSnapshot(join(ROOT, "docs/reference", name));
 });
 
 
 test("an option that the configuration's reference names is one of a command", () => {
-  verifies("beyond.first.reference");
+  verifies("beyond.first.reference", "beyond.services.table");
   const commands = Object.entries(PAGES)
     .filter(([name]) => name.startsWith("commands"))
     .map(([, text]) => text)
@@ -69,7 +71,7 @@ test("an option that the configuration's reference names is one of a command", (
 });
 
 test("each example of a request is one that its operation accepts", () => {
-  verifies("beyond.first.reference");
+  verifies("beyond.first.reference", "beyond.services.table");
   const inPath = { run_id: "ticket-4826", step: 0, tool: "mail.send", version: "3", index: 0 };
   const bad = HTTP_TABLE.filter(({ body }) => body).flatMap(({ op, params, placed }) => {
     const fields = Object.values(params).map(({ field }) => field);
@@ -84,7 +86,7 @@ test("each example of a request is one that its operation accepts", () => {
 });
 
 test("the API description gives each field of a request a meaning", () => {
-  verifies("beyond.first.reference");
+  verifies("beyond.first.reference", "beyond.services.table");
   const { paths, components } = apiDocument();
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
   const bare = operations.flatMap((operation) => {

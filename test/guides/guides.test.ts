@@ -1,11 +1,39 @@
 /** The commands of the guides print what the pages show. */
-import { cpSync, symlinkSync } from "node:fs";
+import { execSync } from "node:child_process";
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { bundleOf, freshKey } from "../evidence/support/bundles.ts";
+import { approversOf } from "../evidence/support/signed.ts";
 import { ROOT } from "../support/files.ts";
+import { signingServer } from "../support/signing.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { commandsOf, filesOf, fitsShown, runGuide, serveDesk, supportDesk } from "./guide-shell.ts";
+
+/** A directory with the bundle of a refund that ann signed, its public key, and an approvers file. */
+async function signedRefund(): Promise<string> {
+  const place = tempDir("guide");
+  const s = await signingServer();
+  await s.enrol("ann");
+  const run_id = "refunds";
+  await s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["pay"] });
+  const asked = await s.call("agent", "POST", `/v1/runs/${run_id}/intents`, {
+    ...{ tool: "pay.refund", args: { amount: 900 }, reason: "ticket 4711" },
+  });
+  const id = /apr_[0-9a-f-]{36}/.exec(asked.text)![0];
+  const signature = await s.signed("ann", { kind: "approval", id, decision: "approve" });
+  await s.call("ann", "POST", `/v1/approvals/${id}/approve`, { signature });
+  const key = freshKey();
+  writeFileSync(join(place, "signing.pub"), key.pem);
+  writeFileSync(join(place, "run.json"), await bundleOf(s.app.core.store, key, run_id));
+  writeFileSync(join(place, "approvers.json"), JSON.stringify(approversOf(s)));
+  return place;
+}
+
+const challengeIn = (place: string) => JSON.parse(readFileSync(join(place, "client.json"), "utf8")).challenge;
+const namedIn = (place: string) =>
+  /; signed ([0-9a-f]{64})"/.exec(readFileSync(join(place, "run.json"), "utf8"))?.[1];
 
 /** Pages whose every command runs, in order, in a fresh copy of the support desk. */
 const PAGES = [
@@ -59,6 +87,18 @@ describe("the guides", () => {
     const { settings, stop } = await serveDesk(place);
     expect(runGuide(`docs/guides/${name}.md`, place, settings)).toBeGreaterThan(0);
     expect(await stop()).toBe(0);
+  });
+  it("verify-signed-approvals runs as shown, with a bundle that ann's passkey signed", async () => {
+    verifies("beyond.docs.guides-run", "beyond.signed.by-hand");
+    const place = await signedRefund();
+    symlinkSync(join(ROOT, "sdk"), join(place, "sdk"));
+    expect(runGuide("docs/guides/verify-signed-approvals.md", place)).toBeGreaterThan(10);
+    const pairs = [
+      ["openssl dgst -sha256 -binary payload.json | base64 | tr '/+' '_-' | tr -d '='", challengeIn(place)],
+      ["openssl dgst -sha256 -r assertion.json | cut -c1-64", namedIn(place)],
+    ] as const;
+    for (const [command, expected] of pairs)
+      expect(execSync(command, { cwd: place, encoding: "utf8" }).trim()).toBe(expected);
   });
 });
 

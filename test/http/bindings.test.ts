@@ -51,6 +51,13 @@ import { dispatchOperation, isWithinTenant } from "../../src/operations/pipeline
 import type { ServiceOperation } from "../../src/operations/pipeline/operation.ts";
 import { approvePlan, denyPlan, getPlan, proposePlan } from "../../src/operations/plans.ts";
 import {
+  addDevice,
+  changeDevice,
+  listDevices,
+  removeDevice,
+  testDevice,
+} from "../../src/operations/push/devices.ts";
+import {
   activatePolicy,
   approveManifest,
   deprecateManifest,
@@ -345,6 +352,12 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "POST /grants/challenge": createGrant,
   "POST /passkeys/:id/confirm": confirmPasskey,
   "POST /passkeys/:id/revoke": revokePasskey,
+  "GET /push": listDevices,
+  "POST /push": addDevice,
+  "POST /push/here": addDevice,
+  "POST /push/:id/quiet": changeDevice,
+  "POST /push/:id/test": testDevice,
+  "POST /push/:id/remove": removeDevice,
   "POST /settings/keys/:index": changeKey,
   "POST /settings/keys/:index/delete": deleteKey,
   "POST /settings/holds": placeHold,

@@ -256,18 +256,40 @@ describe("a name that the agent chose", () => {
       ['"ＴＯ" (spelled \\u{ff34}\\u{ff2f})', expect.stringContaining('looks like "to"')],
     ]);
   });
+
+  it("is spelled out inside a value, at any depth", async () => {
+    verifies("beyond.card.names-inside");
+    const { more, text } = await cardOf("plain.call", {
+      order: { items: [{ "\u0430mount": 9_000, amount: 9 }] },
+      plain: { amount: 9 },
+    });
+    const remark = 'contains the names "\u0430mount" (spelled \\u{430}mount)';
+    expect(named(more, '"order"').remarks).toContain(remark);
+    expect(text).toContain(remark);
+    expect(named(more, '"plain"').remarks ?? []).toEqual([]);
+  });
+});
+
+it("marks every space that is not the plain one", async () => {
+  verifies("beyond.card.spaces");
+  const spaces = ["00a0", "1680", "2000", "2003", "2009", "200a", "202f", "205f", "3000"];
+  const to = spaces.map((code) => `a${String.fromCodePoint(Number.parseInt(code, 16))}b`).join(" ");
+  const { sentence, text } = await cardOf("mail.send", { to, subject: "s" });
+  const shown = spaces.map((code) => `a\\u${code}b`).join(" ");
+  expect(sentence).toBe(`Mail ${shown}: s`);
+  expect(text).toContain(shown);
 });
 
 it("covers all of the judged card with its hash", async () => {
   verifies("beyond.card.hash-whole");
-  const { hashingCardContent, buildCardContent } = await import("../../src/govern/cards/card.ts");
+  const { hashingCardContent, buildingCardContent } = await import("../../src/govern/cards/card.ts");
   const { gatheringCardFacts } = await import("../../src/govern/cards/load-card-facts.ts");
   const { approval_id } = await cardOf("mail.send", { to: "a", amount: 1, extra: "x".repeat(200) });
   const approval = (await s.app.core.store.get("approvals", approval_id))!;
   const values = await s.app.core.store.get("approval_values", approval_id);
   const run = (await s.app.core.store.get("runs", approval.run_id))!;
   const facts = runAtOnce(gatheringCardFacts(s.app.core.rules(), run, approval, values));
-  const card = buildCardContent(facts);
+  const card = runAtOnce(buildingCardContent(facts));
   const hashOf = (shown: typeof card): string => runAtOnce(hashingCardContent(facts, shown));
   const hash = hashOf(card);
   for (const name of Object.keys(card)) expect(hashOf({ ...card, [name]: "changed" }), name).not.toBe(hash);

@@ -44,7 +44,7 @@ beforeEach(() => {
 
 const settings = () =>
   ({
-    ...{ server: s.url, key: "agent", mode: "enforce", notes: join(home, "notes") },
+    ...{ server: s.url, key: "agent", mode: "enforce", notes: join(home, "notes"), folder: home },
     ...{ protect: [s.folder], home, config_option: "", snapshot: SNAPSHOT_DEFAULTS },
   }) as HookSettings;
 async function send(tool_name: string, tool_input: object, act?: () => void): Promise<number> {

@@ -40,6 +40,7 @@ function session(client: HookClient, cwd = tempDir("hook-cwd")) {
     mode: "enforce",
     notes: tempDir("hook-notes"),
     snapshot: SNAPSHOT_DEFAULTS,
+    folder: home,
     protect: [s.folder],
     home,
     config_option: "",

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";
 import { handleEvent } from "../../src/hook/hook.ts";
+import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import type { HookSettings } from "../../src/hook/settings.ts";
 import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -30,7 +31,7 @@ beforeAll(async () => {
   s = await consoleServer({
     manifests: readFileSync(file("packs/coding-agents/manifests.yaml"), "utf8"),
     policy: readFileSync(file("packs/coding-agents/policy.yaml"), "utf8"),
-    config: `console: off\nrollback: {compensator_cmd: "${svc} hook restore", reader_cmd: "${svc} hook read"}\n`,
+    config: `console: off\nrollback: {compensator_cmd: "${svc} hook restore --dir ${home}", reader_cmd: "${svc} hook read --dir ${home}"}\n`,
   });
   return () => s.close();
 });
@@ -38,7 +39,15 @@ beforeAll(async () => {
 function session() {
   const cwd = tempDir("hook-leftovers");
   const session_id = `left-${n++}`;
-  const settings = { server: s.url, key: "agent", mode: "enforce", protect: [], home } as unknown;
+  const settings = {
+    server: s.url,
+    key: "agent",
+    mode: "enforce",
+    protect: [],
+    home,
+    folder: home,
+    snapshot: SNAPSHOT_DEFAULTS,
+  } as unknown;
   const whole = () => ({ ...(settings as HookSettings), notes: join(home, "notes") });
   let calls = 0;
   /** An edit as the client makes it, with the hook before and after. */
@@ -62,7 +71,8 @@ function session() {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, "new");
     });
-  return { cwd, edit, write, undone: (more = {}) => undone(`claude-code-${session_id}`, more) };
+  const plan = async () => (await s.api("auditor", "GET", `/v1/runs/claude-code-${session_id}/plan`)).body;
+  return { cwd, edit, write, plan, undone: (more = {}) => undone(`claude-code-${session_id}`, more) };
 }
 
 async function undone(run: string, more: object) {
@@ -90,11 +100,9 @@ it("lists a folder that an edit made and another uses, however often it is undon
   writeFileSync(join(cwd, "new/foreign.txt"), "foreign");
   const report = await undone({ retries: 2 });
   expect(report).toMatchObject({ compensated: [], failed: [{ step: 0 }], complete: false });
-  expect(report.failed[0].error).toContain(
-    "a directory that the edit created contains other files, so it remains",
-  );
+  expect(report.failed[0].error).toContain("the directory contains other files, so it remains");
   expect(readdirSync(cwd, { recursive: true }).sort()).toEqual(["new", "new/foreign.txt"]);
-  expect(await undone()).toMatchObject({ failed: [{ step: 0, conflict: true }], complete: false });
+  expect(await undone()).toMatchObject({ failed: [{ step: 0, parts: [{ path: "new" }] }], complete: false });
   rmSync(join(cwd, "new"), { recursive: true });
   expect(await undone()).toMatchObject({ compensated: [0], complete: true });
 });
@@ -151,7 +159,7 @@ it("restores a file under all its names, and lists one whose names were separate
 
 it("writes into no file that another put under the name since", async () => {
   verifies("beyond.hooks.leftovers");
-  const { cwd, edit, undone } = session();
+  const { cwd, edit, plan, undone } = session();
   const [path, theirs] = [join(cwd, "a.txt"), join(cwd, "theirs.txt")];
   writeFileSync(path, "old");
   await edit("a.txt", () => writeFileSync(path, "new"));
@@ -159,8 +167,8 @@ it("writes into no file that another put under the name since", async () => {
   rmSync(path);
   linkSync(theirs, path);
   const { failed } = await undone();
-  expect(failed).toMatchObject([{ step: 0, conflict: true }]);
-  const { current_hash } = failed[0];
+  expect(failed).toMatchObject([{ step: 0, parts: [{ path: "a.txt", error: "conflict: changed since" }] }]);
+  const { current_hash } = (await plan()).actions[0];
   const over = await undone({ overwrite: 0, reason: "ours", current_hash });
   expect(over).toMatchObject({ compensated: [0], complete: true });
   expect([readFileSync(path, "utf8"), readFileSync(theirs, "utf8")]).toEqual(["old", "theirs"]);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   s = await consoleServer({
     manifests: text("packs/coding-agents/manifests.yaml"),
     policy: text("packs/coding-agents/policy.yaml"),
-    config: `console: login\nrollback: {compensator_cmd: "${command} hook restore", reader_cmd: "${command} hook read"}\n`,
+    config: `console: login\nrollback: {compensator_cmd: "${command} hook restore --dir ${home}", reader_cmd: "${command} hook read --dir ${home}"}\n`,
   });
   key = join(tempDir("lines-key"), "operator.key");
   writeFileSync(key, "operator", { mode: 0o600 });
@@ -39,6 +39,7 @@ const settings = () =>
     key: "agent",
     mode: "enforce",
     notes: join(home, "notes"),
+    folder: home,
     protect: [s.folder],
     home,
     config_option: "",
@@ -72,8 +73,9 @@ it("names files and commands, shows text as text, and names the file of a confli
   writeFileSync(join(cwd, "src/a.ts"), "a person's\n");
   writeFileSync(join(cwd, "logo.png"), Buffer.from([9, 0]));
   const plan = (await remote("plan", run)).out;
-  expect(plan).toContain("step 0 (Edit src/a.ts) is left alone");
+  expect(plan).toContain("step 0 (Edit src/a.ts): what changed since is left alone");
   expect(plan).toContain("src/a.ts: const old = 1;");
+  expect(plan).toContain("src/a.ts: a person's");
   expect(plan).toContain("logo.png: binary, 4 bytes");
   const page = (await (await loggedIn(s.url, "operator")).get(`/console/runs/${run}`)).text;
   expect(page).toContain("const old = 1;");

@@ -64,6 +64,7 @@ async function judged(command: string): Promise<string> {
     key: "k",
     mode: "enforce",
     notes: tempDir("hook-notes"),
+    folder: tempDir("hook-folder"),
     snapshot: SNAPSHOT_DEFAULTS,
     protect: [],
     home: "/nonexistent",

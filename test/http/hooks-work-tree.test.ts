@@ -35,6 +35,7 @@ it("is not told again of a file that an earlier command removed", async () => {
     key: "k",
     mode: "enforce",
     notes,
+    folder: notes,
     snapshot: SNAPSHOT_DEFAULTS,
     protect: [],
     home: cwd,

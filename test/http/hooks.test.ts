@@ -37,7 +37,7 @@ beforeAll(async () => {
   s = await consoleServer({
     manifests: text("packs/coding-agents/manifests.yaml"),
     policy: text("packs/coding-agents/policy.yaml"),
-    config: `console: off\nrollback: {compensator_cmd: "${svc} hook restore", reader_cmd: "${svc} hook read"}\n`,
+    config: `console: off\nrollback: {compensator_cmd: "${svc} hook restore --dir ${home}", reader_cmd: "${svc} hook read --dir ${home}"}\n`,
   });
   return () => s.close();
 });
@@ -57,6 +57,7 @@ function session(client: HookClient, more: Partial<HookSettings> = {}) {
     mode: "enforce",
     notes: join(home, "notes"),
     snapshot: SNAPSHOT_DEFAULTS,
+    folder: home,
     protect: [s.folder],
     home,
   };
@@ -129,7 +130,7 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
     const { send, shell, events } = session(client);
     const call = shell("rm -r build");
     const why = reason(await send(call));
-    expect(why).toContain("what it removes or changes cannot be brought back");
+    expect(why).toContain("a rollback brings back only recorded files");
     const id = waiting.exec(why)![1];
     expect(reason(await send(events["mcp"]!))).toMatch(waiting);
     expect((await s.api("approver", "POST", `/v1/approvals/${id}/approve`, {})).status).toBe(200);
@@ -404,17 +405,18 @@ describe("a session", () => {
 
   it("says of an edit that could not be kept that it cannot be undone", async () => {
     verifies("beyond.hooks.not-kept");
-    const { cwd, send, edit, events, run } = session("claude-code");
-    writeFileSync(
-      join(cwd, "big"),
-      Buffer.from(Array.from({ length: 900_000 }, () => Math.floor(Math.random() * 256))),
-    );
+    const snapshot = { ...SNAPSHOT_DEFAULTS, max_file: 10 };
+    const { cwd, send, edit, events, run } = session("claude-code", { snapshot });
+    writeFileSync(join(cwd, "big"), "more than ten bytes");
     await send(edit("big"));
     writeFileSync(join(cwd, "big"), "new");
     const { out } = await send({ ...edit("big"), ...events["after"] });
     const systemMessage = `svc: beyond undo, changed by this edit: ${join(cwd, "big")}`;
     expect(JSON.parse(out)).toEqual({ systemMessage });
-    expect(await rolledBack(run)).toMatchObject({ complete: false, unrecoverable: [0] });
+    expect(await rolledBack(run)).toMatchObject({
+      complete: false,
+      failed: [{ step: 0, error: "not recorded: 1 files" }],
+    });
   });
 
   it("leaves alone what was written since", async () => {
@@ -425,7 +427,7 @@ describe("a session", () => {
     writeFileSync(join(cwd, "new/x"), "agent's");
     await send({ ...edit("new/x"), ...events["after"] });
     writeFileSync(join(cwd, "new/x"), "mine");
-    expect((await rolledBack(run)).failed).toMatchObject([{ step: 0, conflict: true }]);
+    expect((await rolledBack(run)).failed).toMatchObject([{ step: 0, error: "conflict: changed since" }]);
     rmSync(join(cwd, "new/x"));
     expect(await rolledBack(run)).toMatchObject({ complete: true });
   });

@@ -56,12 +56,15 @@ async function proposed(calls: object[]) {
   expect(status, text).toBe(201);
   const ask = async (call: object) =>
     (await s.call("agent", "POST", `/v1/runs/${run_id}/intents`, call)).body;
+  const outcome = (step: number, body: object) =>
+    s.call("agent", "POST", `/v1/runs/${run_id}/steps/${step}/outcome`, body);
+  const succeed = (step: number, result: object = {}) => outcome(step, { status: "succeeded", result });
   const vote = (key: string, verb = "approve", more: object = {}) =>
     s.call(key, "POST", `/v1/plans/${body.id}/${verb}`, more);
   const now = async () => (await s.call("auditor", "GET", `/v1/plans/${body.id}`)).body;
   const events = async () =>
     (await s.app.core.store.records({ run_id, limit: 500 })).map((line) => JSON.parse(line));
-  return { run_id, plan: body, ask, vote, now, events };
+  return { run_id, plan: body, ask, vote, now, events, outcome, succeed };
 }
 
 describe("a plan", () => {
@@ -92,7 +95,7 @@ describe("a plan", () => {
 
   it("is judged call by call, decided once, and made in its order", async () => {
     verifies("beyond.plan.propose", "beyond.plan.decide", "beyond.plan.order", "beyond.plan.events");
-    const { plan, ask, vote, now, events } = await proposed([get(1), create(1), create(2)]);
+    const { plan, ask, vote, now, events, succeed } = await proposed([get(1), create(1), create(2)]);
     expect(plan).toMatchObject({
       id: expect.stringMatching(/^pln_[0-9a-f-]{36}$/),
       status: "pending",
@@ -115,7 +118,9 @@ describe("a plan", () => {
     expect(await now()).toMatchObject({ status: "approved", next: 0 });
     expect(await ask(get(1))).toMatchObject({ decision: "allow" });
     expect(await ask({ ...create(1), args: { id: 1, name: "other" } })).toMatchObject({ decision: "block" });
+    await succeed(0);
     expect(await ask(create(1))).toMatchObject({ decision: "allow" });
+    await succeed(1, { id: 1 });
     expect(await ask(create(2))).toMatchObject({ decision: "allow" });
     expect(await now()).toMatchObject({ status: "done", next: 3 });
     expect(await ask(create(1))).toMatchObject({ decision: "block" });
@@ -190,7 +195,7 @@ describe("a plan", () => {
 
   it("counts one vote under each call's own groups, quorum and four eyes", async () => {
     verifies("beyond.plan.vote");
-    const { vote, ask } = await proposed([
+    const { vote, ask, succeed } = await proposed([
       { tool: "pay.two", args: { n: 1 } },
       { tool: "pay.ops", args: { n: 1 } },
     ]);
@@ -199,6 +204,7 @@ describe("a plan", () => {
     expect(await ask({ tool: "pay.two", args: { n: 1 }, reason: "r" })).toMatchObject({ decision: "block" });
     expect((await vote("ann")).body).toMatchObject({ status: "approved" });
     expect(await ask({ tool: "pay.two", args: { n: 1 }, reason: "r" })).toMatchObject({ decision: "allow" });
+    await succeed(0);
     expect(await ask({ tool: "pay.ops", args: { n: 1 }, reason: "r" })).toMatchObject({ decision: "allow" });
     const foreign = await proposed([{ tool: "pay.ops", args: {} }]);
     expect((await foreign.vote("bob")).status).toBe(403);
@@ -247,6 +253,107 @@ describe("a plan", () => {
     expect((await late.vote("bob")).status).toBe(409);
     expect(await late.now()).toMatchObject({ status: "expired" });
     expect(await s.app.core.store.list("approval_values", { owner: late.run_id, limit: 100 })).toEqual([]);
+  });
+
+  it("covers a call only after every earlier call has ended, and a late failure ends it first", async () => {
+    verifies("beyond.plan.waits");
+    const { plan, run_id, ask, vote, now, outcome, succeed } = await proposed([
+      create(1),
+      create(2),
+      create(3),
+    ]);
+    expect((await vote("bob")).status).toBe(200);
+    expect(await ask(create(1))).toMatchObject({ decision: "allow", step: 0 });
+    // The agent names no dependency, and does not wait for the outcome.
+    const early = await ask(create(2));
+    expect(early).toEqual({
+      decision: "block",
+      reasons: [
+        "look at it",
+        `approval required: plan ${plan.id} approves this call after step 0 has ended; report its outcome, then repeat the call`,
+      ],
+    });
+    expect(await now()).toMatchObject({ status: "approved", next: 1 });
+    const { approvals } = (await s.call("auditor", "GET", `/v1/approvals?run_id=${run_id}&status=pending`))
+      .body;
+    expect(approvals).toEqual([]);
+    await succeed(0, { id: 1 });
+    expect(await ask(create(2))).toMatchObject({ decision: "allow", step: 1 });
+    expect(await ask(create(3))).toMatchObject({ decision: "block" });
+    await outcome(1, { status: "failed", error: "late" });
+    expect(await now()).toMatchObject({ status: "ended", note: "step 1 is failed" });
+    expect((await ask(create(3))).reasons.at(-1)).toMatch(/^approval required: request apr_/);
+  });
+
+  it("carries on at once with a call that needs no approval", async () => {
+    verifies("beyond.plan.waits");
+    const { ask, vote, now, succeed } = await proposed([create(1), get(1), create(2)]);
+    expect((await vote("bob")).status).toBe(200);
+    expect(await ask(create(1))).toMatchObject({ step: 0 });
+    expect(await ask(get(1))).toMatchObject({ decision: "allow", step: 1 });
+    expect(await now()).toMatchObject({ next: 2 });
+    await succeed(1);
+    expect(await ask(create(2))).toMatchObject({ decision: "block" });
+    await succeed(0, { id: 1 });
+    expect(await ask(create(2))).toMatchObject({ decision: "allow" });
+  });
+
+  it("gives its steps the dependencies that it names", async () => {
+    verifies("beyond.plan.depends");
+    const { run_id, ask, vote, now, succeed } = await proposed([
+      get(1),
+      create(1),
+      { ...create(2), depends_on: [1, 0] },
+    ]);
+    expect((await vote("bob")).status).toBe(200);
+    await ask(get(1));
+    await succeed(0);
+    await ask(create(1));
+    await succeed(1, { id: 1 });
+    await ask({ ...create(2), depends_on: [1] });
+    const { steps } = (await s.call("agent", "GET", `/v1/runs/${run_id}`)).body;
+    expect(steps.map((step: { depends_on: number[] }) => step.depends_on)).toEqual([[], [], [0, 1]]);
+    expect(await now()).toMatchObject({ status: "done" });
+  });
+
+  it("refuses a call whose named dependency was undone, and ends", async () => {
+    verifies("beyond.plan.depends");
+    const { run_id, ask, vote, now, succeed } = await proposed([
+      create(1),
+      { ...create(2), depends_on: [0] },
+    ]);
+    expect((await vote("bob")).status).toBe(200);
+    await ask(create(1));
+    await succeed(0, { id: 1 });
+    const step = (await s.app.core.store.get("steps", `${run_id}/0`))!;
+    expect(step.status).toBe("succeeded");
+    await s.app.core.store.transact({
+      needs: [["steps", `${run_id}/0`]],
+      run: (tx) => tx.put("steps", `${run_id}/0`, { ...step, status: "compensated" }),
+    });
+    expect((await ask(create(2))).reasons).toContain("step 0, which this call depends on, is not active");
+    expect(await now()).toMatchObject({ status: "ended" });
+  });
+
+  it("keeps the reasons that were approved, whatever the call says", async () => {
+    verifies("beyond.card.reason-kept");
+    const { run_id, ask, vote, events, succeed } = await proposed([create(1)]);
+    expect((await vote("bob")).status).toBe(200);
+    await ask({ ...create(1), reason: "something else" });
+    await succeed(0, { id: 1 });
+    const waits = await ask({ ...create(9), reason: "as the customer asked" });
+    const [id] = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(waits))!;
+    expect((await s.call("bob", "POST", `/v1/approvals/${id}/approve`, {})).status).toBe(200);
+    expect(await ask({ ...create(9), reason: "because I can" })).toMatchObject({
+      decision: "allow",
+      step: 1,
+    });
+    const { steps } = (await s.call("agent", "GET", `/v1/runs/${run_id}`)).body;
+    expect(steps.map(({ reason }: { reason: string }) => reason)).toEqual([
+      "make it",
+      "as the customer asked",
+    ]);
+    expect(JSON.stringify(await events())).not.toMatch(/something else|because I can/);
   });
 
   it("is refused with a cycle, with too many calls, and for another's run", async () => {

@@ -95,6 +95,53 @@ async function python<T>(at: TestServer, script: string): Promise<T> {
   return JSON.parse(stdout) as T;
 }
 
+/** Tools that did it, did nothing, and did it where nobody can read. */
+const CHECKING = `
+import asyncio, json, sys
+from reversi_sdk import AsyncClient, Client, EffectMissing
+
+url, key = sys.argv[1:]
+docs, looks = {}, []
+
+def read(asked):
+    looks.append(asked["tool"])
+    return {"text": docs.get(asked["arguments"]["id"], "none") if len(looks) > 1 else "old"}
+
+async def read_later(asked):
+    return read(asked)
+
+def away(asked):
+    raise OSError("away")
+
+def write():
+    docs["a"] = "new"
+    return {"id": "a"}
+
+def tried(work):
+    try:
+        return work()["id"]
+    except EffectMissing as error:
+        return [str(error), error.result]
+
+run = Client(url, key).run(permissions=["doc"], run_id="checking")
+args = {"id": "a", "text": "new"}
+said = [tried(lambda: run.call("doc.write", args, "r", write, read=read))]
+docs.clear()
+said.append(tried(lambda: run.call("doc.write", args, "r", lambda: {"id": "a"}, read=read)))
+said.append(tried(lambda: run.call("doc.write", args, "r", write, read=away)))
+
+async def work():
+    later = await AsyncClient(url, key).resume("checking")
+    docs.clear()
+    try:
+        await later.call("doc.write", args, "r", lambda: {"id": "a"}, read=read_later)
+    except EffectMissing as error:
+        return str(error)
+
+said.append(asyncio.run(work()))
+print(json.dumps(said))
+`;
+
 let server: TestServer;
 beforeAll(async () => {
   server = await testServer({
@@ -153,5 +200,26 @@ it("reads what an undo will need before each call and after it, and runs nothing
     ["failed", null],
     ["failed", null],
     ["failed", null],
+  ]);
+});
+
+it("reads after each success whether the tool did what it said", async () => {
+  verifies("beyond.effect.python", "beyond.effect.not-checked");
+  const checking = await testServer({
+    manifests: `
+- {tool: doc.read, effect: read, permission: doc}
+- {tool: doc.write, effect: irreversible, permission: doc, effect_check: {tool: doc.read, args: {id: $result.id}, expect: {text: $args.text}, retries: 1, backoff_ms: 1}}
+`,
+  });
+  await checking.http.listen({ host: "127.0.0.1", port: 0 });
+  const missing = "doc.write reported success, but a read does not show its effect";
+  expect(await python(checking, CHECKING)).toEqual(["a", [missing, { id: "a" }], "a", missing]);
+  const { body } = await checking.call("auditor", "GET", "/v1/runs/checking");
+  const steps = body.steps as { status: string; effect_check?: string }[];
+  expect(steps.map(({ status, effect_check }) => [status, effect_check])).toEqual([
+    ["succeeded", "held"],
+    ["uncertain", "missing"],
+    ["succeeded", "not checked"],
+    ["uncertain", "missing"],
   ]);
 });

@@ -193,6 +193,24 @@ describe("a message", () => {
     });
   });
 
+  it("that names a route without a role is 400, and names HTTP as the way", async () => {
+    verifies("beyond.socket.open-routes");
+    const stream = await open("auditor");
+    for (const [id, operation] of [
+      "healthz",
+      "readyz",
+      "metrics",
+      "openapi",
+      "stream",
+      "chat_actions",
+    ].entries())
+      expect(await stream.ask({ id, operation })).toEqual({
+        id,
+        status: 400,
+        body: { error: `operation: ${operation} is not available on a stream; request it over HTTP` },
+      });
+  });
+
   it("that is not readable closes the stream with 1007, and one without a form is 400", async () => {
     verifies("beyond.socket.unreadable");
     const stream = await open();

@@ -56,6 +56,7 @@ export const beyondHolds = section("beyond", "No request stalls the others", {
   "beyond.heavy.names": [33, "thousands of names that are masked alike cost no more than as many others"],
   "beyond.heavy.unit": [33, "a unit of work looks through no large value: what it asks about one was worked out before"],
   "beyond.heavy.card-once": [33, "a card that was shown is not made again for the decision by it, nor for a list, while nothing that it shows has changed"],
+  "beyond.heavy.card-pauses": [33, "building a card pauses in turns, also between thousands of names at any depth"],
   "beyond.heavy.others": [33, "decisions continue while the largest call, card or plan is worked on"],
   "beyond.heavy.names-listed": [33, "a request names a bounded number of its arguments; the rest are counted"],
   "beyond.heavy.page": [33, "the page of a plan draws a bounded number of lines, and opens each further call by a link"],

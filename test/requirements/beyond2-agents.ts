@@ -46,5 +46,7 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.inventory": [36, "`svc agents` lists the coding agents and MCP servers of this machine: governed, partly with the reason, or not, last seen, and what the version cannot enforce"],
   "beyond.hooks.inventory-routes": [36, "`GET /v1/agents` lists what resident processes reported with `POST /v1/agents`, at most 1,000 a tenant, and never the server's own disk"],
   "beyond.hooks.connect-all": [36, "`svc connect --all` connects what was found after one confirmation that lists the changes; without a terminal it needs `--yes`"],
+  "beyond.hooks.unseen-use": [36, "a skill, command, agent or MCP file that the run or an unapproved change wrote needs approval before its use"],
+  "beyond.hooks.prompts": [36, "with `--give-prompts` the hook gives the run what its user writes, under a key that `may_give`"],
   "beyond.hooks.probe": [36, "`svc probe` starts each connected hook as its client's settings do, and judges whether it refuses"],
 });

@@ -54,6 +54,16 @@ export const beyond2Signed = section("beyond", "Signed decisions", {
   "beyond.signed.ledger-origin": [38, "`signed` without `ledger_origin` is a load error"],
   "beyond.signed.looser": [38, "removing `signed` is looser in the policy comparison"],
   "beyond.signed.console": [38, "the console signs approvals, offers, grants and delegations with the passkey, also on a phone"],
+  "beyond.signed.bundles": [38, "a bundle has every signature that its records name, with the key and the plan"],
+  "beyond.signed.bundles-off": [38, "a bundle without signed approvals is the same as before"],
+  "beyond.signed.three-verifiers": [38, "the three verifiers check the signatures of P-256, RSA and Ed25519 keys, Python by its standard library alone"],
+  "beyond.signed.missing": [38, "a signature that a record names and the bundle does not hold is INVALID"],
+  "beyond.signed.bundle-lies": [38, "a signature over something else than its record, used twice, of another key, or changed is INVALID at all three"],
+  "beyond.signed.imitation": [38, "a note that imitates a signature names none"],
+  "beyond.signed.archives": [38, "archives hold the signatures; a bundle of the ledger says which were deleted"],
+  "beyond.signed.approvers-option": [38, "`svc verify-bundle --approvers` says who signed what"],
+  "beyond.signed.unknown-signer": [38, "a signer whom the approvers file does not know is exit code 2"],
+  "beyond.signed.by-hand": [38, "the guide verifies a signed approval by hand with openssl, as shown"],
   "beyond.signed.shown-marked": [38, "the card says what a signature does not cover"],
 });
 

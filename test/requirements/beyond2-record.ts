@@ -20,6 +20,7 @@ export const beyond2Record = section("beyond", "Shell commands can be undone", {
   "beyond.record.overlap": [36, "what changed while another call ran, or where the class does not write, is not undone: `conflict: changed while another was writing`"],
   "beyond.record.told": [36, "a record that fails or is not ready in time lets the command run, and the session is told"],
   "beyond.record.required": [36, "with `required` such a command is denied"],
+  "beyond.record.edits": [36, "edits are recorded like commands: links are never followed, every file is named, and all others are restored"],
   "beyond.record.own-changes": [36, "a file that only this run changed, by edits and commands in any order, goes back to before the run's first change"],
   "beyond.record.histories": [36, "after random histories with another writer the workspace equals its first state, or differs only where the other writer wrote"],
 });

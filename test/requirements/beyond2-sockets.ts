@@ -10,6 +10,7 @@ export const beyond2Sockets = section("beyond", "One connection", {
   "beyond.socket.errors": [44, "roles, validation and error bodies are those of the route"],
   "beyond.socket.idempotency": [44, "a message with an idempotency key is carried out once"],
   "beyond.socket.files": [44, "operations that answer files or streams are 400"],
+  "beyond.socket.open-routes": [33, "health checks, metrics and the API document are 400: they are requested over HTTP"],
   "beyond.socket.unreadable": [44, "unreadable JSON closes with 1007; a message without the right form is 400"],
   "beyond.socket.size": [44, "a message over 1 MB is answered 413"],
   "beyond.socket.compression": [44, "nothing is compressed"],

@@ -51,13 +51,17 @@ import { beyondBefore, beyondConflict, beyondHorizon, beyondPacks, beyondRefund 
 import { beyond2Agents } from "./beyond2-agents.ts";
 import { beyond2Lines } from "./beyond2-call-lines.ts";
 import { beyond2Clients } from "./beyond2-clients.ts";
+import { beyond2Cluster } from "./beyond2-cluster.ts";
 import { beyond2Authors, beyond2Demo, beyond2Polish, beyond2Previews } from "./beyond2-demo.ts";
 import { beyond2Docs } from "./beyond2-docs.ts";
 import { beyond2Drafts } from "./beyond2-drafts.ts";
+import { beyond2Effects } from "./beyond2-effects.ts";
 import { beyond2Incidents } from "./beyond2-incidents.ts";
 import { beyond2Approvers, beyond2Passkeys, beyond2Signed } from "./beyond2-passkeys.ts";
 import { beyond2Proxy } from "./beyond2-proxy.ts";
+import { beyond2Phone, beyond2Push } from "./beyond2-push.ts";
 import { beyond2Record } from "./beyond2-record.ts";
+import { beyond2Services } from "./beyond2-services.ts";
 import { beyond2Sockets } from "./beyond2-sockets.ts";
 import { beyond2Standards } from "./beyond2-standards.ts";
 import { beyond2Trees } from "./beyond2-trees.ts";
@@ -291,10 +295,15 @@ const SECTIONS = [
   beyond2Clients,
   beyond2Docs,
   beyond2Drafts,
+  beyond2Effects,
+  beyond2Services,
   beyond2Incidents,
   beyond2Record,
   beyond2Proxy,
   beyond2Passkeys,
+  beyond2Cluster,
+  beyond2Push,
+  beyond2Phone,
   beyond2Sockets,
   beyond2Signed,
   beyond2Approvers,

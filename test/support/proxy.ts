@@ -105,6 +105,7 @@ export interface ProxyProcess {
 
 export const AGENT_KEY = "agent-key-0001";
 export const APPROVER_KEY = "approver-key-0001";
+export const ADMIN_KEY = "admin-key-0001";
 
 export async function startProxy(files: ProxyFiles): Promise<ProxyProcess> {
   const folder = tempDir("proxy");
@@ -119,7 +120,11 @@ export async function startProxy(files: ProxyFiles): Promise<ProxyProcess> {
   write("policy.yaml", files.policy ?? "version: 1\n");
   write(
     "keys.json",
-    JSON.stringify([entry("agent", "agent", AGENT_KEY), entry("boss", "approver", APPROVER_KEY)]),
+    JSON.stringify([
+      entry("agent", "agent", AGENT_KEY),
+      entry("boss", "approver", APPROVER_KEY),
+      entry("chief", "admin", ADMIN_KEY),
+    ]),
   );
   write(
     "svc.config.yaml",

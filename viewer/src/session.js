@@ -6,16 +6,20 @@ import { readBundle } from "./core/bundle.js";
 import { Finding } from "./core/finding.js";
 import { parsePublicKey } from "./core/keys.js";
 import { readLedger } from "./core/ledger.js";
+import { parseApproversFile } from "./core/signatures.js";
 import { judgeBundle, judgeLedger } from "./core/verdict.js";
 import { looksLikeWitness, parseWitness } from "./core/witness.js";
 import { anchorFindings, bundleSignature } from "./verify.js";
 
 const SNIFF_BYTES = 64 * 1024;
+/** Stands for the approvers file in the list of what the reader trusts. */
+const APPROVERS = "approvers";
 
-/** What a file claims to be: "key", "anchors", "bundle" or "ledger". Verification does not rest on the guess. */
+/** What a file claims to be, by its first bytes. Verification does not rest on the guess. */
 export async function sniff(blob) {
   const start = new TextDecoder().decode(await blob.slice(0, SNIFF_BYTES).arrayBuffer());
   if (/^\s*-----BEGIN [A-Z0-9 ]*KEY-----/.test(start) || looksLikeWitness(start)) return "key";
+  if (/^\s*\{(?:(?!"seq"|"records")[\s\S])*?"approvers"\s*:\s*\[/.test(start)) return "approvers";
   const line = start.split("\n", 1)[0];
   try {
     const format = JSON.parse(line)?.format;
@@ -39,6 +43,7 @@ export function createSession(post) {
     anchorsName: "",
     trusted: [],
     witnesses: [],
+    approvers: null,
     matches: null,
     query: 0,
   };
@@ -47,6 +52,7 @@ export function createSession(post) {
   async function open({ file }) {
     const kind = await sniff(file);
     if (kind === "key") return addKey({ text: await file.text(), name: file.name });
+    if (kind === "approvers") return addApprovers(file);
     if (kind === "anchors") {
       state.anchors = file;
       state.anchorsName = file.name;
@@ -59,6 +65,12 @@ export function createSession(post) {
     state.name = file.name;
     state.matches = null;
     return judge();
+  }
+
+  async function addApprovers(file) {
+    state.approvers = { name: file.name, ...parseApproversFile(await file.text()) };
+    postKeys(file.name);
+    if (state.evidence !== null) await judge();
   }
 
   async function addKey({ text, name }) {
@@ -75,12 +87,15 @@ export function createSession(post) {
       ...state.trusted.map(({ keyId }) => ({ keyId, witness: null })),
       ...state.witnesses.map(({ keyId, name: witness }) => ({ keyId, witness })),
     ];
+    if (state.approvers !== null)
+      keys.push({ keyId: APPROVERS, witness: null, approvers: state.approvers.name });
     post({ type: "keys", keys, name });
   }
 
   async function dropKey({ keyId }) {
     state.trusted = state.trusted.filter((key) => key.keyId !== keyId);
     state.witnesses = state.witnesses.filter((key) => key.keyId !== keyId);
+    if (keyId === APPROVERS) state.approvers = null;
     postKeys();
     if (state.evidence !== null) await judge();
   }
@@ -90,11 +105,7 @@ export function createSession(post) {
     const anchors = await judgeAnchors();
     const isBundle = evidence.kind === "bundle";
     const verdict = isBundle
-      ? judgeBundle(
-          evidence,
-          await bundleSignature(evidence, state.trusted, { witnesses: state.witnesses }),
-          anchors.findings,
-        )
+      ? judgeBundle(evidence, await bundleSignature(evidence, state.trusted, state), anchors.findings)
       : judgeLedger(evidence, anchors.findings);
     if (anchors.note !== null) verdict.checks.push({ state: "off", text: anchors.note });
     post({

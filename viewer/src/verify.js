@@ -7,9 +7,11 @@ import { checkBundleSignature, readBundle } from "./core/bundle.js";
 import { Finding } from "./core/finding.js";
 import { chooseKey } from "./core/keys.js";
 import { readLedger } from "./core/ledger.js";
+import { checkSignatures } from "./core/signatures.js";
 import { checkWitnesses } from "./core/witness.js";
 
 export { parsePublicKey } from "./core/keys.js";
+export { parseApproversFile } from "./core/signatures.js";
 export { parseWitness } from "./core/witness.js";
 
 /** A ledger.jsonl: chain, canonical form, numbering. */
@@ -24,13 +26,15 @@ export async function verifyLedger(blob, { onProgress } = {}) {
 }
 
 /**
- * A bundle: contents, proofs and signature. `ok` needs a checked signature; `trusted` are parsed public keys,
- * `witnesses` parsed verifier keys, of which `quorum` (all, unless said) must have cosigned every record.
+ * A bundle: contents, proofs, signature and the signatures of its approvals. `ok` needs a checked signature; `trusted`
+ * are parsed public keys, `witnesses` parsed verifier keys, of which `quorum` (all, unless said) must have cosigned
+ * every record, and `approvers` is a parsed approvers file.
  */
 export async function verifyBundle(blob, options = {}) {
   const { trusted = [], witnesses = [], quorum = witnesses.length, native = true, onProgress } = options;
+  const { approvers = null } = options;
   const bundle = await readBundle(blob, onProgress);
-  const signature = await bundleSignature(bundle, trusted, { native, witnesses, quorum });
+  const signature = await bundleSignature(bundle, trusted, { native, witnesses, quorum, approvers });
   const unchecked =
     signature.state === "unchecked" ? "its signature cannot be checked: it carries no public key" : null;
   const problem = (bundle.problem ?? signature.problem)?.message ?? unchecked;
@@ -39,6 +43,7 @@ export async function verifyBundle(blob, options = {}) {
     records: bundle.count,
     head: bundle.head,
     signature: signature.state,
+    signers: signature.approvals.signers,
     problem,
   };
 }
@@ -61,19 +66,21 @@ export async function verifyAnchors(anchorsBlob, ledgerBlob, { trusted = [], nat
 
 /** `{state, problem}` of a bundle's signature; state is null where its contents already failed. */
 export async function bundleSignature(bundle, trusted, options = {}) {
-  const { native = true, witnesses = [], quorum = witnesses.length } = options;
+  const { native = true, witnesses = [], quorum = witnesses.length, approvers = null } = options;
   const nothing = { by: [], covered: 0 };
-  if (bundle.problem !== null) return { state: null, problem: null, witnessed: nothing };
+  const unsigned = { signers: [], deleted: 0, known: false };
+  if (bundle.problem !== null) return { state: null, problem: null, witnessed: nothing, approvals: unsigned };
   try {
     const state = await checkBundleSignature(bundle, trusted, native);
     const { key_id, public_key } = bundle.members;
     const key = chooseKey(key_id, public_key, trusted);
     const witnessed =
       key === null ? nothing : await checkWitnesses(bundle, key.raw, witnesses, quorum, native);
-    return { state, problem: null, witnessed };
+    const approvals = await checkSignatures(bundle, approvers, native);
+    return { state, problem: null, witnessed, approvals };
   } catch (error) {
     if (!(error instanceof Finding)) throw error;
-    return { state: null, problem: error, witnessed: nothing };
+    return { state: null, problem: error, witnessed: nothing, approvals: unsigned };
   }
 }
 

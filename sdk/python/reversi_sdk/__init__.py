@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from .aio import AsyncClient, AsyncRun
-from .client import Action, Blocked, Client, Decision, OutcomeNotRecorded, Run, Uncertain
+from .client import Action, Blocked, Client, Decision, EffectMissing, OutcomeNotRecorded, Run, Uncertain
 from .decorate import governed
 from .errors import InputError, Invalid
 from .reading import ReadFailed
@@ -16,6 +16,7 @@ __all__ = [
     "Blocked",
     "Client",
     "Decision",
+    "EffectMissing",
     "InputError",
     "Invalid",
     "OutcomeNotRecorded",

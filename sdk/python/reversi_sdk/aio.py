@@ -27,6 +27,7 @@ from .client import (
     success_report,
 )
 from .current import enter, leave
+from .effect import observe_later
 from .reading import Read, Reading
 
 T = TypeVar("T")
@@ -161,7 +162,9 @@ class AsyncRun:
                 reading.is_now(await _awaited(reading.now()))
             except Exception:  # the call was made, and is told without what it left
                 pass
-        await self._report(step, success_report(result, reading.seen), result)
+        values = {"args": args, "result": result, **reading.seen}
+        seen = {**reading.seen, **await observe_later(decision.effect_check, values, read, asyncio.sleep)}
+        self.sync._judged(tool, await self._report(step, success_report(result, seen), result), result)
         return result  # type: ignore[no-any-return]
 
     def action(
@@ -223,9 +226,11 @@ class AsyncRun:
         if isinstance(answer, Decision) and answer.may_run and answer.step is not None:
             self.sync.outcome(answer.step, "failed", error="cancelled before the tool ran")
 
-    async def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
+    async def _report(
+        self, step: int, report: Report, result: Any, error: Optional[BaseException] = None
+    ) -> Dict[str, Any]:
         # A second cancellation does not reach the thread: what is being reported is reported.
-        await in_thread(lambda: self.sync._report(step, report, result, error))
+        return await in_thread(lambda: self.sync._report(step, report, result, error))
 
 
 async def _awaited(answer: Any) -> Any:

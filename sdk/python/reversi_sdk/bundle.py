@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from typing import Any, BinaryIO, Dict, NamedTuple, Optional, Sequence
 
-from . import keys, merkle, witness
+from . import keys, merkle, signatures, witness
 from .chain import Chain
 from .errors import InputError, Invalid, show
 from .jsonstream import JsonStream
@@ -19,8 +19,8 @@ from .strictjson import canonical, is_integer
 DOMAIN = b"svc-bundle/v1\n"
 _REQUIRED = ("format", "version", "kind", "exported_ms", "head", "records", "count", "tree", "key_id", "signature")
 # `public_key` may travel with a bundle; first_seq and last_seq are signed and may be spelled out as well.
-# Checkpoints carry signatures of their own.
-_OPTIONAL = ("run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints")
+# Checkpoints and signatures of approvals carry signatures of their own.
+_OPTIONAL = ("run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints", "signatures")
 _SIGNED = ("format", "version", "kind", "run_id", "exported_ms", "head", "count", "tree", "key_id")
 
 
@@ -40,6 +40,8 @@ class Report(NamedTuple):
     witnesses: Sequence[witness.Seen] = ()
     covered: int = 0
     checkpoints: int = 0
+    signers: Sequence[signatures.Signer] = ()
+    deleted: int = 0
 
 
 class Records:
@@ -59,6 +61,7 @@ class Records:
         self.not_a_run: Optional[Invalid] = None
         # The last record that is more than word of a witness.
         self.last_other: Optional[int] = None
+        self.naming = signatures.Naming()
         self._chain = Chain()
 
     def add(self, record: Any) -> None:
@@ -80,6 +83,7 @@ class Records:
                 self.not_a_run = finding.at(where)
         if self.first_seq is None:
             self.first_seq = record["seq"]
+        self.naming.add(record)
         self.leaves += merkle.leaf_hash(body)
         self.seqs.append(record["seq"])
         if record["event"] != "witnessed":
@@ -120,10 +124,12 @@ def verify_bundle(
     trusted: Dict[str, keys.PublicKey],
     witnesses: Sequence[witness.WitnessKey] = (),
     quorum: Optional[int] = None,
+    approvers: Optional[Dict[str, Any]] = None,
 ) -> Report:
     """Everything a bundle claims, or the first thing in it that does not hold.
 
-    Where witnesses are given, `quorum` of them (all, unless said) must have cosigned every record.
+    Where witnesses are given, `quorum` of them (all, unless said) must have cosigned every record. An approvers file
+    says whose passkeys signed.
     """
     demanded = len(witnesses) if quorum is None else quorum
     records = Records()
@@ -147,7 +153,8 @@ def verify_bundle(
     seen, covered = witness.check_witnesses(bundle, key, witnesses, demanded)
     if witnesses and records.last_other is not None and records.last_other >= covered:
         raise Invalid(f"record {records.last_other} was not seen by enough witnesses: they cosigned the first {covered}")
-    report = _report(bundle, records, key, trusted=bool(trusted))
+    signers, deleted = signatures.check_signatures(bundle.get("signatures", []), records.naming, approvers)
+    report = _report(bundle, records, key, trusted=bool(trusted))._replace(signers=signers, deleted=deleted)
     carried = len(bundle.get("checkpoints", []))
     return report._replace(witnesses=seen, covered=covered, checkpoints=carried)
 
@@ -209,6 +216,7 @@ def _check_members(bundle: Dict[str, Any]) -> None:
         raise Invalid("its head is not 64 lowercase hex digits")
     check_tree(bundle["tree"])
     witness.check_carried(bundle.get("checkpoints", []))
+    signatures.check_shape(bundle.get("signatures", []))
     run_id = bundle.get("run_id")
     if not (isinstance(run_id, str) if bundle["kind"] == "run" else run_id is None):
         raise Invalid("a run's bundle names its run, and a ledger's names none")

@@ -1,6 +1,7 @@
 """The command line: `python -m reversi_sdk verify | verify-bundle | verify-anchors`.
 
-Exit 0 means that everything checked held; exit 1 is anything else, in one line. `INVALID` is printed only
+Exit 0 means that everything checked held; exit 1 is anything else, in one line. Exit 2 is a bundle that holds
+with a signature that the approvers file does not account for. `INVALID` is printed only
 for evidence that was read and does not hold. What was not checked is always said.
 """
 
@@ -18,6 +19,7 @@ from .chain import verify_ledger
 from .errors import InputError, Invalid, show
 from .files import open_input
 from .keys import load_trusted
+from .signatures import load_approvers
 from .witness import load_witnesses
 
 UNTRUSTED = (
@@ -53,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a required witness: its verifier key, or a file with its key; repeatable",
     )
     bundle.add_argument("--quorum", type=int, metavar="<n>", help="how many witnesses must have cosigned (default: all)")
+    bundle.add_argument("--approvers", metavar="<file>", help="the approvers you know: says who signed what")
     bundle.set_defaults(run=_verify_bundle)
 
     anchors = commands.add_parser("verify-anchors", help="check a ledger against its published anchors")
@@ -102,14 +105,20 @@ def _verify_bundle(options: argparse.Namespace) -> bool:
     if options.quorum is not None and not 1 <= options.quorum <= len(witnesses):
         raise InputError(f"--quorum must be from 1 to {len(witnesses)}, the witnesses given with --witness <key>")
 
+    approvers = None if options.approvers is None else load_approvers(options.approvers)
+    options.doubt = False
+
     def check(path: str) -> List[str]:
         with open_input(path) as source:
-            return _describe(verify_bundle(source, trusted, witnesses, options.quorum))
+            report = verify_bundle(source, trusted, witnesses, options.quorum, approvers)
+        doubts = report.deleted > 0 or any(signer.doubt is not None for signer in report.signers)
+        options.doubt = options.doubt or (approvers is not None and doubts)
+        return _describe(report, known=approvers is not None)
 
     return _each(options.files, check)
 
 
-def _describe(report: Report) -> List[str]:
+def _describe(report: Report, known: bool) -> List[str]:
     span = f", seq {report.first_seq} to {report.last_seq}" if report.count else ""
     whole = report.kind == "ledger"
     what = "whole ledger" if whole else f"run {show(report.run_id)}"
@@ -130,10 +139,27 @@ def _describe(report: Report) -> List[str]:
         found.append(f"  checked: every record was seen by enough witnesses, of the first {report.covered}")
     elif report.checkpoints:
         found.append("  not checked: the witnesses' cosignatures, because their keys were not given (--witness <key>)")
+    found.extend(_describe_signers(report, known))
     if report.count == 0:
         found.append("  note: it holds no records")
     if not report.trusted:
         found.append(f"  not checked: {UNTRUSTED}")
+    return found
+
+
+def _describe_signers(report: Report, known: bool) -> List[str]:
+    found = []
+    if report.signers:
+        found.append(f"  checked: {_count(len(report.signers), 'signature')} of approvals, each over what its records say")
+        if not known:
+            found.append("  not checked: whose passkeys signed, because no approvers were given (--approvers <file>)")
+    for by, what, code, records, doubt in report.signers if known else ():
+        where = ", ".join(f"record {seq}" for seq in records)
+        text = show(f"{by} signed with {code}: {what} ({where})", 400)
+        found.append(f"  checked: {text}" if doubt is None else f"  UNKNOWN: {text}: {show(doubt)}")
+    if report.deleted:
+        deleted = _count(report.deleted, "signature")
+        found.append(f"  not checked: {deleted} of runs that retention deleted; the runs' archives hold them")
     return found
 
 
@@ -168,7 +194,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         options = _parser().parse_args(arguments)
         good = options.run(options)
         sys.stdout.flush()
-        return 0 if good else 1
+        return 2 if good and getattr(options, "doubt", False) else 0 if good else 1
     except Invalid as finding:
         print(f"INVALID: {finding}")
     except InputError as error:

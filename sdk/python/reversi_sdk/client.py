@@ -29,6 +29,7 @@ from typing import Any, Callable, Dict, Generator, Generic, List, NamedTuple, Op
 from urllib.parse import quote
 
 from .current import enter, leave
+from .effect import observe
 from .errors import Invalid
 from .exact import exact_size, told
 from .reading import Read, Reading
@@ -75,6 +76,15 @@ class Uncertain(Exception):
     """Raise this in a tool function when it cannot be known whether the tool took effect."""
 
 
+class EffectMissing(Uncertain):
+    """The tool reported success, but a read does not show its effect; the step is recorded as `uncertain`."""
+
+    def __init__(self, tool: str, result: Any) -> None:
+        super().__init__(f"{tool} reported success, but a read does not show its effect")
+        self.tool = tool
+        self.result = result
+
+
 class OutcomeNotRecorded(Exception):
     """The tool ran, but its outcome could not be reported; the step stays unresolved until it is.
 
@@ -98,6 +108,8 @@ class Decision(NamedTuple):
     before: Optional[Dict[str, Any]] = None
     # The request that was waited for, where it ended without a yes.
     ended: Optional[Dict[str, Any]] = None
+    # The read that shows after a success whether the call did what it said.
+    effect_check: Optional[Dict[str, Any]] = None
     # What was approved in place of the call when it was denied.
     offer: Optional[Dict[str, Any]] = None
 
@@ -231,7 +243,9 @@ class Run:
         approval_id = _approval_id(answer, reasons)
         before = answer.get("before")
         asked = before if isinstance(before, dict) else None
-        return Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints, asked)
+        check = answer.get("effect_check")
+        decision = Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints, asked)
+        return decision._replace(effect_check=check if isinstance(check, dict) else None)
 
     def outcome(
         self,
@@ -242,7 +256,7 @@ class Run:
         idempotency_key: Optional[str] = None,
         **seen: Any,
     ) -> Dict[str, Any]:
-        """Report how a step ended: `succeeded`, `failed` or `uncertain`; `before=` and `after=` are what was there."""
+        """Report how a step ended: `succeeded`, `failed` or `uncertain`; `before=`, `after=`, `observed=` are what reads showed."""
         body: Dict[str, Any] = {"status": status, **_seen(seen)}
         if result is not None:
             body["result"] = result
@@ -278,6 +292,7 @@ class Run:
         `uncertain` where it is Uncertain or a timeout, and then raised as it is. With `wait_for_approval`
         the call waits up to that many seconds for a person to decide. `read` gets the `{tool, arguments}` that a
         manifest's `before` asks for and answers what is there; where that fails, ReadFailed is raised and `fn` not run.
+        It also reads what a manifest's `effect_check` asks for; where the effect is not there, EffectMissing is raised.
         """
         decision = drive(self.deciding(tool, args, reason, depends_on, wait_for_approval))
         step, reading = self._accepted(tool, decision), Reading(decision.before, read)
@@ -299,7 +314,9 @@ class Run:
                 reading.is_now(reading.now())
             except Exception:  # the call was made, and is told without what it left
                 pass
-        self._report(step, success_report(result, reading.seen), result)
+        values = {"args": args, "result": result, **reading.seen}
+        seen = {**reading.seen, **observe(decision.effect_check, values, read)}
+        self._judged(tool, self._report(step, success_report(result, seen), result), result)
         return result
 
     def action(
@@ -326,9 +343,15 @@ class Run:
             raise Blocked.by(tool, decision)
         return decision.step
 
-    def _report(self, step: int, report: Report, result: Any, error: Optional[BaseException] = None) -> None:
+    def _judged(self, tool: str, answer: Dict[str, Any], result: Any) -> None:
+        if answer.get("effect_check") == "missing":
+            raise EffectMissing(tool, result)
+
+    def _report(
+        self, step: int, report: Report, result: Any, error: Optional[BaseException] = None
+    ) -> Dict[str, Any]:
         try:
-            self.outcome(step, **report)
+            return self.outcome(step, **report)
         except ServiceError as lost:
             raise OutcomeNotRecorded(step, report, result, lost) from error or lost
 
@@ -461,7 +484,7 @@ def _approval_id(answer: Dict[str, Any], reasons: Sequence[str]) -> Optional[str
 
 
 def _seen(seen: Dict[str, Any]) -> Dict[str, Any]:
-    unknown = [name for name in seen if name not in ("before", "after")]
+    unknown = [name for name in seen if name not in ("before", "after", "observed")]
     if unknown:
         raise TypeError(f"outcome() got an unexpected keyword argument {unknown[0]!r}")
     return seen

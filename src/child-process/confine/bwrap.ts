@@ -16,6 +16,8 @@ export interface ConfinementPlan {
   readonly hidden_files: readonly string[];
   /** Directories that appear empty. */
   readonly hidden_folders: readonly string[];
+  /** Arguments for the socket of hook events; empty without hooks. */
+  readonly hook_mounts: readonly string[];
   /** Programs outside of `/usr`. */
   readonly programs: readonly string[];
   readonly top_links: readonly (readonly [target: string, path: string])[];
@@ -71,6 +73,7 @@ export function bwrapArguments(plan: ConfinementPlan): string[] {
     ],
     ...["--size", String(256 * 1_024 ** 2), "--tmpfs", "/dev/shm"],
     ...["--size", String(1_024 ** 3), "--tmpfs", home],
+    ...plan.hook_mounts,
     ...each(plan.programs, (path) => ["--ro-bind", path, path]),
     ...["--bind", workspace, workspace],
     ...each(plan.writable, ([from, to]) => ["--bind", from, to]),

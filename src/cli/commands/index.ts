@@ -81,6 +81,11 @@ export const COMMAND_TABLE: readonly CommandRow[] = [
     async () => (await import("./keys/upstreams.ts")).registerUpstreams,
   ),
   row(
+    "push",
+    "List and remove devices that get push messages",
+    async () => (await import("./keys/push.ts")).registerPush,
+  ),
+  row(
     "approvers",
     "Manage the file of the people who sign approvals",
     async () => (await import("./keys/approvers.ts")).registerApprovers,

@@ -15,6 +15,7 @@ import {
 } from "./finding.ts";
 import { checkGateway } from "./gateway.ts";
 import { checkKeys, checkOidc, checkSecurityEvents } from "./identity.ts";
+import { sendPushTests } from "./push.ts";
 import { checkRuleFiles } from "./rules.ts";
 import { checkCapture, checkCommands, checkConsole } from "./runtime.ts";
 import { checkStore } from "./store.ts";
@@ -41,7 +42,9 @@ export async function runDoctorChecks(
   options: { send_test: boolean },
 ): Promise<DoctorFinding[]> {
   const findings: DoctorFinding[] = [];
-  const checks = options.send_test ? [...CHECKS, ["send-test", sendTests] as const] : CHECKS;
+  const checks = options.send_test
+    ? [...CHECKS, ["send-test", sendTests] as const, ["send-test", sendPushTests] as const]
+    : CHECKS;
   for (const [name, check] of checks) {
     try {
       findings.push(...(await check(world)));

@@ -7,6 +7,7 @@ import {
   readJsonText,
   settingRow,
   settingSection,
+  switchRow,
   textRow,
   textSchema,
   urlSchema,
@@ -85,6 +86,29 @@ export const IDENTITY_ROWS = {
       about: "Relying party of the passkeys: the console's host or a parent domain. Never change it.",
     }),
   }),
+  push: settingSection(
+    "Push messages to the browsers of people who decide. They need `console_url` or `contact`.",
+    {
+      contact: settingRow<string | null>({
+        type: "mailto: or https: URL",
+        schema: textSchema.regex(
+          /^(?:mailto:[^\s@<>]+@[^\s@<>]+|https:\/\/[^\s<>]+)$/,
+          "must be a mailto: or https: URL",
+        ),
+        default: null,
+        shown_default: "`console_url`, if it is https",
+        about: "Whom a push service can write to about this service. It is sent with every message.",
+      }),
+      key: textRow({
+        secret: true,
+        env: "SVC_PUSH_KEY",
+        about: "Private VAPID key, 32 bytes as base64url. The default is made once and kept in the store.",
+      }),
+      allow_private: switchRow({
+        about: "Allows push services at private addresses. For tests.",
+      }),
+    },
+  ),
   oidc: settingSection("Bearer tokens of an OpenID Connect issuer, in addition to API keys.", {
     issuer: settingRow<string | null>({
       type: "URL",

@@ -71,6 +71,7 @@ function kindsCard(ctx: PageContext): HtmlFragment {
     unmanifested_call: "a tool without a manifest was called (observe mode)",
     probe_failed: "the last probe found a guarantee that does not hold",
     ungoverned_calls: "a client's transcript and the ledger name different calls",
+    effect_missing: "a call reported success, but a read did not show its effect",
     tool_changed:
       "the definition of an upstream's tool has changed since it was first seen, or another upstream offers its name",
     auth_failures: `${SERVICE_LIMITS.auth_failures} or more rejected credentials in ${minutes} minutes`,

@@ -16,7 +16,7 @@ import {
 } from "../parts/blocks.ts";
 import { outcomeMark } from "../parts/containments.ts";
 import { checkboxField, formElement, inputField, submitButton } from "../parts/forms.ts";
-import { idText, runLink } from "../parts/ids.ts";
+import { idText, runLink, runPath } from "../parts/ids.ts";
 import { formatCountOf, type MarkTone, markLabel } from "../parts/marks.ts";
 import { formatTime } from "../parts/time.ts";
 
@@ -169,11 +169,25 @@ function reportCards(report: ContainReport, dry: boolean): HtmlFragment {
     ),
   ];
   const title = dry ? "Preview" : "Result";
-  return html`${cardBlock({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? emptyHtml : html`<h3>Left for you to review</h3>${bulletList(left)}`, comparison(report))}${
+  return html`${cardBlock({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? emptyHtml : html`<h3>Left for you to review</h3>${bulletList(left)}`, comparison(report))}${dependentsCard(report)}${
     runs.length === 0
       ? cardBlock({ title: "Runs" }, emptyState("This agent has no runs."))
       : runs.map((run) => runCard(run, dry))
   }`;
+}
+
+/** Calls of other runs that were built on the contained ones, by the run whose page undoes them. */
+function dependentsCard({ dependents = [], runs }: ContainReport): HtmlFragment {
+  if (dependents.length === 0) return emptyHtml;
+  const own = new Set(runs.map(({ run_id }) => run_id));
+  const from = [...new Set(dependents.flatMap(({ because }) => because.map(({ run_id }) => run_id)))];
+  const pages = from
+    .filter((run_id) => own.has(run_id))
+    .map((run_id) => html`<a href="${runPath(run_id)}/dependents">choose what to undo with ${run_id}</a>`);
+  const rows = dependents.map(
+    ({ run_id, step, tool }) => html`step ${step} <code>${tool}</code> of ${runLink(run_id)}`,
+  );
+  return cardBlock({ title: "What other runs built on this" }, bulletList(rows), bulletList(pages));
 }
 
 /** What the preview promised, against what happened. */

@@ -99,7 +99,7 @@ function roleBoxes(on: readonly PrincipalRole[]): HtmlFragment {
 }
 
 function keyFields(key: KeyView | null): HtmlFragment {
-  return html`<div class="row">${inputField({ label: "Can request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "for agents: permissions or globs, comma-separated" })}${inputField({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "comma-separated" })}${inputField({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${inputField({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkboxField("tenant_only", "Limit every role to the tenant", key?.tenant_only ?? false)}${checkboxField("allow_observe", "Can open runs in observe and advise mode", key?.allow_observe ?? false)}${checkboxField("may_give", "Can give its runs texts of people", key?.may_give ?? false)}${checkboxField("self_rollback", "Can roll back its own runs (self-reported)", key?.self_rollback ?? false)}`;
+  return html`<div class="row">${inputField({ label: "Can request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "for agents: permissions or globs, comma-separated" })}${inputField({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "comma-separated" })}${inputField({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${inputField({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkboxField("tenant_only", "Limit every role to the tenant", key?.tenant_only ?? false)}${checkboxField("allow_observe", "Can open runs in observe and advise mode", key?.allow_observe ?? false)}${checkboxField("may_give", "Can give its runs texts of people", key?.may_give ?? false)}${checkboxField("may_sandbox", "Can prove that agents are confined, for svc run", key?.may_sandbox ?? false)}${checkboxField("self_rollback", "Can roll back its own runs (self-reported)", key?.self_rollback ?? false)}`;
 }
 
 const list = (ctx: PageContext, name: string): string[] =>
@@ -115,6 +115,7 @@ function fieldsOf(ctx: PageContext, make: boolean) {
   const expires_at = ctx.form.optional("expires_at");
   const self_rollback = ctx.form.checked("self_rollback");
   const may_give = ctx.form.checked("may_give");
+  const may_sandbox = ctx.form.checked("may_sandbox");
   const tenant_only = ctx.form.checked("tenant_only");
   return {
     roles,
@@ -125,6 +126,7 @@ function fieldsOf(ctx: PageContext, make: boolean) {
     ...(tenant_only ? { tenant_only } : make ? {} : { tenant_only: false }),
     ...(self_rollback ? { self_rollback } : make ? {} : { self_rollback: false }),
     ...(may_give ? { may_give } : make ? {} : { may_give: false }),
+    ...(may_sandbox ? { may_sandbox } : make ? {} : { may_sandbox: false }),
     ...(expires_at !== undefined ? { expires_at } : make ? {} : { expires_at: null }),
   };
 }

@@ -35,7 +35,8 @@ ${channelsCard(ctx, results.channels ?? null)}
 ${await holdsCard(ctx)}
 ${retentionCard(ctx, results.retention ?? null)}
 ${await keysCard(ctx, results.keys ?? null)}
-${passkeysLink(ctx)}`;
+${passkeysLink(ctx)}
+${pushLink(ctx)}`;
   return { page: { title: "Settings", nav: "settings", body } };
 }
 
@@ -44,6 +45,14 @@ function passkeysLink(ctx: PageContext): HtmlFragment {
   return cardBlock(
     { title: "Passkeys", id: "passkeys" },
     html`<p>People sign approvals with passkeys. <a href="/console/passkeys">Open your passkeys</a></p>`,
+  );
+}
+
+function pushLink(ctx: PageContext): HtmlFragment {
+  if (ctx.mode === "open") return emptyHtml;
+  return cardBlock(
+    { title: "Push messages", id: "push" },
+    html`<p>Your phone or browser can notify you of requests that wait for you. <a href="/console/push">Open your devices</a>, turn the messages on, and send yourself a test.</p>`,
   );
 }
 

@@ -18,6 +18,8 @@ interface FormOptions {
   passkey?: "create" | "sign";
   /** For `sign`: where the script asks what to sign. */
   challenge?: string;
+  /** The script subscribes to push messages with this key before it sends the form. */
+  push?: string;
 }
 
 export function formElement(
@@ -25,10 +27,10 @@ export function formElement(
   options: FormOptions,
   ...body: TemplateValue[]
 ): HtmlFragment {
-  const { action, id, confirm, verb, about, tried, passkey, challenge } = options;
+  const { action, id, confirm, verb, about, tried, passkey, challenge, push } = options;
   return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
     id === undefined ? null : html` id="${id}"`
-  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}>
+  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}${attr("data-push", push)}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null
@@ -99,7 +101,7 @@ export function checkboxField(name: string, label: TemplateValue, on = false, fo
   return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
-/** Note field with approve and deny buttons. */
+/** Note field with approve and deny buttons. A phone keeps the buttons in reach while the reader scrolls. */
 export function decisionFields(approve: string, deny: string): HtmlFragment {
   const noted = inputField({
     label: "Note",
@@ -109,7 +111,8 @@ export function decisionFields(approve: string, deny: string): HtmlFragment {
     maxlength: 4_000,
   });
   const yes = submitButton(approve, "good", html` name="decision" value="approve"`);
-  return html`${noted}${yes}${submitButton(deny, "danger", html` name="decision" value="deny"`)}`;
+  const no = submitButton(deny, "danger", html` name="decision" value="deny"`);
+  return html`${noted}<div class="verbs">${yes}${no}</div>`;
 }
 
 /**

@@ -56,6 +56,7 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
   drill_passed: "good",
   drill_failed: "bad",
   reconciled: "info",
+  effect_missing: "bad",
 };
 
 /** Readable event name. The tooltip shows the name that filters and exports use. */

@@ -16,10 +16,18 @@ const REQUIRED = [
   "signature",
 ] as const;
 /**
- * `public_key` only helps verification; `first_seq` and `last_seq` are signed and may be present; `checkpoints` have
- * their own signatures.
+ * `public_key` only helps verification; `first_seq` and `last_seq` are signed and may be present; `checkpoints` and
+ * `signatures` have their own signatures.
  */
-const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints"] as const;
+const OPTIONAL = [
+  "run_id",
+  "proofs",
+  "public_key",
+  "first_seq",
+  "last_seq",
+  "checkpoints",
+  "signatures",
+] as const;
 const KNOWN: ReadonlySet<string> = new Set([...REQUIRED, ...OPTIONAL]);
 /** Height limit of a tree with a 64-bit size. */
 const MAX_PROOF = 64;
@@ -34,6 +42,8 @@ export interface BundleMembers {
   tree: { size: number; root: string };
   proofs: { [seq: string]: string[] };
   checkpoints: readonly CarriedCheckpoint[];
+  /** Signatures of approvals, not checked yet. */
+  signatures: readonly JsonValue[];
   /** The bundle's own value; undefined if absent. */
   first_seq: JsonValue | undefined;
   last_seq: JsonValue | undefined;
@@ -55,6 +65,7 @@ export function readMembers(members: JsonObject): BundleMembers | string {
     run_id: members["run_id"] ?? null,
     proofs: members["proofs"] === undefined ? {} : members["proofs"],
     checkpoints: members["checkpoints"] === undefined ? [] : members["checkpoints"],
+    signatures: members["signatures"] === undefined ? [] : members["signatures"],
   };
   return problemOf(whole) ?? fromJson<BundleMembers>(whole);
 }
@@ -75,7 +86,8 @@ function problemOf(members: { [name: string]: JsonValue | undefined }): string |
   const bad = Object.entries(proofs).find(([, path]) => !isProof(path));
   if (bad !== undefined)
     return `the inclusion proof of record ${bad[0].slice(0, 20)} is not a list of hashes`;
-  const { checkpoints } = members;
+  const { checkpoints, signatures } = members;
+  if (!Array.isArray(signatures)) return "its signatures are not a list";
   const isList = Array.isArray(checkpoints) && checkpoints.length <= MAX_CHECKPOINTS;
   return isList && checkpoints.every(isCarried)
     ? undefined

@@ -26,6 +26,7 @@ import {
   loadCosignatures,
 } from "../witness/cosignature-store.ts";
 import { LedgerProofs } from "../witness/proofs.ts";
+import { type CarriedSignature, NamedSignatures } from "./carried-signatures.ts";
 
 export const BUNDLE_FORMAT = "svc-bundle";
 
@@ -58,6 +59,7 @@ export async function* ledgerBundle(
   const tree = { cuts: [], largest: Number.POSITIVE_INFINITY };
   const checker = new ChunkVerifier({ seed, tree, in_bundle: false });
   const join = new LedgerJoin({ seed, tree: true });
+  const named = new NamedSignatures();
   let text = opening("ledger", null, exported_ms);
   while (join.records < records) {
     const lines = await store.records({ from: join.records, to: records - 1, limit: PAGE });
@@ -66,6 +68,7 @@ export async function* ledgerBundle(
     text += `${join.records === 0 ? "\n" : ",\n"}${lines.join(",\n")}`;
     if (!join.add(checker.check(toLineChunk(`${lines.join("\n")}\n`))))
       throw corruptLedgerError(join.bad!.seq, join.bad!.problem);
+    for (const line of lines) named.add(line);
     yield text;
     text = "";
   }
@@ -86,7 +89,7 @@ export async function* ledgerBundle(
     Object.keys(kept).length === 0
       ? []
       : await carriedCheckpoints(kept, await LedgerProofs.of(store), records, key);
-  yield text + closing(key, facts, { checkpoints });
+  yield text + closing(key, facts, { checkpoints, signatures: await named.load(store) });
 }
 
 /** Text of a single-run bundle. Throws if neither the run nor a record of it exists. */
@@ -114,6 +117,9 @@ export async function runBundle(
   const proofs = await proveTrail(tree, snapshot, trail);
   const size = snapshot.records;
   const checkpoints = await carriedCheckpoints(kept, new LedgerProofs(tree, snapshot), size, key);
+  const named = new NamedSignatures();
+  for (const { line } of trail) named.add(line);
+  const signatures = await named.load(store);
   const records = trail.map(({ line }, i) => `${i === 0 ? "\n" : ",\n"}${line}`).join("");
   return `${opening("run", run_id, exported_ms)}${records}${closing(
     key,
@@ -127,7 +133,7 @@ export async function runBundle(
       last_seq: trail.at(-1)?.seq ?? null,
       tree: snapshot.tree,
     },
-    { proofs, checkpoints },
+    { proofs, checkpoints, signatures },
   )}`;
 }
 
@@ -185,16 +191,23 @@ function opening(kind: string, run_id: string | null, exported_ms: number): stri
   return `${JSON.stringify(start).slice(0, -1)},"records":[`;
 }
 
+interface BundleEvidence {
+  proofs?: Proofs;
+  checkpoints: CarriedCheckpoint[];
+  signatures: CarriedSignature[];
+}
+
 function closing(
   key: SigningKey,
   facts: Omit<BundleSummary, "format" | "version" | "key_id">,
-  { proofs = {}, checkpoints }: { proofs?: Proofs; checkpoints: CarriedCheckpoint[] },
+  { proofs = {}, checkpoints, signatures }: BundleEvidence,
 ): string {
   const summary: BundleSummary = { format: BUNDLE_FORMAT, version: 1, ...facts, key_id: key.key_id };
   const { head, count, first_seq, last_seq, tree, key_id } = summary;
   const signature = key.sign("bundle", asJson(summary));
   const end = {
     ...(checkpoints.length === 0 ? {} : { checkpoints }),
+    ...(signatures.length === 0 ? {} : { signatures }),
     ...{ head, count, first_seq, last_seq, tree, proofs, key_id, public_key: key.pem, signature },
   };
   return `\n],${toCanonicalJson(asJson(end)).slice(1)}\n`;

@@ -23,8 +23,14 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** Placeholder for a line that is not a record. The reader rejects it as unreadable. */
 const NOT_JSON = "";
 
-/** Text of each record in order. Lines of the file lose the comma at their end. */
-export function* recordTexts(file: LineFile, bundle: BundleFile): Generator<string> {
+/**
+ * Text of each record in order. Lines of the file lose the comma at their end. `wanted` leaves out parts of the file.
+ */
+export function* recordTexts(
+  file: LineFile,
+  bundle: BundleFile,
+  wanted: (bytes: Buffer) => boolean = () => true,
+): Generator<string> {
   if ("lines" in bundle) {
     yield* bundle.lines;
     return;
@@ -32,6 +38,7 @@ export function* recordTexts(file: LineFile, bundle: BundleFile): Generator<stri
   const { region } = bundle;
   for (let from = region.start; from < region.end; from += STEP) {
     const { bytes, length, is_end } = file.lines(region, from, Math.min(from + STEP, region.end));
+    if (!wanted(bytes.subarray(0, length))) continue;
     let text: string;
     try {
       text = UTF8.decode(bytes.subarray(0, length));

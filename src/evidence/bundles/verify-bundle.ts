@@ -5,6 +5,7 @@
  */
 
 import { hash as digest } from "node:crypto";
+import type { ApproversDoc } from "../../auth/approvers.ts";
 import { invalidError } from "../../kernel/errors.ts";
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
@@ -32,6 +33,7 @@ import {
   readBundleRegion,
 } from "./bundle-file.ts";
 import { type BundleMembers, readMembers, summaryOf } from "./bundle-members.ts";
+import { checkCarriedSignatures, type SignatureReport } from "./check-carried.ts";
 import { type RunTrail, readTrail, recordTexts } from "./run-trail.ts";
 
 export interface BundleReport {
@@ -51,7 +53,16 @@ export interface BundleReport {
   trust: Exclude<KeyTrust, "unchecked">;
   /** Witnesses' cosignatures in the bundle, and the coverage by those that the caller demanded. */
   witnesses: WitnessReport;
+  /** Signatures of approvals in the bundle. */
+  signatures: SignatureReport;
 }
+
+/** What the caller demands in addition to the bundle's own claims. */
+export interface BundleDemand extends WitnessRequirement {
+  /** The approvers that the caller knows; null if only the carried keys are known. */
+  approvers?: ApproversDoc | null;
+}
+const NO_DEMAND: BundleDemand = NO_WITNESS_REQUIREMENT;
 
 type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: string };
 
@@ -59,7 +70,7 @@ type BundleVerdict = { ok: true; report: BundleReport } | { ok: false; problem: 
 export async function verifyBundle(
   path: string,
   trusted: TrustedKeys,
-  demand: WitnessRequirement = NO_WITNESS_REQUIREMENT,
+  demand: BundleDemand = NO_DEMAND,
 ): Promise<BundleVerdict> {
   const file = new LineFile(path);
   try {
@@ -94,7 +105,7 @@ async function judge(
   file: LineFile,
   bundle: BundleReading,
   trusted: TrustedKeys,
-  demand: WitnessRequirement,
+  demand: BundleDemand,
 ): Promise<Judged> {
   const no = (problem: string, unreadable = false): Judged => ({
     verdict: { ok: false, problem },
@@ -118,6 +129,12 @@ async function judge(
   const isDemanded = demand.witnesses.length > 0;
   const beyond = isDemanded && uncoveredProblem(found, witnesses.covered, () => recordTexts(file, bundle));
   if (typeof beyond === "string") return no(beyond);
+  const signatures = await checkCarriedSignatures(
+    members.signatures,
+    (wanted) => recordTexts(file, bundle, wanted),
+    demand.approvers ?? null,
+  );
+  if (typeof signatures === "string") return no(signatures);
   const { kind, run_id, exported_ms, count, head, tree } = members;
   const head_tied = last_seq !== null && last_seq === tree.size - 1;
   const facts = {
@@ -133,7 +150,10 @@ async function judge(
     head_tied,
   };
   return {
-    verdict: { ok: true, report: { ...facts, key_id: key_id as string, trust: signed.trust, witnesses } },
+    verdict: {
+      ok: true,
+      report: { ...facts, key_id: key_id as string, trust: signed.trust, witnesses, signatures },
+    },
     unreadable: false,
   };
 }

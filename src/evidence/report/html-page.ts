@@ -110,6 +110,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   denied: "bad",
   compensation_failed: "bad",
   verification_failed: "bad",
+  effect_missing: "bad",
   uncertain: "warn",
   would_block: "warn",
   intended: "warn",

@@ -136,12 +136,13 @@ function stepRow(step: ReportStep): HtmlMarkup[] {
       : html` <span class="note">v${foreignText(step.manifest_version)}</span>`;
   const error = step.error === null ? "" : html`<br><span class="bad">${foreignText(step.error)}</span>`;
   const unverified = step.unverified ? html`<br><span class="warn">undone, but not read back</span>` : "";
+  const effect = step.effect_check === undefined ? "" : html`<br>${foreignText(step.effect_check)}`;
   return [
     html`${step.step}`,
     html`${step.line === undefined ? "" : html`${foreignText(step.line)}<br>`}${codeMarkup(step.tool)}${version}`,
     statusTag(step.status),
     foreignText(step.effect, "no manifest"),
-    html`${foreignText(step.reason)}${error}${unverified}`,
+    html`${foreignText(step.reason)}${error}${unverified}${effect}`,
     html`${step.risk_score ?? "–"}`,
     html`${toIsoTime(step.intended_ms)}${step.finished_ms === null ? "" : html`<br>${toIsoTime(step.finished_ms)}`}`,
   ];

@@ -125,6 +125,7 @@ function stepEntry(doc: PdfDoc, step: ReportStep): void {
   );
   if (step.reason !== null) drawLine(doc, `Reason: ${step.reason}`, TEXT_COLOR, 14);
   if (step.error !== null) drawLine(doc, `Error: ${step.error}`, TEXT_COLOR, 14);
+  if (step.effect_check !== undefined) drawLine(doc, capitalizeFirst(step.effect_check), TEXT_COLOR, 14);
   if (step.unverified) drawLine(doc, "Undone, but not read back", TEXT_COLOR, 14);
   doc.moveDown(0.35);
 }

@@ -2,7 +2,9 @@
  * Facts of a run report, read once and rendered in several formats: the calls and their callers, the status of each
  * step, the rollback outlook, and the complete trail with its hashes. It contains no argument values.
  */
+
 import { nextEventLoopTurn, runInSlices } from "../../child-process/event-loop-slices.ts";
+import { effectText } from "../../govern/decide/effect-check.ts";
 import type { JobDoc } from "../../govern/port/docs.ts";
 import type { StateStore } from "../../govern/port/store.ts";
 import { isSealed, type RunDoc, STEP_STATUSES, type StepDoc } from "../../govern/runs/run.ts";
@@ -35,6 +37,8 @@ export interface ReportStep {
   finished_ms: number | null;
   /** Undone, but the declared read-back could not be run. */
   unverified: boolean;
+  /** What the effect check found, in words; absent without one. */
+  effect_check?: string;
   /** The manifest's sentence on the call; absent without one, and once the run's working data is deleted. */
   line?: string;
 }
@@ -197,6 +201,7 @@ function stepOf(doc: StepDoc): ReportStep {
     finished_ms,
     line,
   } = doc;
+  const effect_check = effectText(doc);
   const unverified = doc.unverified ?? false;
   return {
     step,
@@ -210,6 +215,7 @@ function stepOf(doc: StepDoc): ReportStep {
     intended_ms,
     finished_ms,
     unverified,
+    ...(effect_check === null ? {} : { effect_check }),
     ...(line === undefined ? {} : { line }),
   };
 }

@@ -62,6 +62,7 @@ const GRADES: Readonly<Record<LedgerEvent, readonly [severity: Severity, status:
   drill_passed: [1, 1],
   drill_failed: [3, 2],
   reconciled: [2, 0],
+  effect_missing: [4, 2],
 };
 /** Grade of events from a newer version. Their meaning is unknown, so they are not graded informational. */
 const UNKNOWN_GRADE: readonly [severity: Severity, status: Status] = [3, 0];

@@ -11,7 +11,8 @@ import type { z } from "zod";
 import type { ApproversGuard } from "../../auth/approvers-guard.ts";
 import { pendingApprovalId } from "../../govern/approvals/approval.ts";
 import type { BeforeRead } from "../../govern/decide/before-state.ts";
-import { AlreadyReportedError } from "../../govern/decide/outcome.ts";
+import { observeEffect } from "../../govern/decide/effect-check.ts";
+import { AlreadyReportedError, type OutcomeAnswer } from "../../govern/decide/outcome.ts";
 import type { IntentDecision } from "../../govern/decide/verdict.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
 import type { OutcomeStatus } from "../../govern/runs/run.ts";
@@ -35,6 +36,7 @@ import {
   previewIntent,
 } from "../../operations/runs/intents-and-outcomes.ts";
 import { getSignatures } from "../../operations/signing/signatures.ts";
+import type { ReadRequest } from "../../rollback/ports.ts";
 import type { ToolRoute } from "../catalog/catalog.ts";
 import type { BoundRun, GatewayRuns } from "../session/runs.ts";
 import { failureOf, isTimeout } from "../upstream/failure.ts";
@@ -98,10 +100,11 @@ export async function governedCall(gateway: GovernedCallDeps, call: ToolCall): P
   if (decision.decision === "would_block") Object.assign(facts, whyMeta(decision));
   const objection = await unsigned(gateway, call, context, decision);
   const end =
-    objection === null
-      ? await executeBetweenReads(gateway, call, decision.before, reading)
-      : failed(objection);
-  await report(gateway, context, call.run.run_id, decision.step, end);
+    objection === null ? await executeBetweenReads(gateway, call, decision, reading) : failed(objection);
+  const recorded = await report(gateway, context, call.run.run_id, decision.step, end);
+  if (recorded?.effect_check !== undefined) facts["svc/effect_check"] = recorded.effect_check;
+  if (recorded?.effect_check === "missing")
+    return withMeta(withoutEffect(call, end.answer), { ...facts, "svc/status": recorded.status });
   if (end.error !== undefined) throw end.error;
   // Our own text about the result is not tool output, so clients must not validate it by the output schema.
   if (end.own === true && declaresOutput(call))
@@ -109,12 +112,14 @@ export async function governedCall(gateway: GovernedCallDeps, call: ToolCall): P
   return withMeta(end.answer, facts);
 }
 
+type AcceptedDecision = Exclude<IntentDecision, { decision: "block" }>;
+
 /** Why the approvers file does not permit the call, or null. */
 async function unsigned(
   { guard }: GovernedCallDeps,
   { run, tool, args }: ToolCall,
   context: ApiCaller,
-  decision: Exclude<IntentDecision, { decision: "block" }>,
+  decision: AcceptedDecision,
 ): Promise<string | null> {
   if (guard === null) return null;
   const approval_id = decision.decision === "allow" ? decision.approval_id : undefined;
@@ -231,6 +236,8 @@ interface End {
   /** State before and after the call, if the manifest requires these reads. */
   before?: JsonValue | undefined;
   after?: JsonValue | undefined;
+  /** Last answer of the effect check's tool, if it could be read. */
+  observed?: JsonValue | undefined;
   text?: string | undefined;
   answer: JsonObject;
   /** Whether the gateway wrote the answer instead of the upstream. */
@@ -240,6 +247,25 @@ interface End {
 }
 
 async function executeBetweenReads(
+  gateway: GovernedCallDeps,
+  call: ToolCall,
+  decision: AcceptedDecision,
+  already: BeforeReading | null,
+): Promise<End> {
+  const end = await executeAfterRead(gateway, call, decision.before, already);
+  const { effect_check: check } = decision;
+  if (check === undefined || end.status !== "succeeded") return end;
+  const { reader, objection } = readsOf(gateway, call);
+  const values = { args: call.args, result: end.result, before: end.before };
+  const read = async (request: ReadRequest) => {
+    const against = await objection([request.tool]);
+    if (against !== null) throw new Error(against);
+    return reader(request, never());
+  };
+  return { ...end, observed: await observeEffect(gateway.app.core.env, read, check, values) };
+}
+
+async function executeAfterRead(
   gateway: GovernedCallDeps,
   call: ToolCall,
   asked: BeforeRead | undefined,
@@ -313,6 +339,14 @@ function uncertain(text: string): End {
   return { status: "uncertain", text, answer, own: true };
 }
 
+/** The answer of a tool that reported success without its effect. The agent still sees what the tool said. */
+function withoutEffect(call: ToolCall, answer: JsonObject): JsonObject {
+  const text = `The tool answered with success, but a read of the state does not show what it reported. It may have done nothing, or something else. The call is recorded as uncertain until an operator resolves it. The tool's own answer follows.`;
+  const { content } = answer;
+  const said = { ...answer, content: [{ type: "text", text }, ...(Array.isArray(content) ? content : [])] };
+  return { ...(declaresOutput(call) ? withoutStructured(said) : said), isError: true };
+}
+
 /** Records the outcome and retries on failure, because the upstream call cannot be repeated. */
 async function report(
   { app }: GovernedCallDeps,
@@ -320,20 +354,19 @@ async function report(
   run_id: string,
   step: number,
   end: End,
-): Promise<void> {
+): Promise<OutcomeAnswer | undefined> {
   const { env } = app.core;
   // The operation inspects no more of the text. A shorter cut could leave half a value at the end.
   const error = end.text?.slice(0, SERVICE_LIMITS.error_read_chars);
-  const { status, result, before, after } = end;
-  const input = { run_id, step, status, result, error, before, after };
+  const { status, result, before, after, observed } = end;
+  const input = { run_id, step, status, result, error, before, after, observed };
   for (let attempt = 1; ; attempt++) {
     try {
-      await dispatchOperation(outcomeOp, context, input);
-      return;
+      return await dispatchOperation(outcomeOp, context, input);
     } catch (error) {
       // An earlier attempt succeeded after all, or an operator resolved the step. Any other conflict leaves the step
       // open.
-      if (error instanceof AlreadyReportedError) return;
+      if (error instanceof AlreadyReportedError) return undefined;
       const code = error instanceof SvcError ? error.code : undefined;
       if (code !== "unavailable" || attempt >= OUTCOME_TRIES) throw unrecorded(run_id, step, end, error);
       await env.sleep(OUTCOME_RETRY_MS * 2 ** (attempt - 1));

@@ -1,5 +1,7 @@
 /** Undoes steps through the upstreams. Compensations and read-backs are tool calls that the manifests define. */
+
 import type { ApproversGuard } from "../../auth/approvers-guard.ts";
+import { ToolAnsweredError } from "../../govern/decide/effect-check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { runFacts } from "../../operations/pipeline/access.ts";
@@ -148,7 +150,7 @@ async function callPlainly(
   } finally {
     letGo();
   }
-  if (result["isError"] === true) throw new Error(upstream.hide(errorText(result)));
+  if (result["isError"] === true) throw new ToolAnsweredError(upstream.hide(errorText(result)));
   if (result["resultType"] === "input_required")
     throw new Error(`${tool} asks for input, which is not available here`);
   return result;

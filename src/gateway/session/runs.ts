@@ -106,13 +106,14 @@ export class GatewayRuns {
   /** The run reserved under this id. Its first call opens it unless another process already did. */
   async claimed(principal: CallerPrincipal, run_id: string): Promise<BoundRun> {
     const found = await findRun(this.app, run_id);
-    return found === undefined ? this.fresh(principal, run_id) : this.named(principal, run_id);
+    return found === undefined ? this.fresh(principal, { set_aside: run_id }) : this.named(principal, run_id);
   }
 
   /** A new run for a session or a request, stored with its first call. */
-  fresh(principal: CallerPrincipal, set_aside?: string): FreshRun {
+  fresh(principal: CallerPrincipal, given: { set_aside?: string; sandbox?: string } = {}): FreshRun {
     const { app } = this;
-    const run = this.describe(principal, set_aside);
+    const { set_aside, sandbox } = given;
+    const run = { ...this.describe(principal, set_aside), ...(sandbox === undefined ? {} : { sandbox }) };
     const { run_id, actor, tenant, environment, salt } = run;
     let opening: Promise<void> | null = null;
     return {

@@ -14,6 +14,7 @@ import {
 import { haltCalls, liftHalts } from "../../operations/halts.ts";
 import { approvePlan, denyPlan, getPlan } from "../../operations/plans.ts";
 import {
+  chosenSteps,
   getRollbackPlan,
   overwriteFields,
   overwriteOf,
@@ -102,17 +103,22 @@ const showApproval = ownTool({
 
 const planRollback = ownTool({
   name: "svc.plan_rollback",
-  description: "Show what undoing a run would do, step by step. Changes nothing.",
+  description:
+    "Show what undoing a run would do, step by step; dependents: true adds the calls of other runs that were built on it. Changes nothing.",
   role: "auditor",
   read_only: true,
-  input: z.strictObject({ run_id: runId, children: z.boolean().optional() }),
+  input: z.strictObject({
+    run_id: runId,
+    children: z.boolean().optional(),
+    dependents: z.boolean().optional(),
+  }),
   run: (call, input) => performOperation(call, getRollbackPlan, input),
 });
 
 const executeRollbackTool = ownTool({
   name: "svc.execute_rollback",
   description:
-    "Undo the standing steps of a run through the upstream tools, newest first. Without confirm: true it only shows the plan.",
+    "Undo the standing steps of a run through the upstream tools, newest first; with names steps of other runs to undo too. Without confirm: true it only shows the plan.",
   role: "operator",
   read_only: false,
   input: z.strictObject({
@@ -120,13 +126,15 @@ const executeRollbackTool = ownTool({
     confirm: z.boolean().optional(),
     approve_compensations: z.boolean().optional(),
     children: z.boolean().optional(),
+    with: chosenSteps.optional(),
     ...overwriteFields,
   }),
   async run(call, { confirm, ...input }) {
     if (confirm === true) return performOperation(call, rollbackHere, input);
     overwriteOf(input.overwrite, input);
-    const { run_id, children } = input;
-    return { dry_run: true, plan: await performOperation(call, getRollbackPlan, { run_id, children }) };
+    const { run_id, children, with: chosen } = input;
+    const asked = { run_id, children, ...(chosen === undefined ? {} : { dependents: true }) };
+    return { dry_run: true, plan: await performOperation(call, getRollbackPlan, asked) };
   },
 });
 

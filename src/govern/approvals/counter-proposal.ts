@@ -22,7 +22,7 @@ import type { StoreTx } from "../port/store.ts";
 import type { CallerPrincipal } from "../roles.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { callDraft } from "../signing/draft.ts";
-import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type StoredSignature, signedDetail } from "../signing/payload.ts";
 import {
   type CheckedSignature,
   passkeyRequired,
@@ -195,7 +195,7 @@ function settleOffer(
   }: { vote: ApprovalVote; denied: ApprovalDoc; facts: AuthorityFacts; signature: StoredSignature | null },
 ): LedgerRecord {
   const voters = countingVoters(voted, facts.four_eyes, core.today);
-  const why = `offered instead of request ${denied.id}${signedSuffix(signature)}`;
+  const why = signedDetail(`offered instead of request ${denied.id}`, signature);
   const now = core.env.now();
   if (!needsMet(voted.internal.needs, voters)) {
     const detail = `request ${voted.id} (${voters.length} of ${voted.approvers.quorum}): ${why}`;

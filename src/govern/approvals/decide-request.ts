@@ -15,7 +15,7 @@ import type { CallerPrincipal } from "../roles.ts";
 import { loadRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { isSignatureRequired } from "../signing/draft.ts";
-import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type StoredSignature, signedDetail } from "../signing/payload.ts";
 import type { CheckedSignature } from "../signing/signature.ts";
 import {
   type ApprovalDoc,
@@ -190,18 +190,21 @@ function settle(
   // Placed before the note, so that the decider's own text cannot imitate it.
   const group = group_of === undefined ? "" : ` in a group of ${group_of}`;
   const card = card_hash === undefined ? "" : `; card ${card_hash}`;
-  const tail = `${group}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}${signedSuffix(signature)}`;
+  const tail = `${group}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}${card}`;
   if (vote.decision === "approve" && !needsMet(needs, voters)) {
     const record = addApprovalVote(tx, run, voted, {
       by: vote.by,
       at_ms: core.env.now(),
-      detail: `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`,
+      detail: signedDetail(
+        `request ${voted.id} (${voters.length} of ${voted.approvers.quorum})${tail}`,
+        signature,
+      ),
     });
     return stored(tx, run, { approval: voted, record });
   }
   const decided: ApprovalDoc = { ...voted, decided_by: vote.by, decided_ms: vote.at_ms, note: vote.note };
   const status = vote.decision === "approve" ? "approved" : "denied";
-  const detail = `request ${voted.id}${tail}`;
+  const detail = signedDetail(`request ${voted.id}${tail}`, signature);
   return stored(
     tx,
     run,
@@ -253,7 +256,7 @@ export function breakGlassUnit(
         internal: withSignature(approval.internal, signature),
       };
       const by = principal.name;
-      const detail = `break-glass: ${why}${signedSuffix(signature)}`;
+      const detail = signedDetail(`break-glass: ${why}`, signature);
       return stored(
         tx,
         run,

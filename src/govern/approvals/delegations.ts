@@ -15,7 +15,7 @@ import { assertExpiryWithin } from "../expiry.ts";
 import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { type CallerPrincipal, hasRole, keyId, ROLE_MESSAGES, toStoredPrincipal } from "../roles.ts";
 import { anySignatureRequired, delegationDraft } from "../signing/draft.ts";
-import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type StoredSignature, signedDetail } from "../signing/payload.ts";
 import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
 import { recipientOf, type StoredDelegation } from "./approval.ts";
 
@@ -61,7 +61,7 @@ export function delegateUnit(
         ...delegation,
         ...(signature === null ? {} : { signature }),
       });
-      const detail = `${delegation.id}: ${delegation.tools} to ${delegation.to}${signedSuffix(signature)}`;
+      const detail = signedDetail(`${delegation.id}: ${delegation.tools} to ${delegation.to}`, signature);
       const record = tx.append({
         event: "delegated",
         actor: principal.name,

@@ -5,11 +5,13 @@
 import { invalidError } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
-import { scanJson } from "../../rules/detect/json.ts";
+import { scanningJson } from "../../rules/detect/json.ts";
 import { findMasks } from "../../rules/redact/mask.ts";
 import { formatCardValue } from "../cards/text/format.ts";
+import { quotedName } from "../cards/text/names.ts";
 import type { GrantCondition, GrantMatch, GrantTerms } from "../grants/grant.ts";
 
 /** Conditions on an argument: equal to the call's, a number up to a limit, or merely present. */
@@ -52,30 +54,34 @@ function argumentPath(name: string): string {
  * Lists a call's arguments. `money` holds the paths that the card formats as money; `args` is undefined if the values
  * are not stored.
  */
-export function likeArguments(
+export function* readingLikeArguments(
   args: JsonValue | undefined,
   arg_names: readonly string[],
   money: ReadonlySet<string>,
-): LikeArgument[] {
+): PausableWork<LikeArgument[]> {
   const isKept = args !== undefined;
-  if (isKept && !isJsonObject(args)) return [likeArgument("", "$args", args, false)];
+  if (isKept && !isJsonObject(args)) return [yield* likeArgument("", "$args", args, false)];
   const kept = isKept ? Object.keys(args) : arg_names;
   const isMasked = arg_names.some((name) => findMasks(name).length > 0);
   if (isMasked || kept.length !== arg_names.length || kept.some((name) => !arg_names.includes(name)))
     throw invalidError("the name of an argument is masked; approve only this request");
-  return arg_names.map((name) => {
+  const found: LikeArgument[] = [];
+  for (const name of arg_names) {
     const path = argumentPath(name);
-    return likeArgument(name, path, isKept ? args[name] : undefined, money.has(path) || isQuantityName(name));
-  });
+    const counts = money.has(path) || isQuantityName(name);
+    found.push(yield* likeArgument(name, path, isKept ? args[name] : undefined, counts));
+  }
+  return found;
 }
 
-function likeArgument(
+function* likeArgument(
   name: string,
   path: string,
   kept: JsonValue | undefined,
   counts: boolean,
-): LikeArgument {
-  const value = kept === undefined || scanJson(kept, findMasks).length > 0 ? undefined : kept;
+): PausableWork<LikeArgument> {
+  const isMasked = kept !== undefined && (yield* scanningJson(kept, findMasks)).length > 0;
+  const value = isMasked ? undefined : kept;
   const quantity = counts && typeof value === "number" && value >= 0;
   return { name, path, value, quantity, preset: value === undefined ? null : quantity ? "most" : "exact" };
 }
@@ -137,7 +143,11 @@ const PLAIN = /^[\w.@:+/-]+$/;
 const MAX_VALUE_CHARS = 80;
 
 /** Label of an argument. The agent chose its name, so it is quoted unless it is plain. */
-export const argumentLabel = (name: string): string => (name === "" ? "arguments" : quoted(name));
+export function argumentLabel(name: string): string {
+  if (name === "") return "arguments";
+  return PLAIN.test(name) ? name : visibleLine(quotedName(name), MAX_VALUE_CHARS * 5);
+}
+
 const quoted = (text: string): string =>
   PLAIN.test(text) ? text : visibleLine(JSON.stringify(text), MAX_VALUE_CHARS * 3);
 

@@ -14,7 +14,7 @@ import type { CallerPrincipal } from "../roles.ts";
 import { loadSealedRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { callDraft } from "../signing/draft.ts";
-import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type StoredSignature, signedDetail } from "../signing/payload.ts";
 import {
   type CheckedSignature,
   passkeyRequired,
@@ -82,7 +82,7 @@ export function preApproveUnit(
         status: "approved",
         by: principal.name,
         at_ms: now,
-        detail: `${`pre-approved: ${note ?? ""}`.trimEnd()}${signedSuffix(signature)}`,
+        detail: signedDetail(`pre-approved: ${note ?? ""}`.trimEnd(), signature),
       });
       tx.put("runs", run.run_id, run);
       return { approval, records: [...closed, record], refused: null };

@@ -5,11 +5,13 @@
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { runAtOnce } from "../../kernel/pausable-work.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { CardFormat } from "../../rules/manifest/card-template.ts";
 import { sumAmounts } from "../../rules/policy/checks/decimal.ts";
 import { formatCardValue, NOT_GIVEN_TEXT } from "../cards/text/format.ts";
+import { quotedName, spellingMembers } from "../cards/text/names.ts";
 import type { CardField } from "../cards/types.ts";
 
 export interface TabledRequest {
@@ -111,12 +113,16 @@ const PLAIN_NAME = /^[\w-]+$/;
 /** Quotes an argument's name, which the agent chose, unless it is plain. */
 function argumentName(name: string): string {
   if (name === "") return "arguments";
-  return PLAIN_NAME.test(name) ? name : visibleLine(JSON.stringify(name), 200);
+  return PLAIN_NAME.test(name) ? name : visibleLine(quotedName(name), 400);
 }
 
 const keyOf = (value: JsonValue | undefined): string => (value === undefined ? "" : toCanonicalJson(value));
-const cellText = (value: JsonValue | undefined, as: CardFormat): string =>
-  value === undefined ? NOT_GIVEN_TEXT : formatCardValue(value, as === "diff" ? "code" : as);
+function cellText(value: JsonValue | undefined, as: CardFormat): string {
+  if (value === undefined) return NOT_GIVEN_TEXT;
+  const text = formatCardValue(value, as === "diff" ? "code" : as);
+  const spelled = runAtOnce(spellingMembers(value));
+  return spelled === null ? text : `${text} (${spelled})`;
+}
 
 const DECIMAL = /^-?\d{1,15}(?:\.\d{1,12})?$/;
 

@@ -244,6 +244,15 @@ export function expireApproval(tx: StoreTx, run: RunDoc, id: string, note?: stri
   moveApproval(tx, run, note === undefined ? approval : { ...approval, note }, "expired");
 }
 
+/**
+ * The agent's reason on the card of an approval. Records and steps of the call keep it, so that an agent cannot put
+ * another reason under an approval. The reason of a pre-approval is its approver's note, so it has none.
+ */
+export function approvedReason(tx: StoreTx, id: string): string | undefined {
+  const { reason, internal } = tx.get("approvals", id) ?? {};
+  return internal?.given_ahead ? undefined : reason;
+}
+
 /** Consumes an approved request for a step. The verdict of the call has the record. */
 export function consumeApproval(tx: StoreTx, run: RunDoc, id: string, step: number | null): void {
   const approval = tx.get("approvals", id);

@@ -10,7 +10,7 @@ import { LruMap } from "../../kernel/lru.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import type { ActiveRules } from "../core.ts";
-import { buildCardContent, hashingCardContent } from "./card.ts";
+import { buildingCardContent, hashingCardContent } from "./card.ts";
 import type { CardFacts } from "./card-facts.ts";
 import { type CardRun, gatheringCardFacts } from "./load-card-facts.ts";
 import type { ApprovalValues, CardContent } from "./types.ts";
@@ -52,7 +52,7 @@ export function* buildingCard(
 ): PausableWork<BuiltCard> {
   const facts = yield* gatheringCardFacts(rules, run, request, values);
   yield;
-  const judged = buildCardContent(facts);
+  const judged = yield* buildingCardContent(facts);
   yield;
   const hash = yield* hashingCardContent(facts, judged);
   const { parts, irreversible, risk, confirm } = judged;

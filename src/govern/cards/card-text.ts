@@ -1,4 +1,5 @@
 /** Renders a card as plain text, for terminals and operator agents. */
+import type { PausableWork } from "../../kernel/pausable-work.ts";
 import type { DiffLine } from "../../kernel/text/diff.ts";
 import { actorText } from "../roles.ts";
 import type { CardChange, CardContent, CardContext, CardField } from "./types.ts";
@@ -13,13 +14,13 @@ interface CardHead {
 
 const SIGNS = { same: "  ", added: "+ ", removed: "- ", gap: "⋯ " } as const;
 
-export function cardText(head: CardHead, card: CardContent, around: CardContext): string {
+export function* cardText(head: CardHead, card: CardContent, around: CardContext): PausableWork<string> {
   const lines = [
     card.sentence,
     "",
     row("Request", `${head.approval_id} (${head.status})`),
     row("Who", `${actorText(head)}, in run ${head.run_id}`),
-    ...judgedLines(card, around),
+    ...(yield* judgedLines(card, around)),
     "",
     ...soFarLines(around),
   ];
@@ -29,23 +30,29 @@ export function cardText(head: CardHead, card: CardContent, around: CardContext)
 type Proven = Pick<CardContext, "proof" | "closes">;
 
 /** Text of one call in a plan. The plan shows the actor and the history once for all its calls. */
-export function callText(card: CardContent, around: Proven): string {
-  const lines = [card.sentence, "", ...judgedLines(card, around)];
+export function* callText(card: CardContent, around: Proven): PausableWork<string> {
+  const lines = [card.sentence, "", ...(yield* judgedLines(card, around))];
   return lines.join("\n");
 }
 
-function judgedLines(card: CardContent, around: Proven): string[] {
+function* judgedLines(card: CardContent, around: Proven): PausableWork<string[]> {
   const lines = [row("Reason", card.reason)];
   if (card.run_reason !== null) lines.push(row("Run", card.run_reason));
   for (const cause of card.causes) lines.push(row("Cause", cause));
   if (card.rule !== null) lines.push(row("Rule", card.rule.id));
   if (card.risk !== null) lines.push(row("Risk", `${card.risk.score}: ${card.risk.text}`));
   // Added one at a time: a card can have more lines than a function call can take arguments.
-  for (const change of furtherChanges(card))
+  for (const change of furtherChanges(card)) {
+    yield;
     for (const line of ["", ...changeLines(change)]) lines.push(line);
+  }
   const fields = [...card.fields, ...card.more];
   if (fields.length > 0) lines.push("");
-  for (const field of fields) for (const line of fieldLines(field)) lines.push(line);
+  for (const field of fields) {
+    yield;
+    for (const line of fieldLines(field)) lines.push(line);
+  }
+  yield;
   if (card.note !== null) lines.push("", row("Note", card.note));
   lines.push("", row("Undo", card.way_back.text));
   for (const left of card.way_back.residue) lines.push(row("", `cannot be undone: ${left}`));
@@ -97,14 +104,16 @@ function fieldLines({
   uncovered = [],
 }: TextField): string[] {
   const head = `${label}${inBrackets(size === undefined ? remarks : [size, ...remarks])}:`;
-  const others = uncovered.flatMap(fieldLines).map((line) => `  ${line}`);
-  const whole = text.split("\n").map((line) => (line === "" ? "" : `  ${line}`));
+  const others = uncovered.flatMap(fieldLines).map(indented);
   if (lines === undefined)
     return text.includes("\n")
-      ? [head, ...whole, ...others]
+      ? [head, indented(text), ...others]
       : [text === "" ? head : `${head} ${text}`, ...others];
-  return [head, ...diffText(lines), ...others, ...(abridged ? [`${label}, in full:`, ...whole] : [])];
+  return [head, ...diffText(lines), ...others, ...(abridged ? [`${label}, in full:`, indented(text)] : [])];
 }
+
+/** Indents each line in one pass, because a text can have a hundred thousand lines. */
+const indented = (text: string): string => text.replace(/^(?!$)/gm, "  ");
 
 function soFarLines({ so_far, like, given = [] }: CardContext): string[] {
   const last = so_far.last.map(({ step, tool, status }) => `step ${step} ${tool} (${status})`).join(", ");

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { runAtOnce } from "../../kernel/pausable-work.ts";
-import { CARD_HASH_ROWS, type CardHashRows, hashingCardContent } from "./card.ts";
+import { verifies } from "../../../test/support/verifies.ts";
+import { runAtOnce, UNITS_PER_PAUSE } from "../../kernel/pausable-work.ts";
+import { buildingCardContent, CARD_HASH_ROWS, type CardHashRows, hashingCardContent } from "./card.ts";
 import type { CardFacts } from "./card-facts.ts";
 import type { CardContent } from "./types.ts";
 
@@ -38,6 +39,26 @@ const card: CardContent = {
 };
 
 const hashOf = (shown: CardContent): string => runAtOnce(hashingCardContent(facts, shown));
+
+describe("building a card", () => {
+  it("pauses often enough for any number of names, at any depth", () => {
+    verifies("beyond.heavy.card-pauses");
+    const names = 80_000;
+    const wide = Object.fromEntries(Array.from({ length: names }, (_, i) => [`k${i}`, "v"]));
+    for (const args of [wide, { deep: { wide } }, { list: Object.keys(wide).map((k) => ({ [k]: 1 })) }]) {
+      const about = {
+        ...facts,
+        manifest: null,
+        policy: { doc: {} },
+        values: { args },
+      } as unknown as CardFacts;
+      const work = buildingCardContent(about);
+      let pauses = 0;
+      while (!work.next().done) pauses++;
+      expect(pauses).toBeGreaterThan(names / UNITS_PER_PAUSE);
+    }
+  });
+});
 
 describe("the card hash", () => {
   it("keeps its value for the same card", () => {

@@ -10,7 +10,7 @@ import { visibleOneLine, visibleText } from "../../kernel/text/escape-invisible.
 import type { CardFacts } from "./card-facts.ts";
 import { listChanges, undoChanges } from "./changes.ts";
 import { explainRisk } from "./explain-risk.ts";
-import { currentState, declaredArguments, moreFields, templateFields } from "./fields.ts";
+import { currentState, declaringArguments, moreFields, templateFields } from "./fields.ts";
 import { argumentLabel } from "./text/names.ts";
 import { fillTitle } from "./text/sentence.ts";
 import type { CardContent, RequestedCall } from "./types.ts";
@@ -19,26 +19,28 @@ import { summarizeUndo } from "./undo-summary.ts";
 /** Reason for an approval request when the manifest requires approval for its undos. */
 export const UNDO_APPROVAL_REASON = "the manifest requires approval for this undo";
 
-export function buildCardContent(facts: CardFacts): CardContent {
+export function* buildingCardContent(facts: CardFacts): PausableWork<CardContent> {
   const { call, run, manifest, policy, values } = facts;
   const template = manifest?.card;
-  const declared = declaredArguments(facts);
+  const declared = yield* declaringArguments(facts);
   const parts = fillTitle(titleOf(call, template?.title ?? null), values?.args);
-  const fields = templateFields(facts, declared);
+  yield;
+  const fields = yield* templateFields(facts, declared);
   const changes =
     call.kind === "compensation"
       ? undoChanges(values?.before, values?.restored, facts.read_for)
       : listChanges(values?.before, values?.args, manifest, (name) =>
           argumentLabel(name, declared.names.has(name)),
         );
-  const more = moreFields(facts, declared, changes.length > 0);
+  yield;
+  const more = yield* moreFields(facts, declared, changes.length > 0);
   const compared = changes.length > 0 || [...fields, ...more].some(({ lines }) => lines !== undefined);
   const rule = ruleOf(call, policy);
   return {
     sentence: parts.map(({ text }) => text).join(""),
     parts,
     fields,
-    more: [...more, ...currentState(values, compared)],
+    more: [...more, ...(yield* currentState(values, compared))],
     changes,
     note: template?.note ?? null,
     reason: visibleText(call.reason),

@@ -1,6 +1,7 @@
 /** Fields of a card: the values of a call, each in full and with its remarks. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { readKeys, tryPath } from "../../kernel/paths.ts";
+import { type PausableWork, UNITS_PER_PAUSE } from "../../kernel/pausable-work.ts";
 import { visibleOneLine } from "../../kernel/text/escape-invisible.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { CardFormat } from "../../rules/manifest/card-template.ts";
@@ -22,7 +23,7 @@ import { declaredNames, listsInputs } from "./declared.ts";
 import { readEdits } from "./text/edits.ts";
 import {
   edgeSpace,
-  formatCardValue,
+  formattingCardValue,
   NOT_GIVEN_TEXT,
   NOT_STORED_TEXT,
   plainValue,
@@ -30,7 +31,7 @@ import {
 } from "./text/format.ts";
 import { CARD_LIMITS } from "./text/limits.ts";
 import { locateText } from "./text/locate.ts";
-import { argumentLabel, argumentPath, nameSkeleton, quotedName } from "./text/names.ts";
+import { argumentLabel, argumentPath, nameSkeleton, quotedName, spellingMembers } from "./text/names.ts";
 import { fitsPlaceholder } from "./text/sentence.ts";
 import type { CardField } from "./types.ts";
 
@@ -49,7 +50,12 @@ export interface DeclaredArguments {
   lookalikes(name: string): string[];
 }
 
-export function declaredArguments({ call, manifest, read_for, values }: CardFacts): DeclaredArguments {
+export function* declaringArguments({
+  call,
+  manifest,
+  read_for,
+  values,
+}: CardFacts): PausableWork<DeclaredArguments> {
   const names = declaredNames(manifest);
   if (call.kind === "compensation") {
     const { args, when_absent } = read_for?.compensation ?? {};
@@ -70,19 +76,23 @@ export function declaredArguments({ call, manifest, read_for, values }: CardFact
       const near = keys.length === 0 ? (paths ?? []) : (within.get(String(keys[0])) ?? []);
       return near.filter((one) => one.startsWith(`${path}.`) || one.startsWith(`${path}[`));
     },
-    lookalikes: lookalikesIn(names, givenNames(call, values), manifest),
+    lookalikes: yield* findingLookalikes(names, givenNames(call, values), manifest),
   };
 }
 
 const givenNames = ({ arg_names }: CardFacts["call"], values: CardFacts["values"]): readonly string[] =>
   values !== undefined && isJsonObject(values.args) ? Object.keys(values.args) : arg_names;
 
-function lookalikesIn(
+function* findingLookalikes(
   declared: ReadonlySet<string>,
   given: readonly string[],
   manifest: ToolManifest | null,
-): DeclaredArguments["lookalikes"] {
-  const names = groupedBy(new Set([...declared, ...given]), nameSkeleton);
+): PausableWork<DeclaredArguments["lookalikes"]> {
+  const names = new Map<string, string[]>();
+  for (const [i, name] of [...declared, ...given.filter((one) => !declared.has(one))].entries()) {
+    addToGroup(names, nameSkeleton(name), name);
+    if (i % UNITS_PER_PAUSE === 0) yield;
+  }
   const labels = (manifest?.card?.fields ?? []).map(({ label, path }) => ({
     label,
     skeleton: nameSkeleton(label),
@@ -100,39 +110,59 @@ function lookalikesIn(
 
 function groupedBy(texts: Iterable<string>, keyOf: (text: string) => string): Map<string, string[]> {
   const groups = new Map<string, string[]>();
-  for (const text of texts) {
-    const group = groups.get(keyOf(text));
-    if (group === undefined) groups.set(keyOf(text), [text]);
-    else group.push(text);
-  }
+  for (const text of texts) addToGroup(groups, keyOf(text), text);
   return groups;
 }
 
+function addToGroup(groups: Map<string, string[]>, key: string, text: string): void {
+  const group = groups.get(key);
+  if (group === undefined) groups.set(key, [text]);
+  else group.push(text);
+}
+
 /** Shows the arguments beyond the listing limit as one value, in full. */
-function restField(names: readonly string[], args: JsonObject, declared: DeclaredArguments): CardField[] {
+function* restField(
+  names: readonly string[],
+  args: JsonObject,
+  declared: DeclaredArguments,
+): PausableWork<CardField[]> {
   if (names.length === 0) return [];
   const value = Object.fromEntries(names.map((name) => [name, args[name]!]));
+  yield;
   const label = formatCountOf(names.length, "more argument");
-  return [valueField({ label, path: "$args", as: "code" }, value, declared)];
+  return [yield* valueField({ label, path: "$args", as: "code" }, value, declared)];
 }
 
 type FieldHead = Pick<CardField, "label" | "path" | "as">;
 
-export function templateFields(facts: CardFacts, declared: DeclaredArguments): CardField[] {
-  return (facts.manifest?.card?.fields ?? []).map(({ label, path, as }) => {
-    if (facts.values === undefined) return { label, path, as, text: NOT_STORED_TEXT };
-    const value = readMasked(facts.values.args, tryPath(path)?.keys ?? []);
-    if (value === undefined) return { label, path, as, text: NOT_GIVEN_TEXT };
-    if (as !== "diff") return valueField({ label, path, as }, value, declared);
-    return diffField({ label, path, as }, value, declared, standingAt(facts, path));
-  });
+export function* templateFields(facts: CardFacts, declared: DeclaredArguments): PausableWork<CardField[]> {
+  const fields: CardField[] = [];
+  for (const { label, path, as } of facts.manifest?.card?.fields ?? [])
+    fields.push(yield* templateField(facts, declared, { label, path, as }));
+  return fields;
+}
+
+function* templateField(
+  facts: CardFacts,
+  declared: DeclaredArguments,
+  { label, path, as }: FieldHead,
+): PausableWork<CardField> {
+  if (facts.values === undefined) return { label, path, as, text: NOT_STORED_TEXT };
+  const value = readMasked(facts.values.args, tryPath(path)?.keys ?? []);
+  if (value === undefined) return { label, path, as, text: NOT_GIVEN_TEXT };
+  if (as !== "diff") return yield* valueField({ label, path, as }, value, declared);
+  return yield* diffField({ label, path, as }, value, declared, standingAt(facts, path));
 }
 
 /**
  * Arguments that neither the fields nor the sentence show in full. Without a card in the manifest, these are all
  * arguments.
  */
-export function moreFields(facts: CardFacts, declared: DeclaredArguments, predicted: boolean): CardField[] {
+export function* moreFields(
+  facts: CardFacts,
+  declared: DeclaredArguments,
+  predicted: boolean,
+): PausableWork<CardField[]> {
   const { call, values } = facts;
   const shown = shownNames(facts);
   const named = (name: string) => ({
@@ -145,33 +175,37 @@ export function moreFields(facts: CardFacts, declared: DeclaredArguments, predic
       .map((name) => remarked({ ...named(name), as: "text", text: NOT_STORED_TEXT }, name, declared));
   if (shown.has("")) return [];
   if (!isJsonObject(values.args))
-    return [valueField({ label: "arguments", path: "$args", as: "code" }, values.args)];
+    return [yield* valueField({ label: "arguments", path: "$args", as: "code" }, values.args)];
   const { args } = values;
   const names = Object.keys(args).filter((name) => !shown.has(name));
-  const rest = names.slice(CARD_LIMITS.listed_arguments);
-  return names
-    .slice(0, CARD_LIMITS.listed_arguments)
-    .map((name) => {
-      const value = args[name]!;
-      const head = { ...named(name), as: formatOf(value) };
-      const edits = !predicted && readEdits(value) !== null;
-      const field = edits
-        ? diffField({ ...head, as: "diff" }, value, declared)
-        : valueField(head, value, declared, name);
-      return remarked(field, name, declared);
-    })
-    .concat(restField(rest, args, declared));
+  const fields: CardField[] = [];
+  for (const name of names.slice(0, CARD_LIMITS.listed_arguments)) {
+    const value = args[name]!;
+    const head = { ...named(name), as: formatOf(value) };
+    const edits = !predicted && readEdits(value) !== null;
+    const field = edits
+      ? yield* diffField({ ...head, as: "diff" }, value, declared)
+      : yield* valueField(head, value, declared, name);
+    fields.push(remarked(field, name, declared));
+  }
+  fields.push(...(yield* restField(names.slice(CARD_LIMITS.listed_arguments), args, declared)));
+  return fields;
 }
 
 /** The result of the `before` read if no change shows it, or a note that the read failed. */
-export function currentState(values: CardFacts["values"], compared: boolean): CardField[] {
+export function* currentState(values: CardFacts["values"], compared: boolean): PausableWork<CardField[]> {
   const there = { label: "what is there now", path: "$before" };
   if (values?.unread === true) return [{ ...there, as: "text", text: UNREAD }];
   if (values?.before === undefined || compared) return [];
-  return [valueField({ ...there, as: "code" }, plainText(values.before))];
+  return [yield* valueField({ ...there, as: "code" }, plainText(values.before))];
 }
 
-const formatOf = (value: JsonValue): CardFormat => (asText(value).includes("\n") ? "code" : "text");
+/** A value with members is written on several lines. */
+function formatOf(value: JsonValue): CardFormat {
+  if (value === null || typeof value !== "object")
+    return typeof value === "string" && value.includes("\n") ? "code" : "text";
+  return asText(value).includes("\n") ? "code" : "text";
+}
 
 /** Names of the arguments that the card shows in full. The empty name means all arguments. */
 function shownNames({ manifest, values }: CardFacts): Set<string> {
@@ -189,30 +223,32 @@ function shownNames({ manifest, values }: CardFacts): Set<string> {
   return shown;
 }
 
-function valueField(
+function* valueField(
   head: FieldHead,
   value: JsonValue,
   declared?: DeclaredArguments,
   name = head.label,
-): CardField {
+): PausableWork<CardField> {
   const size = shownSize(value, name);
-  const field: CardField = {
-    ...head,
-    text: formatCardValue(value, head.as),
-    ...(size === undefined ? {} : { size }),
-  };
+  yield;
+  const text = yield* formattingCardValue(value, head.as);
+  yield;
+  const field: CardField = { ...head, text, ...(size === undefined ? {} : { size }) };
   const edge = edgeSpace(value);
+  const spelled = yield* spellingMembers(value);
   return withRemarks(field, [
     ...(edge === undefined ? [] : [edge]),
     ...roundedTime(head.as, value),
     ...innerRemarks(head.path, declared),
+    ...(spelled === null ? [] : [spelled]),
   ]);
 }
 
 /** Adds the raw value to a formatted time, which drops milliseconds and can misread the unit of a number. */
 function roundedTime(as: CardFormat, value: JsonValue): string[] {
+  if (as !== "time") return [];
   const given = plainValue(value);
-  const exact = as !== "time" || (typeof value === "string" && !given.includes("."));
+  const exact = typeof value === "string" && !given.includes(".");
   return exact ? [] : [`given as ${visibleOneLine(given)}`];
 }
 
@@ -226,28 +262,28 @@ function innerRemarks(path: string, declared: DeclaredArguments | undefined): st
 }
 
 /** Diff of the replacements in the value, or else of the current value and the new one. */
-function diffField(
+function* diffField(
   head: FieldHead,
   value: JsonValue,
   declared: DeclaredArguments,
   was?: JsonValue | undefined,
-): CardField {
-  const field = valueField(head, value, declared);
+): PausableWork<CardField> {
+  const field = yield* valueField(head, value, declared);
   const edits = readEdits(value);
   if (edits === "unclear") return withRemarks(field, [UNCLEAR]);
   if (edits === null) {
     if (was === undefined) return field;
     const masks = hasMask(asText(was)) || hasMask(asText(value));
     const drawn = buildDiff(was, value);
-    const before = valueField({ label: "what is there now", path: "$before", as: "code" }, was);
+    const before = yield* valueField({ label: "what is there now", path: "$before", as: "code" }, was);
     if (drawn === null) return { ...withRemarks(field, [NO_DIFF_REMARK]), uncovered: [before] };
     return withRemarks(withLines(field, drawn), masks ? [MASKED_DIFF_REMARK] : []);
   }
   const drawn = editLines(edits.pairs);
-  const uncovered = edits.uncovered.map((one) => {
-    const keys = tryPath(head.path)?.keys ?? [];
-    return uncoveredField([...keys, ...one.keys], one.value, declared);
-  });
+  const uncovered: CardField[] = [];
+  const keys = tryPath(head.path)?.keys ?? [];
+  for (const one of edits.uncovered)
+    uncovered.push(yield* uncoveredField([...keys, ...one.keys], one.value, declared));
   return {
     ...(drawn === null ? withRemarks(field, [NO_DIFF_REMARK]) : withLines(field, drawn)),
     ...(drawn === null || uncovered.length === 0 ? {} : { uncovered }),
@@ -258,11 +294,11 @@ const withLines = (field: CardField, { lines, abridged }: DrawnDiff): CardField 
   abridged ? { ...field, lines, abridged } : { ...field, lines };
 
 /** Field for a member that the diff does not cover. */
-function uncoveredField(
+function* uncoveredField(
   keys: readonly (string | number)[],
   value: JsonValue,
   declared: DeclaredArguments,
-): CardField {
+): PausableWork<CardField> {
   const name = String(keys.at(-1));
   const path = argumentPath(keys);
   const own = keys.length === 1;
@@ -274,7 +310,8 @@ function uncoveredField(
     as: formatOf(value),
   };
   const undeclared = declared.isUndeclared(path, own ? name : undefined);
-  const field = withRemarks(valueField(head, value), undeclared ? [NOT_IN_DIFF, UNDECLARED] : [NOT_IN_DIFF]);
+  const remarks = undeclared ? [NOT_IN_DIFF, UNDECLARED] : [NOT_IN_DIFF];
+  const field = withRemarks(yield* valueField(head, value), remarks);
   return undeclared ? { ...field, undeclared } : field;
 }
 

@@ -7,6 +7,7 @@ import { approvalCovers } from "../approvals/count-approvals.ts";
 import type { ApprovalCauses } from "../cards/types.ts";
 import { isExpired } from "../expiry.ts";
 import { findCoveringGrant, type GrantedCall } from "../grants/coverage.ts";
+import type { EarlyPlannedCall } from "../plans/plan-progress.ts";
 import type { DecisionFacts } from "./facts.ts";
 import type { ApprovalMove } from "./verdict.ts";
 
@@ -54,6 +55,9 @@ export function approvalStage(
     const terms = { spec, rule: asked.rule, because: asked.because };
     return { reason: pending(request.id), move: { move: "wait", id: request.id, terms }, expired };
   }
+  // The plan's approval covers the call as soon as the earlier call has succeeded, so no request is opened.
+  if (facts.early_planned != null)
+    return { reason: tooEarly(facts.early_planned), move: { move: "none" }, expired };
   const cap = facts.policy.approvals.max_open_per_run;
   if (facts.open_requests >= cap) {
     const reason = `approval required: this run already has ${cap} open requests; wait until some are decided`;
@@ -106,6 +110,9 @@ function notRead(id: string): string {
 export function waitsForApproval(detail: string | undefined): boolean {
   return detail !== undefined && /(?:^|; )approval required: request apr_/.test(detail);
 }
+
+const tooEarly = ({ plan_id, step }: EarlyPlannedCall): string =>
+  `approval required: plan ${plan_id} approves this call after step ${step} has ended; report its outcome, then repeat the call`;
 
 function pending(id: string): string {
   return `approval required: request ${id} is pending an operator decision; retry after it is approved`;

@@ -36,7 +36,8 @@ export function beforeFacts(
   args: JsonValue,
 ): BeforeFacts | undefined {
   if (before === undefined) return undefined;
-  const problem = problemOf(manifests, run, caller, before);
+  const unreadable = readProblem(manifests, run, caller, before.tool);
+  const problem = unreadable === null ? null : `before: ${unreadable}`;
   const read = problem === null ? beforeRead(before, args) : null;
   if (read !== null) return { read, problem: null };
   if (before.required === false) return { read: null, problem: null };
@@ -58,18 +59,19 @@ export function beforeRead(before: BeforeSpec, args: JsonValue): BeforeRead | nu
   };
 }
 
-function problemOf(
+/** Why a run may not make a declared read, or null. */
+export function readProblem(
   manifests: ManifestSet,
   run: Pick<RunDoc, "scope">,
   caller: Pick<CallerPrincipal, "max_permissions">,
-  { tool }: BeforeSpec,
+  tool: string,
 ): string | null {
   const manifest = manifests.active(tool);
-  if (manifest === undefined) return `before: no manifest is registered for ${tool}`;
-  if (manifest.effect !== "read") return `before: ${tool} is declared ${manifest.effect}, not read`;
+  if (manifest === undefined) return `no manifest is registered for ${tool}`;
+  if (manifest.effect !== "read") return `${tool} is declared ${manifest.effect}, not read`;
   const { permission } = manifest;
   if (run.scope.permissions.includes(permission) && canRequestPermission(caller, permission)) return null;
-  return `before: permission ${permission}, which ${tool} needs, is not in the run's scope`;
+  return `permission ${permission}, which ${tool} needs, is not in the run's scope`;
 }
 
 /** Explains why an answer cannot be stored; null if it can. */

@@ -4,6 +4,7 @@
  */
 import type { LedgerEvent } from "../../ledger/events.ts";
 import { evaluatePolicy, type PolicyEvaluation } from "../../rules/policy/evaluate.ts";
+import { liftedBySandbox } from "../../rules/policy/rules.ts";
 import { approvalStage, coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { DECISION_STAGES, type StageRefusal } from "./stages.ts";
@@ -42,8 +43,16 @@ export function decideCall(facts: DecisionFacts): CallVerdict {
     expired: approval?.expired ?? null,
     charges: decision === "block" ? [] : policy.charges,
     risk_score: policy.risk.score,
-    records: recordParts(decision, reasons, move, approval?.expired ?? null),
+    records: recordParts(decision, reasons, move, approval?.expired ?? null, sandboxNote(facts)),
   };
+}
+
+/** The rules that the sandbox lifted, or null. */
+function sandboxNote({ policy, call }: DecisionFacts): string | null {
+  const lifted = liftedBySandbox(policy, call);
+  return lifted.length === 0
+    ? null
+    : `sandboxed by run ${call.sandboxed}: no approval needed by ${lifted.join(", ")}`;
 }
 
 function meantHint({ meant }: DecisionFacts): string[] {
@@ -66,6 +75,7 @@ function recordParts(
   reasons: string[],
   move: ApprovalMove,
   expired: string | null,
+  note: string | null,
 ): RecordPart[] {
   const parts: RecordPart[] = [];
   const byEngine = (event: LedgerEvent, detail: string) => parts.push({ event, by_engine: true, detail });
@@ -86,6 +96,6 @@ function recordParts(
       byEngine("approval_expired", `request ${move.closes}: ${coveredBy(`grant ${id}`)}`);
     byEngine("approved", `used grant ${id} (${use} of ${max_uses})`);
   }
-  parts.push({ event: "intended", by_engine: false, detail: null });
+  parts.push({ event: "intended", by_engine: false, detail: note });
   return parts;
 }

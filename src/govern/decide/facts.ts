@@ -5,6 +5,7 @@ import type { CompiledPolicy, PolicyCall } from "../../rules/policy/compile.ts";
 import type { ApprovalDoc, StoredHalt } from "../approvals/approval.ts";
 import type { IntentCaller } from "../core.ts";
 import type { ResolvedGrant } from "../grants/coverage.ts";
+import type { EarlyPlannedCall } from "../plans/plan-progress.ts";
 import type { CounterDoc } from "../port/docs.ts";
 import type { RunDoc } from "../runs/run.ts";
 import type { BeforeFacts } from "./before-state.ts";
@@ -37,6 +38,8 @@ export interface DecisionFacts {
   request: ApprovalDoc | null;
   /** The call's own request, if `request` belongs to a plan. */
   beside?: ApprovalDoc | null | undefined;
+  /** Set if a plan covers this call only after an earlier call of the plan has ended. */
+  early_planned?: EarlyPlannedCall | null | undefined;
   /** Id for a new request. */
   fresh_approval_id: string;
   /** Declared read and its problem, if any; undefined if the manifest declares no read. */

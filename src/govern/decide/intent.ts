@@ -5,6 +5,7 @@ import type { PolicyCall } from "../../rules/policy/call.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import {
+  approvedReason,
   consumeApproval,
   expireApproval,
   type NewApproval,
@@ -23,11 +24,13 @@ import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadRun } from "../runs/load-run.ts";
 import type { RunDoc, StepDoc, StepFeed } from "../runs/run.ts";
+import { noteFeeds } from "../traces/built-on.ts";
 import { noteAcceptedCall } from "../traces/follow.ts";
 import { coveredBy, STATE_CHANGED_NOTE } from "./approval-stage.ts";
-import type { BeforeFacts, BeforeRead } from "./before-state.ts";
+import type { BeforeRead } from "./before-state.ts";
 import { decideCall } from "./decide.ts";
 import type { DecisionFacts } from "./facts.ts";
+import { askedReads, decisionOf, signedApprovalOf } from "./intent-answer.ts";
 import {
   hashArgsOnce,
   type IntentInput,
@@ -46,6 +49,8 @@ export interface IntentResult {
   run: RunDoc;
   manifest: ToolManifest | null;
   verdict: CallVerdict;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed: string | undefined;
   /** Request opened by this intent, for notifications. */
   opened: ApprovalDoc | null;
   records: LedgerRecord[];
@@ -134,6 +139,8 @@ function commit(
   const { facts } = gathered;
   const { run, manifest, now } = facts;
   const reason = core.redact(input.reason);
+  const { approval } = verdict;
+  const recorded = (approval.move === "consume" && approvedReason(tx, approval.id)) || reason;
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
@@ -145,7 +152,7 @@ function commit(
       ts_ms: now,
       step,
       tool: input.tool,
-      reason,
+      reason: recorded,
       detail: part.detail ?? undefined,
       effect: manifest?.effect,
       args_hash: gathered.args_hash,
@@ -160,9 +167,9 @@ function commit(
       gathered,
       newStep(facts, gathered, verdict, {
         step,
-        reason,
+        reason: recorded,
         intended_seq,
-        depends_on: input.depends_on,
+        depends_on: gathered.depends_on,
         ref: input.ref,
       }),
       verdict.charges.flatMap(({ refund }) => refund ?? []),
@@ -172,9 +179,14 @@ function commit(
   for (const charge of verdict.charges) tx.put("counters", charge.key, charge.doc);
   run.called_ms = now;
   tx.put("runs", run.run_id, run);
-  const { tool, depends_on } = input;
-  const decision = { ...answer(verdict, step, facts.before), ...signedApprovalOf(tx, verdict) };
-  return { decision, tool, depends_on, run, manifest, verdict, opened, records };
+  const { tool } = input;
+  const { depends_on } = gathered;
+  const { sandboxed } = facts.call;
+  const decision = {
+    ...decisionOf(verdict, step, askedReads(core, facts)),
+    ...signedApprovalOf(tx, verdict),
+  };
+  return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
 }
 
 /**
@@ -185,7 +197,7 @@ function movePlan(tx: StoreTx, { facts, planned }: LoadedIntent, step: number | 
   if (planned === null) return [];
   const { run, now } = facts;
   if (step !== undefined) {
-    advancePlan(tx, run, planned.plan);
+    advancePlan(tx, run, planned.plan, step);
     return [];
   }
   return endPlan(tx, run, planned.plan, {
@@ -315,6 +327,8 @@ function newStep(
     before_by: undefined,
     before_hash: undefined,
     after_hash: undefined,
+    effect_check: undefined,
+    effect_check_by: undefined,
     closes_ms: undefined,
     ref: parts.ref,
     fed_by: fedBy(facts.call),
@@ -342,6 +356,7 @@ function acceptStep(
   noteEarlierCall(core, tx, policy, { call: facts.call, manifest, at_ms: facts.now });
   const key = stepKey(run.run_id, step.step);
   tx.put("steps", key, step);
+  noteFeeds(tx, step);
   notePrefetchKeys(core, step);
   // Stored in full until the outcome, so that echoes of values can be removed from an error.
   tx.put("payloads", key, { args: facts.args, refs: {}, ...(refunds.length === 0 ? {} : { refunds }) });
@@ -355,25 +370,6 @@ function acceptStep(
   });
   if (step.idempotency !== null)
     tx.put("idempotency", step.idempotency, { run_id: run.run_id, step: step.step });
-}
-
-/** The id of the signed approval that the call used, so that its caller can verify the signatures. */
-function signedApprovalOf(tx: StoreTx, { decision, approval }: CallVerdict): { approval_id?: string } {
-  if (decision !== "allow" || approval.move !== "consume") return {};
-  const used = tx.get("approvals", approval.id)?.internal.signatures ?? [];
-  return used.length === 0 ? {} : { approval_id: approval.id };
-}
-
-function answer(
-  verdict: CallVerdict,
-  step: number | undefined,
-  before: BeforeFacts | undefined,
-): IntentDecision {
-  const why = { reasons: verdict.reasons, ...(verdict.hints.length === 0 ? {} : { hints: verdict.hints }) };
-  if (step === undefined) return { decision: "block", ...why };
-  const asked = before === undefined || before.read === null ? {} : { before: before.read };
-  if (verdict.decision === "would_block") return { decision: "would_block", step, ...why, ...asked };
-  return { decision: "allow", step, ...asked };
 }
 
 /** Maximum feeds that a step lists. */

@@ -1,6 +1,6 @@
 /** Loads the facts of an intent from one consistent view of the store. */
 import { invalidError } from "../../kernel/errors.ts";
-import { hmacHex, keyedHash } from "../../kernel/hash.ts";
+import { hmacHex, keyedHash, sameSecret, sha256Hex } from "../../kernel/hash.ts";
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { parsePath, readPath } from "../../kernel/paths.ts";
@@ -19,7 +19,7 @@ import { findNextPlannedCall, type NextPlannedCall } from "../plans/plan-progres
 import type { CounterDoc } from "../port/docs.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import { loadCountedRun } from "../runs/load-run.ts";
-import { countedRun, type RunDoc, type StepStatus } from "../runs/run.ts";
+import { countedRun, type RunDoc, type SandboxEvidence, type StepStatus } from "../runs/run.ts";
 import { carriedFacts, tenantFacts } from "../traces/carried.ts";
 import { tenantKeys } from "../traces/tenant-trace.ts";
 import { beforeFacts, type CardRead, cardReadHash } from "./before-state.ts";
@@ -35,6 +35,10 @@ export interface IntentInput {
   depends_on: readonly number[];
   /** The client's own id of the call. Kept with the step alone. */
   ref?: string | undefined;
+  /** Evidence that the call comes from inside `svc run`. Without a run that it proves, it counts as none. */
+  sandboxed?: SandboxEvidence | undefined;
+  /** Run that history proved, for simulations alone. */
+  replayed_sandbox?: string | undefined;
   /** Objections of the surface against the call, such as a changed tool definition. */
   objections?: readonly string[] | undefined;
   /** True if the call is part of a drill, so that its undo needs no earlier drill. */
@@ -57,6 +61,8 @@ export interface LoadedIntent {
   idempotency: string | null;
   /** Plan whose next call this is, if any. */
   planned: NextPlannedCall | null;
+  /** Dependencies that the caller or the plan names. */
+  depends_on: readonly number[];
 }
 
 /** Keyed hash of the call's arguments, computed once even if the unit runs several times. */
@@ -114,6 +120,7 @@ export function intentNeeds(
   for (const { key } of counterKeys(policy, policyCall(run, input.tool, input.args, manifest)))
     needs.push(["counters", key]);
   if (run.child_of !== undefined) needs.push(["runs", countedRun(run)]);
+  if (input.sandboxed !== undefined) needs.push(["runs", input.sandboxed.run_id]);
   if (policy.carries !== null) needs.push(["traces", countedRun(run)]);
   if (policy.carries !== null && policy.carries.within_ms !== null)
     needs.push(["tenant_traces", tenantKeys(core, run.tenant).id]);
@@ -136,6 +143,8 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   const { manifests, policy } = core.rules();
   const manifest = manifests.active(input.tool) ?? null;
   const call = policyCall(run, input.tool, input.args, manifest);
+  const sandboxed = input.replayed_sandbox ?? provenSandbox(tx, run, input.sandboxed);
+  if (sandboxed !== undefined) call.sandboxed = sandboxed;
   if (asksForProof(policy, manifest, input))
     call.proof = undoProofOf(tx.get("drills", input.tool), manifests.hashOf(manifest));
   if (policy.carries !== null) call.carried = carriedFacts(tx, run, call, manifest);
@@ -144,8 +153,11 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
   if (policy.compares)
     call.compared = comparedCalls(core, tx, policy, { call, manifest, at_ms: core.env.now() });
   const args_hash = hashArgs(run.salt);
-  const planned =
-    run.plans === undefined ? null : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());
+  const { planned, early } =
+    run.plans === undefined
+      ? { planned: null, early: null }
+      : findNextPlannedCall(tx, run, input.tool, args_hash, core.env.now());
+  const depends_on = withPlanned(input.depends_on, planned);
   const slot = tx.get("approval_slots", slotKey(run.run_id, input.tool, args_hash));
   const countNow = (one: ApprovalDoc | null | undefined) =>
     one == null ? null : withCurrentApprovals(core, tx, one);
@@ -165,18 +177,36 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
     halts: tx.get("halts", HALTS_KEY)?.active ?? [],
     kill_switch: core.killSwitch(),
     missing_prerequisites: missingPrerequisites(tx, run, manifest),
-    fallen_dependencies: fallenDependencies(tx, run, input.depends_on),
+    fallen_dependencies: fallenDependencies(tx, run, depends_on),
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
     request: ahead ?? own,
     beside: ahead === null ? null : own,
+    early_planned: early,
     fresh_approval_id,
     objections: input.objections,
     meant: manifest === null ? nearestTool(manifests, run, input.tool) : undefined,
     before: manifest?.before && beforeFacts(manifests, run, caller, manifest, input.args),
     seen_hash: cardReadHash(run.salt, manifest?.before, input.seen),
   };
-  return { facts, args_hash, idempotency, planned };
+  return { facts, args_hash, idempotency, planned, depends_on };
+}
+
+function withPlanned(named: readonly number[], planned: NextPlannedCall | null): readonly number[] {
+  const own = planned?.depends_on ?? [];
+  return own.length === 0 ? named : [...new Set([...named, ...own])];
+}
+
+/** The launcher's run, if its secret is right and it has the tenant of the call. */
+function provenSandbox(
+  tx: StoreTx,
+  { tenant }: RunDoc,
+  evidence: SandboxEvidence | undefined,
+): string | undefined {
+  if (evidence === undefined) return undefined;
+  const launched = tx.get("runs", evidence.run_id);
+  if (launched?.sandbox === undefined || launched.tenant !== tenant) return undefined;
+  return sameSecret(launched.sandbox, sha256Hex(evidence.secret)) ? launched.run_id : undefined;
 }
 
 /** Of the root and all other runs of its tree. */

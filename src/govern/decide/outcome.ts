@@ -15,10 +15,13 @@ import { endPlan } from "../plans/plan-progress.ts";
 import type { DocKey, StoreTx, UnitOfWork } from "../port/store.ts";
 import { appendRunRecord } from "../records.ts";
 import { assertRunOwner, loadSealedRun, loadStep } from "../runs/load-run.ts";
-import type { OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../runs/run.ts";
+import type { EffectFinding, OutcomeStatus, PayloadDoc, ReadBy, RunDoc, StepDoc } from "../runs/run.ts";
 import { addUndoDeadline, undoDeadlineOf } from "../runs/undo-deadlines.ts";
+import { noteResourceCall } from "../traces/built-on.ts";
 import { followResult, followsValues } from "../traces/follow.ts";
+import { adjustActiveSteps, releaseLogicalCall } from "./active-steps.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
+import { checkEffect, effectText } from "./effect-check.ts";
 import { policyCall } from "./load-facts.ts";
 
 export interface OutcomeInput {
@@ -28,11 +31,16 @@ export interface OutcomeInput {
   /** State before and after the call, as `read_by` read it. */
   before?: JsonValue | undefined;
   after?: JsonValue | undefined;
+  /** Last answer of the effect check's tool; absent if the check could not be run. */
+  observed?: JsonValue | undefined;
   read_by?: ReadBy | undefined;
 }
 
+/** `status` is not the reported one if the effect is missing. `effect_check` is absent without a declared check. */
+export type OutcomeAnswer = { step: number; status: OutcomeStatus; effect_check?: EffectFinding };
+
 export interface OutcomeResult {
-  answer: { step: number; status: OutcomeStatus };
+  answer: OutcomeAnswer;
   run: RunDoc;
   step: StepDoc;
   manifest: ToolManifest | null;
@@ -96,7 +104,9 @@ export function resolveUnit(
         );
       }
       const detail = `resolved by ${actor}: ${core.redact(input.note)}`;
-      const { status, result } = input;
+      const { status } = input;
+      const kept = status === "succeeded" ? tx.get("payloads", stepKey(run_id, n))?.result : undefined;
+      const result = input.result ?? kept;
       return finish(core, tx, run, step, { status, result, error: undefined, actor, detail });
     },
   };
@@ -144,37 +154,27 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
   tx.expect(readBeside(step));
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
-  const error = input.error === undefined ? null : cleanError(core, input.error, payload?.args, input.result);
+  const effect = reportedEffect(manifest, payload, input);
+  const { status } = effect;
+  const error = errorOf(core, effect, payload, input);
   if (step.status === "uncertain") run.uncertain--;
   else run.open--;
 
-  step.status = input.status;
+  step.status = status;
   step.finished_ms = core.env.now();
   step.error = error;
   step.result_hash = input.result === undefined ? null : keyedHash(run.salt, input.result);
   const before = noteState(run, step, manifest, payload, input);
-  const record = appendRunRecord(tx, run, {
-    event: input.status,
-    actor: input.actor,
-    ts_ms: step.finished_ms,
-    step: step.step,
-    tool: step.tool,
-    reason: step.reason,
-    detail: input.detail ?? error ?? undefined,
-    effect: step.effect ?? undefined,
-    args_hash: step.args_hash,
-    before_hash: step.before_hash,
-    after_hash: step.after_hash,
-    result_hash: step.result_hash ?? undefined,
-    manifest_version: step.manifest_version ?? undefined,
-  });
-  if (input.status === "uncertain") {
+  if (effect.found !== undefined) step.effect_check = effect.found;
+  if (effect.found !== undefined && effect.found !== "not checked")
+    step.effect_check_by = input.read_by ?? "agent";
+  const records = outcomeRecords(tx, run, step, input, error);
+  if (status === "uncertain") {
     run.uncertain++;
-    // An operator who resolves the step as succeeded can then undo it.
-    if (before !== undefined && payload !== undefined) tx.put("payloads", key, { ...payload, before });
+    keepUntilResolved(tx, key, payload, before, effect.found === "missing" ? input.result : undefined);
   } else keepForUndo(tx, key, manifest, payload, { ...input, before });
-  if (input.status === "succeeded") {
-    step.succeeded_seq = record.seq;
+  if (status === "succeeded") {
+    step.succeeded_seq = records[records.length - 1]!.seq;
     // Without the `before` read that its undo needs, the step has no undo that could expire.
     if (
       manifest?.compensation?.until !== undefined &&
@@ -185,7 +185,7 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
       addUndoDeadline(tx, step, step.finished_ms);
     }
     adjustActiveSteps(tx, step, +1);
-    if (before !== undefined) listTouch(tx, run, step, manifest, payload);
+    listResources(core, tx, run, step, { manifest, payload, isRead: before !== undefined });
   }
   const { policy } = core.rules();
   if (policy.compares) {
@@ -199,12 +199,92 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
     result: input.result,
     error: input.error,
   });
-  if (input.status === "failed") releaseLogicalCall(tx, step);
-  const ended = endItsPlan(tx, run, step);
+  if (status === "failed") releaseLogicalCall(tx, step);
+  records.push(...endItsPlan(tx, run, step));
   tx.put("steps", key, step);
   tx.put("runs", run.run_id, run);
-  const records = [record, ...ended];
-  return { answer: { step: step.step, status: input.status }, run, step, manifest, records };
+  const checked = effect.found === undefined ? {} : { effect_check: effect.found };
+  return { answer: { step: step.step, status, ...checked }, run, step, manifest, records };
+}
+
+/** The status to record: a success whose effect is missing is uncertain. `found` is undefined without a check. */
+type ReportedEffect = { status: OutcomeStatus; found?: EffectFinding; problem?: string };
+
+/** An operator's resolution is their own word, which no check replaces. */
+function reportedEffect(
+  manifest: ToolManifest | null,
+  payload: PayloadDoc | undefined,
+  { status, detail, result, before, observed }: Finish,
+): ReportedEffect {
+  const check = manifest?.effect_check;
+  if (check === undefined || status !== "succeeded" || detail !== null) return { status };
+  const values = { args: payload?.args, result, before };
+  const { found, mismatch } = checkEffect(check, values, observed);
+  if (found !== "missing") return { status, found };
+  const problem = `effect missing: ${check.tool} does not show what the call reported (${mismatch})`;
+  return { status: "uncertain", found, problem };
+}
+
+function errorOf(
+  core: EngineCore,
+  { problem }: ReportedEffect,
+  payload: PayloadDoc | undefined,
+  { error, result }: Finish,
+): string | null {
+  if (problem !== undefined) return problem;
+  return error === undefined ? null : cleanError(core, error, payload?.args, result);
+}
+
+/** The record of the outcome, after one of a missing effect. */
+function outcomeRecords(
+  tx: StoreTx,
+  run: RunDoc,
+  step: StepDoc,
+  input: Finish,
+  error: string | null,
+): LedgerRecord[] {
+  const facts = {
+    actor: input.actor,
+    ts_ms: step.finished_ms!,
+    step: step.step,
+    tool: step.tool,
+    reason: step.reason,
+    effect: step.effect ?? undefined,
+    args_hash: step.args_hash,
+    manifest_version: step.manifest_version ?? undefined,
+  };
+  const found = effectText(step);
+  const isMissing = step.effect_check === "missing" && input.detail === null;
+  const noted = input.detail === null && step.effect_check !== undefined ? found : null;
+  const detail = [input.detail ?? error, isMissing ? null : noted].filter((text) => text !== null).join("; ");
+  const missing = isMissing
+    ? [appendRunRecord(tx, run, { event: "effect_missing", detail: found!, ...facts })]
+    : [];
+  const { before_hash, after_hash } = step;
+  const record = appendRunRecord(tx, run, {
+    ...facts,
+    event: step.status as OutcomeStatus,
+    detail: detail === "" ? undefined : detail,
+    before_hash,
+    after_hash,
+    result_hash: step.result_hash ?? undefined,
+  });
+  return [...missing, record];
+}
+
+/** An operator who resolves the step as succeeded can then undo it. */
+function keepUntilResolved(
+  tx: StoreTx,
+  key: string,
+  payload: PayloadDoc | undefined,
+  before: JsonValue | undefined,
+  result: JsonValue | undefined,
+): void {
+  if (payload === undefined || (before === undefined && result === undefined)) return;
+  const kept = { ...payload };
+  if (before !== undefined) kept.before = before;
+  if (result !== undefined) kept.result = result;
+  tx.put("payloads", key, kept);
 }
 
 /** Ends the plan of a call that did not succeed. Its approvers assumed success for the later calls. */
@@ -240,18 +320,28 @@ function noteState(
   return before;
 }
 
-/** Indexes the step by its resource, so that an undo finds other calls on it without reading the entire run. */
-function listTouch(
+/** Lists the step by its resource, so that an undo finds other calls on it without reading entire runs. */
+function listResources(
+  core: EngineCore,
   tx: StoreTx,
-  { run_id, salt }: RunDoc,
-  { step, succeeded_seq }: StepDoc,
-  manifest: ToolManifest | null,
-  payload: PayloadDoc | undefined,
+  run: RunDoc,
+  step: StepDoc,
+  {
+    manifest,
+    payload,
+    isRead,
+  }: { manifest: ToolManifest | null; payload: PayloadDoc | undefined; isRead: boolean },
 ): void {
   const args = payload?.args;
-  const read = manifest?.before && args !== undefined ? beforeRead(manifest.before, args) : null;
-  if (read === null || succeeded_seq === null) return;
-  tx.put("touches", stepKey(run_id, step), { run_id, step, thing: resourceHash(salt, read), succeeded_seq });
+  const { succeeded_seq } = step;
+  if (manifest === null || args === undefined || succeeded_seq === null) return;
+  const { run_id } = run;
+  const read = isRead && manifest.before ? beforeRead(manifest.before, args) : null;
+  if (read !== null) {
+    const thing = resourceHash(run.salt, read);
+    tx.put("touches", stepKey(run_id, step.step), { run_id, step: step.step, thing, succeeded_seq });
+  }
+  if (read !== null || manifest.effect === "read") noteResourceCall(core, tx, run, { step, manifest, args });
 }
 
 /** Reduces the stored values to those that the undo and its read-back use. */
@@ -287,35 +377,4 @@ function undoTemplates({ compensation, verification, before }: ToolManifest): Js
     compensation?.when_absent?.args ?? null,
     before?.args ?? null,
   ];
-}
-
-/** Updates the number of a tool's active steps, which `requires` checks. */
-export function adjustActiveSteps(tx: StoreTx, step: StepDoc, by: 1 | -1): void {
-  const key = runToolKey(step.run_id, step.tool);
-  const used = tx.get("run_tools", key);
-  tx.put("run_tools", key, {
-    run_id: step.run_id,
-    tool: step.tool,
-    calls: used?.calls ?? 1,
-    standing: Math.max(0, (used?.standing ?? 0) + by),
-  });
-}
-
-/**
- * Releases a logical call, so that the agent can repeat it. If an earlier step is still active, that step holds it
- * again.
- */
-export function releaseLogicalCall(tx: StoreTx, step: StepDoc): void {
-  if (step.idempotency === null) return;
-  const holder = tx.get("idempotency", step.idempotency);
-  if (holder?.run_id !== step.run_id || holder.step !== step.step) return;
-  for (let at = step.repeat_of; at !== undefined; ) {
-    const earlier = tx.get("steps", stepKey(at.run_id, at.step));
-    if (earlier !== undefined && earlier.status !== "failed" && earlier.status !== "compensated") {
-      tx.put("idempotency", step.idempotency, at);
-      return;
-    }
-    at = earlier?.repeat_of;
-  }
-  tx.delete("idempotency", step.idempotency);
 }

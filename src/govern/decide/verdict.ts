@@ -5,15 +5,24 @@ import type { CounterCharge } from "../../rules/policy/checks/limits.ts";
 import type { ApprovalCauses } from "../cards/types.ts";
 import type { GrantUse } from "../grants/coverage.ts";
 import type { BeforeRead } from "./before-state.ts";
+import type { EffectCheckRead } from "./effect-check.ts";
 
 /**
- * Answer to a call: allowed, allowed although `enforce` would block it, or blocked. `before` is the read that the
- * caller must make first and report with the outcome, if the manifest declares one.
+ * Reads that an accepted call asks for: `before` is made first and reported with the outcome, and `effect_check` after a
+ * success, reported as `observed`. Each is there if the manifest declares it.
+ */
+export type AskedReads = {
+  before?: BeforeRead;
+  effect_check?: EffectCheckRead;
+};
+
+/**
+ * Answer to a call: allowed, allowed although `enforce` would block it, or blocked.
  */
 export type IntentDecision =
   /** `approval_id` names the signed approval that the call used. */
-  | { decision: "allow"; step: number; before?: BeforeRead; approval_id?: string }
-  | { decision: "would_block"; step: number; reasons: string[]; hints?: string[]; before?: BeforeRead }
+  | ({ decision: "allow"; step: number; approval_id?: string } & AskedReads)
+  | ({ decision: "would_block"; step: number; reasons: string[]; hints?: string[] } & AskedReads)
   | { decision: "block"; reasons: string[]; hints?: string[] };
 
 /** Terms of an approval request, and its causes. */

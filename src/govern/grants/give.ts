@@ -18,7 +18,7 @@ import { assertExpiryWithin } from "../expiry.ts";
 import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { type CallerPrincipal, hasRole, type ResolvePrincipal, toStoredPrincipal } from "../roles.ts";
 import { grantDraft } from "../signing/draft.ts";
-import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type StoredSignature, signedDetail } from "../signing/payload.ts";
 import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
 import type { GrantDoc, GrantMatch, GrantTerms } from "./grant.ts";
 import { addGrantToIndex, grantBuckets, removeGrantFromIndex } from "./grant-index.ts";
@@ -84,7 +84,7 @@ export function giveGrantUnit(
         event: "granted",
         actor: grant.by,
         ts_ms: grant.created_ms,
-        detail: `${described(grant)}${signedSuffix(signature)}`,
+        detail: signedDetail(described(grant), signature),
         reason: grant.reason,
       });
       return { grant, records: [record] };

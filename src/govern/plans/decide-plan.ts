@@ -26,7 +26,7 @@ import { type CallerPrincipal, hasRole, ROLE_MESSAGES } from "../roles.ts";
 import { loadRun } from "../runs/load-run.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { isSignatureRequired, planDraft } from "../signing/draft.ts";
-import { type StoredSignature, signedSuffix } from "../signing/payload.ts";
+import { type StoredSignature, signedDetail } from "../signing/payload.ts";
 import { type CheckedSignature, passkeyRequired, useSignature } from "../signing/signature.ts";
 import type { PlanDoc } from "./plan.ts";
 import { endPlan, removePlanFromRun } from "./plan-progress.ts";
@@ -232,14 +232,13 @@ function settle(
     vote.for === null ? "" : ` for ${vote.for}`,
     vote.note === null ? "" : `: ${vote.note}`,
     input.card_hash === undefined ? "" : `; card ${input.card_hash}`,
-    signedSuffix(signature),
   ].join("");
   const write = (event: "plan_approved" | "plan_denied", what: string) =>
     appendRunRecord(tx, run, {
       event,
       actor: vote.by,
       ts_ms: at,
-      detail: `plan ${voted.id}${what}${tail}`,
+      detail: signedDetail(`plan ${voted.id}${what}${tail}`, signature),
       reason: voted.reason,
     });
   if (vote.decision === "approve" && !met) {
@@ -285,7 +284,7 @@ function makeApproval(
     event: "approved",
     actor: vote.by,
     ts_ms: vote.at_ms,
-    detail: `request ${approval.id} of plan ${plan.id}${signedSuffix(signed)}`,
+    detail: signedDetail(`request ${approval.id} of plan ${plan.id}`, signed),
   });
 }
 

@@ -7,6 +7,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import { settleApproval } from "../approvals/requests.ts";
 import { ENGINE_ACTOR } from "../core.ts";
+import { stepKey } from "../document-keys.ts";
 import { isExpired } from "../expiry.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
@@ -16,32 +17,59 @@ import type { PlanDoc } from "./plan.ts";
 export interface NextPlannedCall {
   plan: PlanDoc;
   request: ApprovalDoc | null;
+  /** Steps of the earlier calls that the plan names as this call's dependencies. */
+  depends_on: number[];
 }
 
+/** The plan's next call, made before an earlier one has ended. */
+export interface EarlyPlannedCall {
+  plan_id: string;
+  /** Earlier step of the plan without an outcome. */
+  step: number;
+}
+
+interface PlannedCalls {
+  planned: NextPlannedCall | null;
+  early: EarlyPlannedCall | null;
+}
+
+/**
+ * Finds the plan whose next call this is. Its approval counts only after every earlier call of the plan has ended,
+ * because a failure ends the plan. A call that needs no approval continues the plan at once.
+ */
 export function findNextPlannedCall(
   tx: StoreTx,
-  run: Pick<RunDoc, "plans">,
+  run: Pick<RunDoc, "run_id" | "plans">,
   tool: string,
   args_hash: string,
   now: number,
-): NextPlannedCall | null {
+): PlannedCalls {
+  let early: EarlyPlannedCall | null = null;
   for (const id of run.plans ?? []) {
     const plan = tx.get("plans", id);
     if (plan?.status !== "approved" || isExpired(plan, now)) continue;
     const call = plan.calls[plan.next];
     if (call?.tool !== tool || call.args_hash !== args_hash) continue;
+    const { steps = [] } = plan.internal;
+    const open = steps.find((step) => tx.get("steps", stepKey(run.run_id, step))?.status === "intended");
+    if (call.approval_id !== null && open !== undefined) {
+      early ??= { plan_id: id, step: open };
+      continue;
+    }
     const request = call.approval_id === null ? undefined : tx.get("approvals", call.approval_id);
-    return { plan, request: request ?? null };
+    const depends_on = call.depends_on.flatMap((position) => steps[position] ?? []);
+    return { planned: { plan, request: request ?? null, depends_on }, early: null };
   }
-  return null;
+  return { planned: null, early };
 }
 
-/** Advances the plan after an accepted call. The caller stores the run. */
-export function advancePlan(tx: StoreTx, run: RunDoc, plan: PlanDoc): void {
+/** Advances the plan after its next call was accepted as `step`. The caller stores the run. */
+export function advancePlan(tx: StoreTx, run: RunDoc, plan: PlanDoc, step: number): void {
   const next = plan.next + 1;
   const done = next >= plan.calls.length;
   tx.delete("approval_values", plan.internal.requests[plan.next]!.id);
-  tx.put("plans", plan.id, { ...plan, next, status: done ? "done" : plan.status });
+  const internal = { ...plan.internal, steps: [...(plan.internal.steps ?? []), step] };
+  tx.put("plans", plan.id, { ...plan, next, status: done ? "done" : plan.status, internal });
   if (done) removePlanFromRun(run, plan.id);
 }
 

@@ -57,6 +57,8 @@ export interface PlanDoc extends PlanView {
     principal: string;
     /** Each call in the form of an approval request. Those that need approval count the votes. */
     requests: ApprovalDoc[];
+    /** Step of each call that was made, by position; absent until the first. */
+    steps?: number[];
   };
 }
 

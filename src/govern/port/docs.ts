@@ -1,6 +1,8 @@
 /** Documents for the operation of the service. The domain documents are in `src/model`. */
+
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { EarlierCall } from "../../rules/policy/checks/compared-calls.ts";
+import type { TraceKind } from "../../rules/trace/find-values.ts";
 import type { GrantMatch } from "../grants/grant.ts";
 import type { StoredPrincipal } from "../roles.ts";
 
@@ -63,9 +65,54 @@ export interface JobDoc {
     skip?: readonly string[];
     /** The rollback covers all runs below too. */
     children?: true;
+    /** Steps of other runs that are undone with it. */
+    with?: readonly { run_id: string; step: number }[];
   };
   /** The length of the ledger when the job began. Undos recorded after it are the job's work. */
   since_seq: number;
+}
+
+/**
+ * A call on a resource, for the calls of other runs on it. Reads are listed if their values are followed. A call on
+ * several resources has a document for each; the first has their number.
+ */
+export interface ResourceCallDoc {
+  run_id: string;
+  step: number;
+  /** Hash of the resource, keyed with the tenant's key. */
+  thing: string;
+  succeeded_seq: number;
+  read?: true;
+  items?: number;
+}
+
+/** A call that a later call was built on. */
+export interface ValueFeedDoc {
+  run_id: string;
+  step: number;
+  to: { run_id: string; step: number };
+  /** What it took from there: kinds of values and where they were, never a value. */
+  via: FeedReason[];
+}
+
+/** A call that was built on a contained one. */
+export interface ContainedDependent {
+  run_id: string;
+  step: number;
+  tool: string;
+  kind: "compensate" | "skip" | "unrecoverable" | "unresolved" | "unmanifested";
+  because: {
+    run_id: string;
+    step: number;
+    kind: FeedReason["kind"] | "resource" | "dependency";
+    path?: string;
+  }[];
+}
+
+export interface FeedReason {
+  /** `stored`: the call read from a store that the first call wrote to. */
+  kind: TraceKind | "stored";
+  path?: string;
 }
 
 /** An active step whose undo checks state first: a hash of the resource it changed, and its position in the ledger. */
@@ -113,6 +160,8 @@ export interface ContainmentDoc {
   revoked: { plans: string[]; delegations: string[]; grants: string[] };
   /** The preview of the rollback, made again before its first undo. Absent before that. */
   promised?: JsonValue;
+  /** Calls of other runs that were built on the contained ones; absent without any. */
+  dependents?: readonly ContainedDependent[];
   report: JsonValue;
   error: string | null;
 }
@@ -145,6 +194,8 @@ export interface CaptureDoc {
   depends_on: number[];
   /** The mode of the run, such as `observe`. */
   mode: string;
+  /** Run whose sandbox the call came from; absent outside of `svc run`. */
+  sandboxed?: string | undefined;
   /** When this service recorded the undo of the call. Undos that only a worker reported do not count. */
   undone_ms?: number | undefined;
 }

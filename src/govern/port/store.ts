@@ -167,6 +167,9 @@ export interface StateStore {
    */
   backup?(scratch: string): Promise<StoreBackup>;
 
+  /** Milliseconds since 1970 by the clock that all servers share. Undefined for stores of one machine. */
+  time?(): Promise<number>;
+
   /** The read replica for reads that need not be current. Undefined if none is configured. */
   readonly replica?: ReadReplica | undefined;
 

@@ -18,6 +18,7 @@ import type { GrantDoc } from "../grants/grant.ts";
 import { isUsedUp } from "../grants/grant.ts";
 import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../incidents/incident.ts";
 import type { PlanDoc } from "../plans/plan.ts";
+import type { PersonDevices } from "../push/device.ts";
 import type { LegalHold } from "../runs/hold.ts";
 import type { ChildRunDoc, PayloadDoc, RunDoc, RunToolDoc, StepDoc } from "../runs/run.ts";
 import type { ChallengeDoc, PersonPasskeys } from "../signing/passkey.ts";
@@ -40,8 +41,10 @@ import type {
   JobDoc,
   LeaseDoc,
   PinDoc,
+  ResourceCallDoc,
   ResourceTouchDoc,
   UndoDeadlineDoc,
+  ValueFeedDoc,
 } from "./docs.ts";
 
 export interface TableDocs {
@@ -74,6 +77,10 @@ export interface TableDocs {
   closings: UndoDeadlineDoc;
   /** Calls of a run on one resource, by ledger position. */
   touches: ResourceTouchDoc;
+  /** Calls of all runs of a tenant on one resource, by ledger position. */
+  resource_calls: ResourceCallDoc;
+  /** Which calls were built on a call. */
+  value_feeds: ValueFeedDoc;
   /** The step that a logical call already has. */
   idempotency: { run_id: string; step: number };
   /** Followed values of a run: the state, and their fingerprints in parts. */
@@ -107,6 +114,8 @@ export interface TableDocs {
   challenges: ChallengeDoc;
   /** Consents at upstreams, one document per upstream and principal. Their tokens are encrypted. */
   upstream_consents: UpstreamConsentDoc;
+  /** Browsers that get push messages, one document per person. */
+  push_devices: PersonDevices;
 }
 
 export type TableName = keyof TableDocs;
@@ -118,6 +127,7 @@ export type TableName = keyof TableDocs;
 export const SEQ_FIELDS: { readonly [T in TableName]?: readonly (keyof TableDocs[T] & string)[] } = {
   steps: ["intended_seq", "succeeded_seq", "compensated_seq"],
   touches: ["succeeded_seq"],
+  resource_calls: ["succeeded_seq"],
 };
 
 export interface IndexEntry {
@@ -162,6 +172,8 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   counters: plain,
   closings: (doc) => ({ owner: doc.run_id, sort: doc.closes_ms, tag: "" }),
   touches: (doc) => ({ owner: touchOwner(doc.run_id, doc.thing), sort: doc.succeeded_seq, tag: "" }),
+  resource_calls: (doc) => ({ owner: doc.thing, sort: doc.succeeded_seq, tag: "" }),
+  value_feeds: (doc) => ({ owner: doc.run_id, sort: doc.step, tag: "" }),
   traces: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   trace_marks: (doc) => ({ owner: doc.run_id, sort: 0, tag: "" }),
   tenant_traces: plain,
@@ -182,6 +194,7 @@ export const TABLE_INDEX: { [T in TableName]: Indexer<TableDocs[T]> } = {
   passkeys: plain,
   challenges: (doc) => ({ owner: doc.owner, sort: doc.expires_ms, tag: "" }),
   upstream_consents: (doc) => ({ owner: doc.upstream, sort: doc.created_ms, tag: "" }),
+  push_devices: plain,
 };
 
 /**

@@ -14,6 +14,8 @@ export interface OpenRunInput {
   run_id?: string | undefined;
   mode?: RunMode | undefined;
   reason?: string | undefined;
+  /** SHA-256 of the launcher's secret, for the run of a confined command. */
+  sandbox?: string | undefined;
 }
 
 /** Builds the requested run, or throws the reason why the principal cannot have it. */
@@ -60,6 +62,7 @@ export function newRun(
     awaiting: 0,
     open_approvals: 0,
     ...(child_of === undefined ? {} : { child_of }),
+    ...(input.sandbox === undefined ? {} : { sandbox: input.sandbox }),
   };
 }
 

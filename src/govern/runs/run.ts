@@ -34,6 +34,10 @@ export const UNKNOWN_OUTCOME_STATUSES: ReadonlySet<StepStatus> = new Set(["inten
 export const STATE_READERS = ["agent", "gateway", "library"] as const;
 export type ReadBy = (typeof STATE_READERS)[number];
 
+/** What an effect check found. `not checked` means that it could not be run. */
+export const EFFECT_FINDINGS = ["held", "missing", "not checked"] as const;
+export type EffectFinding = (typeof EFFECT_FINDINGS)[number];
+
 export interface SealedScope {
   permissions: string[];
   seal: string;
@@ -140,6 +144,8 @@ export interface RunDoc {
   child_of?: TreePlace | undefined;
   /** Number of child runs that it opened, also deleted ones; absent if there are none. */
   children?: number | undefined;
+  /** SHA-256 of the launcher's secret, if the run belongs to a confined command. Absent for every other run. */
+  sandbox?: string | undefined;
   /** On the root of a tree: number of open approval requests of its other runs. */
   tree_open_approvals?: number | undefined;
 }
@@ -150,6 +156,12 @@ export interface ChildRunDoc {
   parent: string;
   root: string;
   opened_ms: number;
+}
+
+/** A launcher's evidence that a call comes from its confined command: its own run, and the secret of that run. */
+export interface SandboxEvidence {
+  run_id: string;
+  secret: string;
 }
 
 /** The run that owns the counters, flows and followed values of this run: the root of its tree, or itself. */
@@ -219,6 +231,9 @@ export interface StepDoc {
   before_by?: ReadBy | undefined;
   before_hash?: string | undefined;
   after_hash?: string | undefined;
+  /** What the effect check found, and who made it; absent if the manifest declares none or the call did not succeed. */
+  effect_check?: EffectFinding | undefined;
+  effect_check_by?: ReadBy | undefined;
   /** When the undo expires, if the manifest declares it and the step succeeded. */
   closes_ms?: number | undefined;
   /** The client's own id of the call; absent without one. */
@@ -266,6 +281,7 @@ export function copyOfRun(run: RunDoc): RunDoc {
     undo_left: run.undo_left,
     child_of: run.child_of,
     children: run.children,
+    sandbox: run.sandbox,
     tree_open_approvals: run.tree_open_approvals,
   };
 }
@@ -302,6 +318,8 @@ export function copyOfStep(step: StepDoc): StepDoc {
     before_by: step.before_by,
     before_hash: step.before_hash,
     after_hash: step.after_hash,
+    effect_check: step.effect_check,
+    effect_check_by: step.effect_check_by,
     closes_ms: step.closes_ms,
     ref: step.ref,
     fed_by: step.fed_by,
@@ -318,6 +336,8 @@ export interface PayloadDoc {
   refs: { [path: string]: JsonValue };
   /** State read before the call, for its undo. */
   before?: JsonValue | undefined;
+  /** Reported result of a call whose effect is missing, until an operator resolves the step. */
+  result?: JsonValue | undefined;
   /**
    * Charges of limits and budgets to refund after a verified undo. Deleted with the undo, so that each is refunded
    * once.

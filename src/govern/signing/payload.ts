@@ -53,6 +53,10 @@ const base64url = (max: number, description: string) =>
     .string()
     .max(max)
     .regex(/^[A-Za-z0-9_-]+$/, "must be base64url")
+    .refine(
+      (value) => Buffer.from(value, "base64url").toString("base64url") === value,
+      "must be base64url without leftover bits",
+    )
     .meta({ description });
 
 /** The JSON form of a WebAuthn assertion. Members that no verification needs are dropped. */
@@ -105,12 +109,19 @@ const payloadText = (payload: SignedPayload): string => toCanonicalJson(payload 
 export const payloadDigest = (payload: SignedPayload): Buffer => sha256(payloadText(payload));
 
 /** The hash of an assertion, as records name it. */
-const assertionHash = (assertion: PasskeyAssertion): string =>
+export const assertionHash = (assertion: PasskeyAssertion): string =>
   sha256Hex(toCanonicalJson(assertion as JsonValue));
 
-/** What a record's detail ends with. */
-export const signedSuffix = (signature: StoredSignature | null | undefined): string =>
-  signature == null ? "" : `; signed ${assertionHash(signature.assertion)}`;
+const NAMED = /; signed ([0-9a-f]{64})$/;
+
+/** The hash of the assertion that a record's detail names, or null. */
+export const namedAssertion = (detail: string): string | null => NAMED.exec(detail)?.[1] ?? null;
+
+/** A record's detail that names its signature. Text of a person that imitates a signature gets a full stop. */
+export function signedDetail(detail: string, signature: StoredSignature | null | undefined): string {
+  if (signature != null) return `${detail}; signed ${assertionHash(signature.assertion)}`;
+  return namedAssertion(detail) === null ? detail : `${detail}.`;
+}
 
 /** The first characters of the hash of the public key, which people compare. */
 export const passkeyCode = (spki: Uint8Array): string => sha256Hex(spki).slice(0, 8);

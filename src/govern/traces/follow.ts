@@ -9,6 +9,7 @@ import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { EngineCore } from "../core.ts";
 import type { StoreTx } from "../port/store.ts";
 import type { RunDoc, StepDoc } from "../runs/run.ts";
+import { noteStoreFeeds } from "./built-on.ts";
 import { markKeys } from "./carried.ts";
 import { noteStoredValues, type StoredValues, storedValues } from "./stores.ts";
 import { TenantTrace, tenantKeys, tenantMarkKey } from "./tenant-trace.ts";
@@ -67,6 +68,7 @@ export function noteAcceptedCall(
   const known = tx.get("traces", run.run_id);
   if (known !== undefined && !isSource(manifest) && stored === null) return;
   const trace = openTrace(tx, run);
+  if (stored !== null) noteStoreFeeds(tx, step, stored.writes);
   if (isSource(manifest) || stored !== null) {
     const tool = tracedTool(step, manifest, stored);
     trace.open.push(markOrigin(trace, step, tool));

@@ -7,8 +7,10 @@ import { hexHash } from "../workspace/hash.ts";
 export const HOOK_CLIENTS = ["claude-code", "cursor", "codex", "gemini"] as const;
 export type HookClient = (typeof HOOK_CLIENTS)[number];
 
-/** `ended`: the agent's turn or session is over, and none of its calls is in progress. */
-type Moment = "before" | "after" | "failed" | "ended";
+/**
+ * `ended`: the agent's turn or session is over, and none of its calls is in progress. `prompt`: the user wrote something.
+ */
+type Moment = "before" | "after" | "failed" | "ended" | "prompt";
 
 /** One event in a common form for all clients. */
 export interface HookEvent {
@@ -32,6 +34,8 @@ export interface HookEvent {
   response: unknown;
   /** The client reports that its user or another hook refused the call. */
   declined: boolean;
+  /** For `prompt`: what the user wrote. */
+  prompt: string | null;
 }
 
 export interface HookAnswer {
@@ -91,6 +95,7 @@ const MOMENTS: Record<HookClient, Record<string, Moment>> = {
     PostToolUseFailure: "failed",
     Stop: "ended",
     SessionEnd: "ended",
+    UserPromptSubmit: "prompt",
   },
   cursor: {
     preToolUse: "before",
@@ -98,12 +103,34 @@ const MOMENTS: Record<HookClient, Record<string, Moment>> = {
     postToolUseFailure: "failed",
     stop: "ended",
     sessionEnd: "ended",
+    beforeSubmitPrompt: "prompt",
   },
-  codex: { PreToolUse: "before", PostToolUse: "after", Stop: "ended", SessionEnd: "ended" },
-  gemini: { BeforeTool: "before", AfterTool: "after", AfterAgent: "ended", SessionEnd: "ended" },
+  codex: {
+    PreToolUse: "before",
+    PostToolUse: "after",
+    Stop: "ended",
+    SessionEnd: "ended",
+    UserPromptSubmit: "prompt",
+  },
+  gemini: {
+    BeforeTool: "before",
+    AfterTool: "after",
+    AfterAgent: "ended",
+    SessionEnd: "ended",
+    BeforeAgent: "prompt",
+  },
 };
 
-export const eventsOf = (client: HookClient): string[] => Object.keys(MOMENTS[client]);
+const eventsWhere = (client: HookClient, test: (moment: Moment) => boolean): string[] =>
+  Object.entries(MOMENTS[client]).flatMap(([name, moment]) => (test(moment) ? [name] : []));
+
+/** Events that govern calls, the one before a call first. */
+export const eventsOf = (client: HookClient): string[] =>
+  eventsWhere(client, (moment) => moment !== "prompt");
+
+/** Events that carry what the user wrote. */
+export const promptEventsOf = (client: HookClient): string[] =>
+  eventsWhere(client, (moment) => moment === "prompt");
 
 /** Parses an event. Null for events without a meaning here. An error text refuses the call. */
 export function readEvent(client: HookClient, given: unknown): HookEvent | string | null {
@@ -115,9 +142,10 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
   const session = nonEmptyString(given["session_id"]) ?? nonEmptyString(given["conversation_id"]);
   if (session === null) return "the hook's input names no session";
   const tool = nonEmptyString(given["tool_name"]);
-  if (tool === null && moment !== "ended") return "the hook's input names no tool";
+  const isCall = moment !== "ended" && moment !== "prompt";
+  if (tool === null && isCall) return "the hook's input names no tool";
   const input = inputOf(given["tool_input"]);
-  if (input === null && moment !== "ended") return "the tool's input is not an object";
+  if (input === null && isCall) return "the tool's input is not an object";
   const response = given["tool_response"] ?? given["tool_output"];
   const error = errorOf(given, response);
   return {
@@ -134,6 +162,7 @@ export function readEvent(client: HookClient, given: unknown): HookEvent | strin
     response,
     interrupted: given["is_interrupt"] === true || given["failure_type"] === "timeout",
     declined: given["failure_type"] === "permission_denied",
+    prompt: nonEmptyString(given["prompt"]),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Adds the hook to a client's settings, in that client's form, and keeps everything else in the file. */
 import { join } from "node:path";
-import { CLIENT_FILES, eventsOf, type HookClient, isRecord } from "./clients.ts";
+import { CLIENT_FILES, eventsOf, type HookClient, isRecord, promptEventsOf } from "./clients.ts";
 
 interface Installed {
   title: string;
@@ -109,12 +109,24 @@ export function withoutHooks(client: HookClient, text: string): string | null {
   return `${JSON.stringify(left, null, 2)}\n`;
 }
 
+export interface HookChoice {
+  hold_s?: number;
+  /** Also starts the hook for what the user writes. */
+  give_prompts?: boolean;
+}
+
 /** Adds or replaces our hook in the settings. Throws if they cannot be parsed. */
-export function withHooks(client: HookClient, text: string, command: string, hold_s = 0): string {
+export function withHooks(
+  client: HookClient,
+  text: string,
+  command: string,
+  { hold_s = 0, give_prompts = false }: HookChoice = {},
+): string {
   const { config, hooks } = parsed(text);
   const { entry, more, unit_ms } = HOOK_INSTALLS[client];
   const limit_s = Math.max(LIMIT_S, hold_s + ABOVE_HOLD_S);
-  for (const event of eventsOf(client)) {
+  const own = [...eventsOf(client), ...(give_prompts ? promptEventsOf(client) : [])];
+  for (const event of own) {
     const before = event === eventsOf(client)[0];
     const there = hooks[event] ?? [];
     if (!Array.isArray(there)) throw new Error(`hooks.${event} in the file is not a list`);

@@ -50,5 +50,11 @@ const KINDS: ReadonlyMap<string, ToolKind> = new Map(
   ),
 );
 
+/** Tools that have the client obey a skill, a command or an agent file. */
+const USES_FILES =
+  /^(?:Skill|SlashCommand|Task|Agent|activate_skill|invoke_agent|(?:\w+?)?spawn_agents?(?:_on_csv)?)$/;
+
+export const usesClientFiles = (tool: string): boolean => USES_FILES.test(tool);
+
 /** The kind of a client's tool. Undefined for an unknown tool. No two clients use a name differently. */
 export const toolKind = (tool: string): ToolKind | undefined => KINDS.get(tool);

@@ -53,3 +53,25 @@ export function stateOfPlace(
   if (typeof content === "string") return unread;
   return fileState(content.found, store.hash(change.path, content.bytes));
 }
+
+/** The state to keep of one path, with the bytes of a file. `hash` is null if the file is too large or cannot be read. */
+export function stateToRecord(
+  folder: SafeFolder,
+  store: ContentStore,
+  path: string,
+  max_file: number,
+): { state: MaybePathState; bytes: Buffer | null } {
+  const none = { state: null, bytes: null };
+  const seen = folder.at(path, ({ full }) => {
+    const found = lstatSync(full, { throwIfNoEntry: false });
+    if (found === undefined) return none;
+    if (found.isDirectory()) return { state: directoryState(found), bytes: null };
+    if (found.isSymbolicLink()) return { state: linkState(full), bytes: null };
+    if (!found.isFile()) return { state: { kind: "other" as const, mode: modeOf(found) }, bytes: null };
+    const content = readContent(full, max_file);
+    if (typeof content === "string")
+      return { state: { ...fileState(found, null), stamp: stampOf(found) }, bytes: null };
+    return { state: fileState(content.found, store.hash(path, content.bytes)), bytes: content.bytes };
+  });
+  return seen ?? none;
+}

@@ -1,5 +1,5 @@
 /**
- * The record of one command: the difference that it made, in a file of the service's directory. Contents are kept
+ * The record of one call: the difference that it made, in a file of the service's directory. Contents are kept
  * separately, by their hash. The server gets the list without contents.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { nodeCrypto, nodeZlib } from "./builtin-modules.ts";
 import type { ContentStore } from "./content-store.ts";
 import type { PathChange } from "./difference.ts";
-import { type MaybePathState, shownPath, shownState } from "./path-state.ts";
+import { type MaybePathState, type RecordedFile, shownPath, shownState } from "./path-state.ts";
 
 const RECORD_ID = /^rec_[0-9a-f]{32}$/;
 /** Longest list of paths that travels with the step. The list in the file is always whole. */
@@ -29,6 +29,8 @@ export interface CommandRecord {
   changes: RecordedChange[];
   /** Paths whose change could not be recorded. */
   lost: string[];
+  /** An edit, whose text plans show. */
+  edit?: true;
 }
 
 /**
@@ -43,11 +45,19 @@ export interface StepState {
     name: string;
     root: string;
     files: Record<string, unknown>;
+    /** For an edit, its files' compressed contents, as far as there is room. */
+    content?: Record<string, string>;
     /** Paths that `files` has no place for. */
     more: number;
     left_out: string[];
   };
 }
+
+/** A record of files anywhere has the root of the file system as its directory. Its paths are shown in full. */
+export const placeName = ({ root }: Pick<CommandRecord, "root">, path: string): string =>
+  `${isFileSystemRoot(root) ? root : ""}${shownPath(path)}`;
+
+const isFileSystemRoot = (root: string): boolean => /[\\/]$/.test(root);
 
 export const newRecordId = (): string => `rec_${nodeCrypto().randomBytes(16).toString("hex")}`;
 
@@ -112,12 +122,29 @@ export function stepState(
   side: "before" | "after",
   left_out: readonly string[],
 ): StepState {
-  const states = record.changes.map((change) => [change.path, change[side]] as const);
+  return describeStates(
+    store,
+    record,
+    record.changes.map((change) => [change.path, change[side]] as const),
+    left_out,
+  );
+}
+
+type ContentReader = (path: string, file: RecordedFile) => Buffer | null;
+
+/** `states` has one entry for each change of the record. */
+export function describeStates(
+  store: ContentStore,
+  record: CommandRecord,
+  states: readonly (readonly [string, MaybePathState])[],
+  left_out: readonly string[],
+  read: ContentReader = (path, { hash }) => (hash === null ? null : store.get(path, hash)),
+): StepState {
   const files: Record<string, unknown> = {};
   let bytes = 0;
   let shown = 0;
   for (const [path, state] of states) {
-    const name = shownPath(path);
+    const name = placeName(record, path);
     const one = shownState(state);
     bytes += Buffer.byteLength(name) + JSON.stringify(one).length + 8;
     if (bytes > SHOWN_BYTES) break;
@@ -132,13 +159,35 @@ export function stepState(
       name: `${id}@${host}`,
       root: shownPath(root),
       files,
+      ...(record.edit ? { content: textsOf(record, states, read) } : {}),
       more: states.length - shown,
       left_out: [...left_out],
     },
   };
 }
 
-export const listHash = (
-  store: ContentStore,
+const listHash = (store: ContentStore, states: readonly (readonly [string, MaybePathState])[]): string =>
+  store.hmac(JSON.stringify(states.map(([path, state]) => [path, shownState(state)])));
+
+/** Room for all contents together, in the request that carries them. */
+const MAX_CONTENT = 700_000;
+/** Plans do not show a longer text. */
+const MAX_TEXT_BYTES = 1_048_576;
+
+function textsOf(
+  record: CommandRecord,
   states: readonly (readonly [string, MaybePathState])[],
-): string => store.hmac(JSON.stringify(states.map(([path, state]) => [path, shownState(state)])));
+  read: ContentReader,
+): Record<string, string> {
+  const texts: Record<string, string> = {};
+  let room = MAX_CONTENT;
+  for (const [path, state] of states) {
+    if (state?.kind !== "file" || state.size > MAX_TEXT_BYTES) continue;
+    const bytes = read(path, state);
+    const text = bytes === null ? null : nodeZlib().gzipSync(bytes).toString("base64");
+    if (text === null || text.length > room) continue;
+    room -= text.length;
+    texts[placeName(record, path)] = text;
+  }
+  return texts;
+}

@@ -21,6 +21,7 @@ import { playHistory, treeOf } from "../../../stress/prove/histories.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { ContentStore } from "./content-store.ts";
+import type { OtherWrites } from "./overlaps.ts";
 import { findRecord } from "./record-file.ts";
 import { createExclusionTest, isKeptOfGit, REBUILT_DIRECTORIES, SNAPSHOT_DEFAULTS } from "./record-scope.ts";
 import { type RecordedEnd, WorkspaceRecorder } from "./recorder.ts";
@@ -46,11 +47,11 @@ function workspace(snapshot = SNAPSHOT_DEFAULTS) {
       if (mode !== undefined) chmodSync(at(path), mode);
     },
     text: (path: string) => readFileSync(at(path), "utf8"),
-    run(work: () => void, how: { overlapped?: boolean; build?: boolean } = {}): RecordedEnd {
+    run(work: () => unknown, how: { others?: Partial<OtherWrites>; build?: boolean } = {}): RecordedEnd {
       recorder.begin("w");
       work();
-      const end = { window: "w", run: "r", overlapped: false, build: false, ...how };
-      return recorder.end(end)!;
+      const others = { all: false, output: false, files: new Set<string>(), ...how.others };
+      return recorder.end({ window: "w", run: "r", build: how.build ?? false, others })!;
     },
     undo({ before }: RecordedEnd, skip: readonly string[] = []): LeftPath[] {
       const store = new ContentStore(setting.folder, false);
@@ -193,9 +194,22 @@ describe("the undo of a command", () => {
   it("does not undo what changed while another was writing", () => {
     const w = workspace();
     w.put("a", "1");
-    const end = w.run(() => w.put("a", "2"), { overlapped: true });
+    const end = w.run(() => w.put("a", "2"), { others: { all: true } });
     expect(w.undo(end)).toEqual([{ path: "a", error: "conflict: changed while another was writing" }]);
     expect(w.text("a")).toBe("2");
+  });
+
+  it("undoes what a command changed where an edit or a build at the same time writes nothing", () => {
+    const w = workspace();
+    for (const path of ["a", "b", "dist/c"]) w.put(path, "1");
+    const others = { output: true, files: new Set([w.at("b")]) };
+    const end = w.run(() => ["a", "b", "dist/c"].map((path) => w.put(path, "2")), { others });
+    const error = "conflict: changed while another was writing";
+    expect(w.undo(end)).toEqual([
+      { path: "b", error },
+      { path: "dist/c", error },
+    ]);
+    expect(w.text("a")).toBe("1");
   });
 
   it("undoes of a build only its output", () => {

@@ -1,8 +1,10 @@
-/** Records the workspace around a call of the hook: opens the window before it, and closes it with the outcome. */
+/** Records what a call of the hook changes: opens the record before the call, and closes it with the outcome. */
 import { join } from "node:path";
 import type { CallContext } from "../resident/services.ts";
+import type { HookSettings } from "../settings.ts";
+import { workspaceOf } from "../workspace/registered.ts";
 import type { DifferenceSummary } from "./difference.ts";
-import type { SnapshotSettings } from "./record-scope.ts";
+import { closeEdit, type EditEnd, type EditWindow, editedFiles, openEdit } from "./edit-record.ts";
 import type { RecordedEnd } from "./recorder.ts";
 
 /** Time for the record after a command. No client gives its hook less. */
@@ -14,9 +16,12 @@ const USUAL_MS = 1_000;
 
 interface CallToOpen {
   session: string;
+  cwd: string;
   /** Null for a call that runs no command. */
   command: { cwd: string } | null;
+  /** Files of an edit. */
   files: readonly string[];
+  tool: string;
   /** When the event arrived, and how long the client waits from then on. */
   arrived_ms: number;
   limit_ms: number;
@@ -24,39 +29,79 @@ interface CallToOpen {
 
 export interface OpenedCall {
   window: string | null;
-  /** Why the command cannot be undone, or null. */
+  /** The paths that an edit may change, with their states. */
+  edit: EditWindow | null;
+  /** Why the call cannot be undone, or null. */
   problem: string | null;
 }
 
+type RecordPlace = Pick<HookSettings, "folder" | "snapshot">;
+
 export async function openCall(
   context: CallContext,
-  settings: SnapshotSettings,
-  { session, command, files, arrived_ms, limit_ms }: CallToOpen,
+  place: RecordPlace,
+  call: CallToOpen,
 ): Promise<OpenedCall> {
   const { records } = context;
-  if (command === null) {
-    const window = records !== null && files.length > 0 ? records.enter(session) : null;
-    return { window, problem: null };
-  }
+  const { session, command, tool, arrived_ms, limit_ms } = call;
+  if (command === null) return openFiles(context, place, call);
   if (records === null)
-    return { window: null, problem: "only the process that stays between calls records a workspace" };
+    return {
+      ...NOTHING,
+      problem: "only the process that stays between calls records a workspace",
+    };
   const wait_ms = arrived_ms + limit_ms - MARGIN_MS - Date.now();
-  const begin = await patiently(context, wait_ms, records.begin(session, settings, wait_ms));
-  return "window" in begin
-    ? { window: begin.window, problem: null }
-    : { window: null, problem: begin.problem };
+  const begin = await patiently(
+    context,
+    wait_ms,
+    records.begin(session, place.snapshot, { build: isBuild(tool), wait_ms }),
+  );
+  return { ...NOTHING, ...begin };
+}
+
+const NOTHING: OpenedCall = { window: null, edit: null, problem: null };
+
+const isBuild = (tool: string): boolean => tool === "code.shell_build";
+
+function openFiles(
+  { records }: CallContext,
+  { folder, snapshot }: RecordPlace,
+  { cwd, files }: CallToOpen,
+): OpenedCall {
+  if (files.length === 0) return NOTHING;
+  try {
+    const edit = openEdit(folder, { root: workspaceOf(cwd), files, max_file: snapshot.max_file });
+    return { ...NOTHING, edit, window: records?.enter(editedFiles(edit)) ?? null };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return { ...NOTHING, window: records?.enter(files) ?? null, problem };
+  }
+}
+
+interface CallToClose {
+  run: string;
+  window?: string | undefined;
+  edit?: EditWindow | null | undefined;
 }
 
 /** Null if the call was not recorded, or its window is not known any more. */
 export async function closeCall(
   context: CallContext,
-  { window, run, tool }: { window?: string | undefined; run: string; tool: string },
-): Promise<RecordedEnd | null> {
+  { folder, snapshot }: RecordPlace,
+  { window, run, edit }: CallToClose,
+): Promise<RecordedEnd | EditEnd | null> {
   const { records } = context;
+  if (edit) {
+    if (window !== undefined) records?.leave(window);
+    try {
+      return closeEdit(folder, edit, { run, max_file: snapshot.max_file });
+    } catch {
+      return null;
+    }
+  }
   if (records === null || window === undefined) return null;
   const wait_ms = AFTER_MS;
-  const build = tool === "code.shell_build";
-  return patiently(context, wait_ms, records.end(window, { run, build }, wait_ms));
+  return patiently(context, wait_ms, records.end(window, run, wait_ms));
 }
 
 /** Asks the carrier to wait longer if the work takes long. */
@@ -77,8 +122,10 @@ export function changedPaths({ summary }: RecordedEnd): string[] {
 }
 
 /** The same paths in full, for the list of files that decide what later commands run. */
-export const changedFiles = (end: RecordedEnd): string[] =>
-  changedPaths(end).map((path) => join(end.before.record.root, path));
+export const changedFiles = (end: RecordedEnd): string[] => inFull(end, changedPaths(end));
+
+export const inFull = ({ before }: RecordedEnd, paths: readonly string[]): string[] =>
+  paths.map((path) => join(before.record.root, path));
 
 /** Members of the outcome that the undo needs. */
 export const recordedStates = (end: RecordedEnd | null): object =>

@@ -15,8 +15,9 @@ import {
   renamesOf,
   summarizeDifference,
 } from "./difference.ts";
+import type { OtherWrites } from "./overlaps.ts";
 import type { MaybePathState } from "./path-state.ts";
-import { shownPath } from "./path-state.ts";
+import { fullPath, shownPath } from "./path-state.ts";
 import {
   type CommandRecord,
   newRecordId,
@@ -43,8 +44,8 @@ export interface RecorderSetting {
 export interface WindowEnd {
   window: string;
   run: string;
-  /** Another call was under way, so nothing that changed is certainly the command's. */
-  overlapped: boolean;
+  /** Paths that calls at the same time may have written. They are not certainly the command's. */
+  others: OtherWrites;
   /** A build: it writes only its output. */
   build: boolean;
 }
@@ -120,13 +121,13 @@ export class WorkspaceRecorder {
   }
 
   /** Null if the window is unknown, for example because the process was started in the meantime. */
-  end({ window, run, overlapped, build }: WindowEnd): RecordedEnd | null {
+  end({ window, run, others, build }: WindowEnd): RecordedEnd | null {
     const open = this.windows.get(window);
     if (open === undefined) return null;
     this.index.refresh(false);
     this.windows.delete(window);
     const changes = differenceOf(open.first, (path) => this.index.stateOf(path));
-    const foreign = overlapped ? () => true : build ? this.outsideOutput(changes) : () => false;
+    const foreign = this.foreignTest(changes, others, build);
     const peers = this.peersOf(changes);
     const kept = changes.map((change): RecordedChange => {
       const names = change.before?.kind === "file" ? peers.get(change.before.inode) : undefined;
@@ -201,6 +202,20 @@ export class WorkspaceRecorder {
     for (const { path, state } of this.index.all())
       if (state.kind === "file") names.get(state.inode)?.push(path);
     return names;
+  }
+
+  /** Whether another process may have written a path: for a call at the same time, or outside the output of a build. */
+  private foreignTest(
+    changes: readonly RecordedChange[],
+    others: OtherWrites,
+    build: boolean,
+  ): (path: string) => boolean {
+    if (others.all) return () => true;
+    const isOutside = build || others.output ? this.outsideOutput(changes) : () => false;
+    return (path) =>
+      others.files.has(`${fullPath(this.setting.root, path)}`) ||
+      (build && isOutside(path)) ||
+      (others.output && !isOutside(path));
   }
 
   /** A build writes directories of that name, and what git ignores. Git's own files change with what it stages. */

@@ -1,5 +1,5 @@
 /**
- * Restores what a record says a command changed, path by path. A path is restored only while it is as the command left
+ * Restores what a record says a call changed, path by path. A path is restored only while it is as the call left
  * it. Everything else stays, and is named with the reason.
  */
 import {
@@ -23,10 +23,9 @@ import {
   type PathState,
   parentPath,
   type RecordedFile,
-  shownPath,
 } from "./path-state.ts";
 import { readContent } from "./read-content.ts";
-import type { CommandRecord, RecordedChange } from "./record-file.ts";
+import { type CommandRecord, placeName, type RecordedChange } from "./record-file.ts";
 import { isGitIndex } from "./record-scope.ts";
 import {
   OWNER_ALL,
@@ -58,13 +57,13 @@ interface RestoreChoice {
 
 /** Returns everything that was not restored. */
 export function restoreRecord(store: ContentStore, record: CommandRecord, choice: RestoreChoice): LeftPath[] {
-  const lost = record.lost.map((path) => ({ path: shownPath(path), error: NOT_RECORDED }));
+  const lost = record.lost.map((path) => ({ path: placeName(record, path), error: NOT_RECORDED }));
   let folder: SafeFolder;
   try {
     folder = new SafeFolder(record.root);
   } catch (error) {
     const why = error instanceof PathBlocked ? LINKED : "the workspace is not there";
-    return [...record.changes.map(({ path }) => ({ path: shownPath(path), error: why })), ...lost];
+    return [...record.changes.map(({ path }) => ({ path: placeName(record, path), error: why })), ...lost];
   }
   const restorer = new Restorer(folder, store, record);
   return [...restorer.run(choice), ...lost];
@@ -114,7 +113,7 @@ class Restorer {
     for (const change of byDepth(todo, "inner first"))
       if (change.before?.kind === "directory") this.attempt(change, () => this.settleFolder(change));
     for (const change of todo) if (!this.left.has(change.path)) this.check(change);
-    return [...this.left].map(([path, error]) => ({ path: shownPath(path), error }));
+    return [...this.left].map(([path, error]) => ({ path: placeName(this.record, path), error }));
   }
 
   /** Null: it can be restored. "": nothing is to be done. Otherwise the reason to leave it. */

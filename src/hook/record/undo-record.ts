@@ -4,8 +4,11 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { ContentStore, recordFolder } from "./content-store.ts";
 import { currentStates } from "./current-state.ts";
-import { type CommandRecord, findRecord, listHash } from "./record-file.ts";
+import type { RecordedFile } from "./path-state.ts";
+import { readContent } from "./read-content.ts";
+import { type CommandRecord, describeStates, findRecord, type StepState } from "./record-file.ts";
 import { type LeftPath, restoreRecord } from "./restore.ts";
+import { SafeFolder } from "./safe-folder.ts";
 
 /** A restore that left paths alone. `error` gives the reasons, without a path. */
 export interface PartialRestore {
@@ -24,20 +27,34 @@ interface Found {
   record: CommandRecord;
 }
 
-/** `list` equals that of the step's state before or after the command, if the workspace is in that state. */
-export function readRecordedState(folder: string, name: string): { list: string; whole: boolean } {
+/**
+ * `list` equals that of the step's state before or after the call, if the workspace is in that state. `record` has
+ * the current states for people.
+ */
+export function readRecordedState(
+  folder: string,
+  name: string,
+): Pick<StepState, "list" | "whole"> & Partial<StepState> {
   const found = openRecord(folder, name);
-  if (found === null) return { list: "", whole: false };
+  if (found === null) return NOT_READABLE;
   const { store, record } = found;
   const now = currentStates(store, record);
-  if (record.lost.length > 0 || now.includes("blocked")) return { list: "", whole: false };
+  if (record.lost.length > 0 || now.includes("blocked")) return NOT_READABLE;
   const states = record.changes.map(
     ({ path }, at) => [path, now[at] as Exclude<(typeof now)[number], "blocked">] as const,
   );
-  return { list: listHash(store, states), whole: true };
+  const safe = new SafeFolder(record.root);
+  const read = (path: string, { size }: RecordedFile) =>
+    safe.at(path, ({ full }) => {
+      const content = readContent(full, size);
+      return typeof content === "string" ? null : content.bytes;
+    });
+  return describeStates(store, record, states, [], read);
 }
 
-/** Null if the workspace is as before the command. `name`: the record and its machine, as the step's state has it. */
+const NOT_READABLE = { list: "", whole: false };
+
+/** Null if the workspace is as before the call. `name`: the record and its machine, as the step's state has it. */
 export function undoRecord(
   folder: string,
   name: string,

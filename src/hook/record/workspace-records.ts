@@ -10,6 +10,7 @@ import { ThreadPool } from "../../child-process/thread-pool.ts";
 import { withTimeout } from "../../kernel/timeout.ts";
 import { workTreeTop } from "../workspace/safe-git.ts";
 import { recordFolder } from "./content-store.ts";
+import { type CallWrites, type OverlappingCall, overlapWith } from "./overlaps.ts";
 import { SNAPSHOT_DEFAULTS, type SnapshotSettings } from "./record-scope.ts";
 import { isRecordableRoot, type RecordedEnd } from "./recorder.ts";
 import type { RecorderJob } from "./recorder-jobs.ts";
@@ -26,20 +27,19 @@ interface RecordsPlace {
   folder: string;
 }
 
-interface OpenCall {
-  root: string;
+interface OpenCall extends OverlappingCall {
   began_ms: number;
-  overlapped: boolean;
-  /** Null for an edit, whose files the hook saves. */
+  /** Null for an edit, whose own record holds its files. */
   threads: ThreadPool | null;
 }
 
 /** A window on the workspace, or why there is none. */
 export type RecordBegin = { window: string } | { problem: string };
 
-export interface RecordedCall {
-  run: string;
+interface CommandToRecord {
   build: boolean;
+  /** How long the record may take. */
+  wait_ms: number;
 }
 
 export class WorkspaceRecords {
@@ -68,9 +68,9 @@ export class WorkspaceRecords {
         .catch(() => {});
   }
 
-  /** Marks a call that writes files without a command, such as an edit. Returns its window. */
-  enter(session: string): string {
-    return this.opened(this.roots.get(session) ?? "", null);
+  /** Marks an edit of these files. Returns its window. */
+  enter(files: readonly string[]): string {
+    return this.opened({ files }, null);
   }
 
   leave(window: string): void {
@@ -78,12 +78,16 @@ export class WorkspaceRecords {
   }
 
   /** Records the workspace before a command, within the time. */
-  async begin(session: string, settings: SnapshotSettings, wait_ms: number): Promise<RecordBegin> {
+  async begin(
+    session: string,
+    settings: SnapshotSettings,
+    { build, wait_ms }: CommandToRecord,
+  ): Promise<RecordBegin> {
     const root = this.roots.get(session);
     if (root === undefined || !isRecordableRoot(root, homedir()))
       return { problem: "the session's directory is not one project" };
     const threads = this.threadsOf(root, settings);
-    const window = this.opened(root, threads);
+    const window = this.opened({ root, build }, threads);
     const begin = threads.ask({ do: "begin", window } satisfies RecorderJob);
     try {
       const late = Symbol("late");
@@ -97,12 +101,12 @@ export class WorkspaceRecords {
   }
 
   /** The difference since the window was opened. Null if it is not known. */
-  async end(window: string, call: RecordedCall, wait_ms: number): Promise<RecordedEnd | null> {
+  async end(window: string, run: string, wait_ms: number): Promise<RecordedEnd | null> {
     const open = this.calls.get(window);
     this.calls.delete(window);
-    if (open === undefined || open.threads === null) return null;
-    const { overlapped } = open;
-    const job: RecorderJob = { do: "end", window, overlapped, ...call };
+    if (open === undefined || open.threads === null || !("root" in open.writes)) return null;
+    const { build } = open.writes;
+    const job: RecorderJob = { do: "end", window, run, others: open.others, build };
     return withTimeout(open.threads.ask<RecordedEnd | null>(job), wait_ms, () => null).catch(() => null);
   }
 
@@ -129,18 +133,12 @@ export class WorkspaceRecords {
     await Promise.allSettled([...this.threads.values()].map((threads) => threads.close()));
   }
 
-  private opened(root: string, threads: ThreadPool | null): string {
+  private opened(writes: CallWrites, threads: ThreadPool | null): string {
     const window = randomUUID();
     const now = Date.now();
-    const call: OpenCall = { root, began_ms: now, overlapped: false, threads };
-    for (const [id, other] of this.calls) {
-      if (other.began_ms < now - FORGOTTEN_MS) this.drop(id);
-      else if (isRelated(root, other.root)) {
-        other.overlapped = true;
-        call.overlapped = true;
-      }
-    }
-    this.calls.set(window, call);
+    for (const [id, other] of this.calls) if (other.began_ms < now - FORGOTTEN_MS) this.drop(id);
+    const call = overlapWith(this.calls.values(), writes);
+    this.calls.set(window, Object.assign(call, { began_ms: now, threads }));
     return window;
   }
 
@@ -182,6 +180,3 @@ function rootOf(cwd: string): string {
     return top;
   }
 }
-
-const isRelated = (a: string, b: string): boolean =>
-  `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);

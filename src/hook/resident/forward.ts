@@ -9,7 +9,7 @@ import { prepareFolder, residentFolder, SOCKET_NAME } from "./places.ts";
 import { ANSWER_MS, CARRIER_PROTOCOL, decodeAnswer } from "./protocol.ts";
 
 /** Time for starting the process, before the time for the answer begins. */
-const START_MS = 8_000;
+export const START_MS = 8_000;
 const AGAIN_MS = 15;
 const WATCH_MS = 250;
 
@@ -83,7 +83,7 @@ async function ask(client: string, input: string): Promise<HookAnswer | null> {
 }
 
 /** Starts a detached process, which continues when the client ends. */
-function startResident(folder: string, program: string): void {
+export function startResident(folder: string, program: string): void {
   const { spawn } = process.getBuiltinModule("node:child_process");
   if (!existsSync(program)) throw new Error(`${program} is missing; install svc again`);
   const kept = ["PATH", "NODE_EXTRA_CA_CERTS"].flatMap((name) => {

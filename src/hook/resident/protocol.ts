@@ -2,9 +2,11 @@
  * The lines between a carrier and the resident process. A carrier sends `svc1 call <client>`, the event, and a
  * NUL byte, which JSON never contains. The answer is `pass` or `refuse`, lines for standard output (`o `) and standard
  * error (`e `), and `end`. `hold <seconds>` before it asks the carrier to wait longer, and `wait` only shows that the
- * carrier is still there. An answer without `end` counts as none.
+ * carrier is still there. An answer without `end` counts as none. The launcher of `svc run` adds a fourth word with its
+ * evidence to the events of its confined command.
  */
-import type { HookAnswer } from "../clients/clients.ts";
+import { type HookAnswer, isRecord } from "../clients/clients.ts";
+import type { ConfinedCaller } from "./services.ts";
 
 export const CARRIER_PROTOCOL = "svc1";
 /** A longer event is refused unread. */
@@ -43,4 +45,21 @@ export function decodeAnswer(text: string): HookAnswer | null {
   const err = of("e ");
   if (word === "pass") return { code: 0, out: of("o "), err };
   return { code: 2, out: "", err: err === "" ? "svc: the call is refused" : err };
+}
+
+export const encodeConfined = (confined: ConfinedCaller): string =>
+  Buffer.from(JSON.stringify(confined)).toString("base64url");
+
+/** Null for words that no launcher wrote. */
+export function decodeConfined(word: string): ConfinedCaller | null {
+  try {
+    const given: unknown = JSON.parse(Buffer.from(word, "base64url").toString("utf8"));
+    if (!isRecord(given)) return null;
+    const { run_id, secret, workspace } = given;
+    if (typeof run_id !== "string" || typeof secret !== "string" || typeof workspace !== "string")
+      return null;
+    return { run_id, secret, workspace };
+  } catch {
+    return null;
+  }
 }

@@ -4,7 +4,14 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { type HookAnswer, refuseAnswer } from "../clients/clients.ts";
-import { ANSWER_MARGIN_MS, ANSWER_MS, CARRIER_PROTOCOL, encodeAnswer, MAX_EVENT_BYTES } from "./protocol.ts";
+import {
+  ANSWER_MARGIN_MS,
+  ANSWER_MS,
+  CARRIER_PROTOCOL,
+  decodeConfined,
+  encodeAnswer,
+  MAX_EVENT_BYTES,
+} from "./protocol.ts";
 import type { CallContext } from "./services.ts";
 
 const MAX_CALLS = 64;
@@ -71,7 +78,7 @@ const finish = (socket: Socket, said: HookAnswer): void => {
 
 async function answer(socket: Socket, text: string, duties: Work): Promise<void> {
   const cut = text.indexOf("\n");
-  const [protocol, verb, subject = ""] = (cut < 0 ? text : text.slice(0, cut)).split(" ");
+  const [protocol, verb, subject = "", evidence] = (cut < 0 ? text : text.slice(0, cut)).split(" ");
   if (protocol !== CARRIER_PROTOCOL)
     return finish(socket, refuseAnswer("svc: this hook is of another version; run svc connect again"));
   if (verb === "replace") {
@@ -81,7 +88,12 @@ async function answer(socket: Socket, text: string, duties: Work): Promise<void>
   if (verb !== "call")
     return finish(socket, refuseAnswer("svc: the hook's request is not understood; run svc connect again"));
   const { ending } = duties;
-  finish(socket, await inTime(socket, ending, (way) => duties.judge(subject, text.slice(cut + 1), way)));
+  const confined = evidence === undefined ? undefined : decodeConfined(evidence);
+  if (confined === null)
+    return finish(socket, refuseAnswer("svc: what svc run says about the call is not understood"));
+  const judge = (way: Parameters<Duties["judge"]>[2]) =>
+    duties.judge(subject, text.slice(cut + 1), { ...way, confined });
+  finish(socket, await inTime(socket, ending, judge));
 }
 
 /** Returns the answer, or a refusal when the time is over. The signal then tells the work to stop. */

@@ -52,11 +52,22 @@ export function createServices(folder: string): ResidentServices {
   return services;
 }
 
+/** What the launcher of `svc run` proves about an event of its confined command. */
+export interface ConfinedCaller {
+  /** The launcher's own run, and its secret. Only the launcher knows it. */
+  run_id: string;
+  secret: string;
+  /** The only directory of the machine that the command writes to. */
+  workspace: string;
+}
+
 /** What one event may use: the process's parts, and the way to its carrier. */
 export interface CallContext {
   services: ResidentServices;
   /** Records of workspaces. Null in a process that ends with the call. */
   records: WorkspaceRecords | null;
+  /** The command inside `svc run` that the event comes from. */
+  confined?: ConfinedCaller | undefined;
   /** Aborts when the time for the answer is over or the client is gone. */
   signal: AbortSignal;
   /** Tells the carrier to wait this much longer than usual. */

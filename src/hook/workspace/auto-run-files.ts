@@ -42,6 +42,30 @@ const TASKS =
 export const isAutoRunFile = (path: string): boolean =>
   START_UP.test(path) || TASKS.test(path) || OF_THE_SYSTEM.test(path);
 
+/** Directories of files that a client obeys when its agent names them: skills, commands, agents and extensions. */
+export const USED_FOLDERS: readonly string[] = [
+  ".claude/skills",
+  ".claude/commands",
+  ".claude/agents",
+  ".cursor/skills",
+  ".cursor/commands",
+  ".cursor/agents",
+  ".codex/skills",
+  ".codex/prompts",
+  ".codex/agents",
+  ".gemini/skills",
+  ".gemini/commands",
+  ".gemini/agents",
+  ".gemini/extensions",
+  ".agents/skills",
+];
+
+/** Whether an agent can have its client obey this file, by its path. Also below the directories of a plugin. */
+export const isUsedFile = (path: string): boolean =>
+  /\/\.(?:claude|cursor|codex|gemini|agents)\/(?:.+\/)?(?:skills|commands|agents|prompts|extensions)\/./.test(
+    foldPath(path.replaceAll("\\", "/")),
+  );
+
 /** Folds a path like the least strict file systems, which ignore case, Unicode form and invisible characters. */
 export function foldPath(path: string): string {
   if (/^[\x21-\x40\x5b-\x7e]*$/.test(path)) return path;

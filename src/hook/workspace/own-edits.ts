@@ -2,9 +2,6 @@
  * Files that a session edited, with their content before its first edit and after its last. They show whether a change
  * in the work tree is the session's alone.
  */
-import type { FileSnapshot } from "./file-snapshot.ts";
-import { gitBlobId } from "./hash.ts";
-
 export interface OwnEdit {
   path: string;
   /** The content before the edit as git names it. Null without a file, or if its content was not saved. */
@@ -15,19 +12,6 @@ export interface OwnEdit {
 }
 
 export type OwnEdits = ReadonlyMap<string, OwnEdit>;
-
-/** The edits of one call, from its snapshots before and after. */
-export function editsOf(before: FileSnapshot, after: FileSnapshot): OwnEdit[] {
-  return Object.keys(after.state).map((path) => {
-    const content = before.content?.[path];
-    return {
-      path,
-      before: content === undefined ? null : gitBlobId(unzip(content)),
-      was: contentHash(before, path),
-      after: contentHash(after, path),
-    };
-  });
-}
 
 /** One entry per file. Without a `before` if a person or program changed the file between two edits. */
 export function joinEdits(edits: Iterable<OwnEdit>): OwnEdits {
@@ -41,13 +25,4 @@ export function joinEdits(edits: Iterable<OwnEdit>): OwnEdits {
     }
   }
   return all;
-}
-
-function contentHash({ state }: FileSnapshot, path: string): string | null {
-  const found = state[path];
-  return found?.exists === true && "sha256" in found ? found.sha256 : null;
-}
-
-function unzip(content: string): Buffer {
-  return process.getBuiltinModule("node:zlib").gunzipSync(Buffer.from(content, "base64"));
 }

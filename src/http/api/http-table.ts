@@ -56,6 +56,13 @@ import {
   proposePlan,
   withdrawPlan,
 } from "../../operations/plans.ts";
+import {
+  addDevice,
+  changeDevice,
+  listDevices,
+  removeDevice,
+  testDevice,
+} from "../../operations/push/devices.ts";
 import { listConnectors } from "../../operations/registry/connectors.ts";
 import {
   activatePolicy,
@@ -128,6 +135,7 @@ const step = {
 const planned = { params: { id: textField("plan_id") } };
 const approval = { params: { id: textField("approval_id") } };
 const passkey = { params: { id: textField("passkey_id") } };
+const device = { params: { id: textField("device_id") } };
 const incident = { params: { id: textField("incident_id") } };
 const entry = {
   params: { index: integerField("index", "must be the index of a key entry") },
@@ -179,7 +187,10 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("GET /v1/runs/{id}/report.pdf", runReportAsPdf, run),
   httpRoute("GET /v1/runs/{id}/bundle", bundleRun, run),
   httpRoute("POST /v1/runs/{id}/steps/{n}/resolve", resolveOutcome, step),
-  httpRoute("GET /v1/runs/{id}/plan", getRollbackPlan, { ...run, query: [flagField("children")] }),
+  httpRoute("GET /v1/runs/{id}/plan", getRollbackPlan, {
+    ...run,
+    query: [flagField("children"), flagField("dependents")],
+  }),
   httpRoute("POST /v1/runs/{id}/rollback", startRollback, {
     ...run,
     shape: rollbackPlanned,
@@ -328,6 +339,11 @@ export const HTTP_TABLE: readonly HttpRow[] = [
     params: { id: textField("connection_id") },
   }),
   httpRoute("POST /v1/upstreams/rotate", rotateTokens),
+  httpRoute("POST /v1/push", addDevice, { status: 201 }),
+  httpRoute("GET /v1/push", listDevices),
+  httpRoute("PATCH /v1/push/{id}", changeDevice, device),
+  httpRoute("POST /v1/push/{id}/test", testDevice, device),
+  httpRoute("DELETE /v1/push/{id}", removeDevice, device),
 ];
 
 const ROWS: ReadonlyMap<ServiceOperation, HttpRow> = new Map(HTTP_TABLE.map((row) => [row.op, row]));

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { tenantBinding } from "../../govern/roles.ts";
 import { authzenMetadata } from "../../operations/authzen/public-url.ts";
 import { requireRole, serviceWideOnly } from "../../operations/pipeline/access.ts";
-import { lastProbe, replicaState, storeKind, storeProblem } from "../../operations/status.ts";
+import { clockState, lastProbe, replicaState, storeKind, storeProblem } from "../../operations/status.ts";
 import type { HttpDeps } from "../deps.ts";
 import { openApiDocument } from "./openapi.ts";
 import { securityEventRoutes } from "./security-events.ts";
@@ -32,6 +32,7 @@ export function openRoutes(
       problems,
       ...probe,
       ...replicaState(app),
+      ...clockState(app),
       ...more?.facts,
     });
   });

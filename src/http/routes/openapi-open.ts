@@ -32,6 +32,15 @@ const READINESS = {
       },
       required: ["lag_ms", "max_lag_ms", "in_use"],
     },
+    clock: {
+      type: "object",
+      description: "this server's clock against the database's, which sets all expiries; only on PostgreSQL",
+      properties: {
+        offset_ms: { type: "integer", description: "how far this server is ahead; negative if it is behind" },
+        warning: { type: "string", description: "present if the clocks differ by more than 5 seconds" },
+      },
+      required: ["offset_ms"],
+    },
     upstreams: {
       type: "array",
       description: "a gateway's tool servers",

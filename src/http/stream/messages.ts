@@ -7,6 +7,7 @@ import { describeIssues } from "../../operations/pipeline/validation-messages.ts
 import type { HttpRow } from "../api/http-row.ts";
 import { HTTP_TABLE } from "../api/http-table.ts";
 import type { RawRequest } from "../api/read-request.ts";
+import { OPEN_PATHS } from "../routes/openapi-open.ts";
 
 const messageShape = z.strictObject({
   id: z.union([z.string().min(1).max(SERVICE_LIMITS.stream_id_chars), z.int()]),
@@ -24,6 +25,12 @@ interface StreamRequest {
   raw: RawRequest;
 }
 
+/** Operations of the API document without a role: health checks, documents, and routes that verify a signature. */
+const OPEN_IDS: ReadonlySet<string> = new Set(
+  Object.values(OPEN_PATHS).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  ),
+);
 const ROWS = new Map(HTTP_TABLE.map((row) => [row.op.id, row]));
 
 /** The id of a message, or null if it has none. */
@@ -45,6 +52,8 @@ export function readMessage(message: JsonValue): StreamRequest {
   const parsed = messageShape.safeParse(message);
   if (!parsed.success) throw invalidError(describeIssues(parsed.error, "message"));
   const { operation, params = {}, body, idempotency_key } = parsed.data;
+  if (OPEN_IDS.has(operation))
+    throw invalidError(`operation: ${operation} is not available on a stream; request it over HTTP`);
   const row = ROWS.get(operation);
   if (row === undefined)
     throw notFoundError(

@@ -67,7 +67,7 @@ const isForStream = ({ url = "", headers }: IncomingMessage): boolean =>
   url.split("?", 1)[0] === STREAM_PATH && headers.upgrade?.toLowerCase() === "websocket";
 
 async function admit(
-  { authenticate, app, isClosing }: StreamParts,
+  { authenticate, isClosing }: StreamParts,
   guard: ReturnType<typeof originGuard>,
   request: IncomingMessage,
 ): Promise<void> {

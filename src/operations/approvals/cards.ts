@@ -17,6 +17,7 @@ import { unknownRun } from "../../govern/runs/load-run.ts";
 import { countedRun, type RunDoc } from "../../govern/runs/run.ts";
 import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { needsMet } from "../../rules/policy/checks/approvals.ts";
 import { withPlainMasks } from "../../rules/redact/mask.ts";
@@ -90,6 +91,9 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
   await nextEventLoopTurn();
   const { facts, judged, hash } = await runInSlices(buildingCard(app.core.rules(), run, approval, kept));
   const { values } = facts;
+  const plain = (value: JsonValue | undefined) =>
+    value === undefined ? null : runInSlices(withPlainMasks(value));
+  const [args, before] = [await plain(values?.args), await plain(values?.before)];
   const around = await surroundings(app, run, approval, values);
   await nextEventLoopTurn();
   const head = {
@@ -111,8 +115,8 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     step,
     ...judged,
     arg_names,
-    arguments: values === undefined ? null : withPlainMasks(values.args),
-    before: values?.before === undefined ? null : withPlainMasks(values.before),
+    arguments: args,
+    before,
     ...around,
     approvers,
     votes,
@@ -120,7 +124,7 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     expires_ms,
     ...(kept?.line === undefined ? {} : { line: kept.line }),
     card_hash: alive ? hash : null,
-    text: cardText(head, judged, around),
+    text: await runInSlices(cardText(head, judged, around)),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Counter-proposals for denied calls, shown to the run's principal and to those who see the card. */
 
+import { runInSlices } from "../../child-process/event-loop-slices.ts";
 import type { ApprovalDoc } from "../../govern/approvals/approval.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
@@ -30,5 +31,8 @@ export async function offerForRequest(
   const values = over ? undefined : await app.core.store.get("approval_values", id);
   // The agent needs the exact arguments; an approver sees them masked, as on the card.
   if (asks) return { approval_id: id, args: values?.offer ?? null };
-  return { approval_id: id, args: values === undefined ? null : withPlainMasks(values.args) };
+  return {
+    approval_id: id,
+    args: values === undefined ? null : await runInSlices(withPlainMasks(values.args)),
+  };
 }

@@ -17,7 +17,7 @@ export async function activeAlerts({
 
 export async function sendAlerts(app: ServiceApp): Promise<void> {
   const { core, settings, notifier } = app;
-  if (notifier === null || notifier.channels().length === 0) return;
+  if (notifier === null || !(await notifier.isHeard())) return;
   const standing = await activeAlerts(app);
   for (const message of await dueAlertMessages(core, standing, settings.alerts.remind_ms)) {
     const { group: _, actor: __, ...alert } = message.alert;

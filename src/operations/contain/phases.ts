@@ -23,7 +23,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";
 import { stateReaderFor } from "../rollback/state-reader.ts";
 import { REVOCABLE_AUTHORITY, type RevocableKind, type WiderAuthority } from "./authority.ts";
-import { findKeys, findRequests, previewRollback } from "./preview.ts";
+import { dependentsOfRuns, findKeys, findRequests, listedDependents, previewRollback } from "./preview.ts";
 import {
   type ContainReport,
   differencesFrom,
@@ -180,7 +180,12 @@ export class ContainmentWork {
     this.mayGoOn();
     await this.write([], (_, job) => ({ job: { ...job, phase: "rollback" }, records: [] }));
     const runs = await runsInScope(app.core, (await findActors(app, job)).runs, job);
-    if (job.rollback !== "yes") return (await previewRollback(app, runs, job.rollback)).reverse();
+    if (job.rollback !== "yes") {
+      const left = await previewRollback(app, runs, job.rollback);
+      const found = listedDependents(await dependentsOfRuns(app, left));
+      await this.write([], (_, job) => ({ job: { ...job, ...found }, records: [] }));
+      return left.reverse();
+    }
     await this.keepPromise(runs);
     return undoRuns(app, job, runs, {
       signal: this.lost,
@@ -193,7 +198,11 @@ export class ContainmentWork {
   private async keepPromise(runs: readonly RunInScope[]): Promise<void> {
     if (this.job.promised !== undefined) return;
     const promised = await previewRollback(this.app, runs, "yes", stateReaderFor(this.app));
-    await this.write([], (_, job) => ({ job: { ...job, promised: reportAsJson(promised) }, records: [] }));
+    const found = listedDependents(await dependentsOfRuns(this.app, promised));
+    await this.write([], (_, job) => ({
+      job: { ...job, promised: reportAsJson(promised), ...found },
+      records: [],
+    }));
   }
 
   /**
@@ -228,7 +237,7 @@ export class ContainmentWork {
     const { core } = this.app;
     const keys = await this.keysReport();
     const { approved } = await findRequests(this.app, this.job);
-    const { actors, halt_id, halt_was_there, denied, revoked, rollback, promised } = this.job;
+    const { actors, halt_id, halt_was_there, denied, revoked, rollback, promised, dependents } = this.job;
     const undisturbed = this.stuck.size === 0 && (bundles.note === null || bundles.note === NO_SIGNING_KEY);
     const report = withTotals(
       {
@@ -240,6 +249,7 @@ export class ContainmentWork {
         wider: this.wider,
         rollback,
         runs,
+        ...(dependents === undefined ? {} : { dependents: [...dependents] }),
         bundles,
         ...(promised === undefined
           ? {}

@@ -8,6 +8,7 @@ import { isExpired } from "../../govern/expiry.ts";
 import { allRows } from "../../govern/port/pages.ts";
 import type { RunDoc } from "../../govern/runs/run.ts";
 import { messageOf } from "../../kernel/errors.ts";
+import { type DependentStep, findDependents } from "../../rollback/cascade/dependents.ts";
 import type { JobTools } from "../../rollback/job.ts";
 import { needsUndo } from "../../rollback/plan/classify.ts";
 import { readStates, type StateReader } from "../../rollback/plan/current-state.ts";
@@ -208,6 +209,22 @@ async function consentedIn(core: EngineCore, runs: readonly LoadedRun[]): Promis
   return consented;
 }
 
+/** Calls of other runs that were built on the steps that a containment undoes, or would if they could be undone. */
+export async function dependentsOfRuns(
+  { core }: Pick<ServiceApp, "core">,
+  runs: readonly RunContainment[],
+): Promise<DependentStep[]> {
+  const roots = runs.flatMap(({ run_id, undone, cannot }) =>
+    [...undone, ...cannot].map(({ step }) => ({ run_id, step })),
+  );
+  const whole = runs.map(({ run_id }) => run_id);
+  return (await findDependents(core.store, { roots, whole }, core.env.now())).dependents;
+}
+
+/** The report's entry; none without dependents. */
+export const listedDependents = (dependents: DependentStep[]): { dependents?: DependentStep[] } =>
+  dependents.length === 0 ? {} : { dependents };
+
 /** The complete preview of a containment, in the shape of its report. */
 export async function previewContainment(
   app: ServiceApp,
@@ -240,6 +257,7 @@ export async function previewContainment(
     wider,
     rollback,
     runs: runs.reverse(),
+    ...listedDependents(await dependentsOfRuns(app, runs)),
     bundles: { folder: null, note: app.signing === null ? NO_SIGNING_KEY : null },
   });
 }

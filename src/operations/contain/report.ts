@@ -12,6 +12,23 @@ import {
 } from "../../rollback/plan/plan.ts";
 import type { RollbackReport } from "../../rollback/plan/report.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
+import { TRACE_KINDS } from "../../rules/trace/find-values.ts";
+
+/** A call that was built on another one. Names kinds of values, never a value. */
+export const dependentShape = z.strictObject({
+  run_id: z.string(),
+  step: z.int(),
+  tool: z.string(),
+  kind: z.enum(["compensate", "skip", "unrecoverable", "unresolved", "unmanifested"]),
+  because: z.array(
+    z.strictObject({
+      run_id: z.string(),
+      step: z.int(),
+      kind: z.enum([...TRACE_KINDS, "stored", "resource", "dependency"]),
+      path: z.string().optional(),
+    }),
+  ),
+});
 
 const strings = z.array(z.string());
 
@@ -59,6 +76,9 @@ export const containReport = z.strictObject({
     .meta({ description: "authority that also covers other actors; it is left for an admin to decide" }),
   rollback: z.enum(["yes", "no", "no_compensator"]),
   runs: z.array(runContainment),
+  dependents: z.array(dependentShape).optional().meta({
+    description: "calls of other runs that were built on the undone ones; they are left for you to decide",
+  }),
   bundles: z.strictObject({ folder: nullableSchema(z.string()), note: nullableSchema(z.string()) }),
   differences: z
     .array(differenceLine)

@@ -58,6 +58,7 @@ function captureView(call: HistoricCall) {
     tool: call.tool,
     actor: call.actor,
     ...(call.acting === undefined ? {} : { acting: call.acting }),
+    ...(call.sandboxed === undefined ? {} : { sandboxed: call.sandboxed }),
     tenant: call.tenant,
     environment: call.environment,
     args,

@@ -4,17 +4,19 @@ import { OVERWRITE_TARGETS } from "../../govern/port/docs.ts";
 import { type CallerPrincipal, hasRole, toStoredPrincipal } from "../../govern/roles.ts";
 import { STEP_STATUSES } from "../../govern/runs/run.ts";
 import { passkeyRequired } from "../../govern/signing/signature.ts";
-import { forbiddenError, invalidError, SvcError } from "../../kernel/errors.ts";
+import { forbiddenError, invalidError, notFoundError, SvcError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { beginCompensation, completeCompensation } from "../../rollback/backend/remote-worker.ts";
+import { type ChosenStep, executeCascade } from "../../rollback/cascade/roll-back-with.ts";
 import { getJob, jobView, startJob } from "../../rollback/job.ts";
 import type { OverwriteDecision } from "../../rollback/ports.ts";
 import { executeTreeRollback } from "../../rollback/tree/roll-back-tree.ts";
-import { executeRollback } from "../../rollback/undo/execute.ts";
+import { executeRollback, type RollbackOptions } from "../../rollback/undo/execute.ts";
 import { selfOverwriteError } from "../../rollback/undo/self-rollback.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
 import type { ServiceApp } from "../app.ts";
+import { dependentShape } from "../contain/report.ts";
 import { readRun } from "../pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { anyJson, boundedText, ofRun, ofStep, runId } from "../schemas.ts";
@@ -30,9 +32,22 @@ export const undoPlanShape = z.strictObject({
   children: z.array(z.strictObject(onePlan)).optional().meta({
     description: "plans of all runs below, newest first; present if the request covers them",
   }),
+  dependents: z.array(dependentShape).optional().meta({
+    description: "calls of other runs that were built on the steps to be undone, newest first",
+  }),
+  dependents_cut: z.literal(true).optional().meta({
+    description: "present if there are more such calls than one rollback can cover",
+  }),
 });
 const withChildren = z.boolean().meta({ description: "true (1 in a query) covers all runs below too" });
-const planInput = z.strictObject({ ...ofRun.shape, children: withChildren.optional() });
+const withDependents = z
+  .boolean()
+  .meta({ description: "true (1 in a query) adds the calls of other runs that were built on this one's" });
+const planInput = z.strictObject({
+  ...ofRun.shape,
+  children: withChildren.optional(),
+  dependents: withDependents.optional(),
+});
 
 const jobShape = z.strictObject({
   run_id: z.string(),
@@ -56,7 +71,11 @@ export const getRollbackPlan = defineOperation({
   run_of: ({ run_id }) => run_id,
   output: undoPlanShape,
   errors: { not_found: "unknown run" },
-  run: (caller, { run_id, children }) => planFor(caller, run_id, children),
+  run(caller, { run_id, ...covers }) {
+    if (covers.dependents === true && !hasRole(caller.principal, "auditor"))
+      throw forbiddenError("dependents: needs the auditor role, because it names other agents' runs");
+    return planFor(caller, run_id, covers);
+  },
 });
 
 /** For surfaces that serve the run's own agent, such as the gateway or the library. It needs no `self_rollback`. */
@@ -64,11 +83,11 @@ export const getOwnRollbackPlan = defineOperation({
   id: "plan_own",
   summary: "Preview a rollback of your own run; changes nothing",
   role: "agent",
-  input: planInput,
+  input: planInput.omit({ dependents: true }),
   run_of: ({ run_id }) => run_id,
   output: undoPlanShape,
   errors: { not_found: "unknown run, or another agent's" },
-  run: (caller, { run_id, children }) => planFor(caller, run_id, children),
+  run: (caller, { run_id, children }) => planFor(caller, run_id, { children }),
 });
 
 const why = boundedText(SERVICE_LIMITS.reason_chars).meta({
@@ -114,6 +133,11 @@ export function overwriteOf(
   return { step, reason, current_hash, ...(to === undefined ? {} : { to }) };
 }
 
+export const chosenSteps = z
+  .array(z.strictObject({ run_id: runId, step: z.int().min(0, "must be a step number") }))
+  .max(SERVICE_LIMITS.cascade_steps, `at most ${SERVICE_LIMITS.cascade_steps} steps`)
+  .meta({ description: "steps of other runs to undo too, such as those that the plan lists as dependents" });
+
 const rollbackFields = {
   run_id: runId,
   retries: z
@@ -128,14 +152,34 @@ const rollbackFields = {
     .optional()
     .meta({ description: "full paths of files and directories that no undo touches" }),
   children: withChildren.optional(),
+  with: chosenSteps.optional(),
   ...overwriteFields,
 };
 
-function assertOneRun(children: boolean | undefined, overwrite: OverwriteDecision | undefined): void {
+interface Covered {
+  children?: boolean | undefined;
+  with?: readonly ChosenStep[] | undefined;
+}
+
+function assertOneRun({ children, with: chosen }: Covered, overwrite: OverwriteDecision | undefined): void {
   if (children === true && overwrite !== undefined)
     throw invalidError("overwrite: names a step of this run alone; omit children");
+  if (chosen !== undefined && overwrite !== undefined)
+    throw invalidError("overwrite: names a step of this run alone; omit with");
+  if (chosen !== undefined && children === true)
+    throw invalidError("with: cannot be combined with children; name the steps of runs below in with");
 }
-const stale = "a rollback of this run is in progress, or the state to overwrite differs from the plan";
+const stale =
+  "a rollback of one of these runs is in progress, or the state to overwrite differs from the plan";
+
+/** Throws not_found for steps that do not exist or belong to another tenant. */
+async function assertChosen(app: ServiceApp, chosen: readonly ChosenStep[] = []): Promise<void> {
+  const runs = new Map<string, number>();
+  for (const { run_id, step } of chosen) {
+    if (!runs.has(run_id)) runs.set(run_id, (await readRun(app, run_id)).next_step);
+    if (step >= runs.get(run_id)!) throw notFoundError(`with: run ${run_id} has no step ${step}`);
+  }
+}
 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
 export const rollbackStarted = z.strictObject({ job: startedJob });
@@ -158,10 +202,16 @@ export const startRollback = defineOperation({
     const { app, principal } = caller;
     await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
-    assertOneRun(body.children, overwrite);
-    if (confirm !== true && body.children === true)
-      return { dry_run: true as const, plan: await planFor(caller, run_id, true) };
+    assertOneRun(body, overwrite);
     const own = !hasRole(principal, "operator");
+    if (own && body.with !== undefined)
+      throw forbiddenError("with: steps of other runs need the operator role; omit this field");
+    await assertChosen(app, body.with);
+    if (confirm !== true && (body.children === true || body.with !== undefined))
+      return {
+        dry_run: true as const,
+        plan: await planFor(caller, run_id, { ...body, dependents: body.with && true }),
+      };
     if (own && overwrite !== undefined) throw selfOverwriteError();
     if (own && body.approve_compensations === true)
       throw forbiddenError(
@@ -195,22 +245,24 @@ export const rollbackHere = defineOperation({
   run_of: ({ run_id }) => run_id,
   waits: true,
   feature: (_, caller) => (caller?.undo === undefined ? "this surface has no undo tools" : null),
-  async run(caller, { run_id, overwrite: step, reason, current_hash, to, children, ...body }) {
+  async run(caller, { run_id, overwrite: step, reason, current_hash, to, children, with: chosen, ...body }) {
     const { app, principal, undo } = caller;
     await readRun(app, run_id);
     assertMayApproveAll(app, body.approve_compensations);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
-    assertOneRun(children, overwrite);
+    assertOneRun({ children, with: chosen }, overwrite);
+    await assertChosen(app, chosen);
     if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, surfaceStateReader(undo));
-    const execute = children === true ? executeTreeRollback : executeRollback;
-    return execute(app.core, run_id, {
+    const asked: RollbackOptions = {
       stop: app.background.signal,
       ...undo!,
       ...body,
       overwrite,
       actor: principal.name,
       authorised: () => isStillOperator(caller),
-    });
+    };
+    if (chosen !== undefined) return executeCascade(app.core, run_id, { ...asked, with: chosen });
+    return (children === true ? executeTreeRollback : executeRollback)(app.core, run_id, asked);
   },
 });
 

@@ -2,6 +2,7 @@
 import { runInSlices } from "../../child-process/event-loop-slices.ts";
 import { hasRole } from "../../govern/roles.ts";
 import { conflictError, invalidError, notFoundError } from "../../kernel/errors.ts";
+import { type DependentStep, findDependents } from "../../rollback/cascade/dependents.ts";
 import type { StateReader } from "../../rollback/plan/current-state.ts";
 import { loadPlan } from "../../rollback/plan/load-run.ts";
 import type { OverwriteDecision } from "../../rollback/ports.ts";
@@ -23,14 +24,35 @@ export function stateReaderFor({ jobTools, stateReader, settings }: ServiceApp):
 export async function planFor(
   { app, principal, undo }: ApiCaller,
   run_id: string,
-  with_children = false,
-): Promise<TreePlan> {
+  { children, dependents }: { children?: boolean | undefined; dependents?: boolean | undefined } = {},
+): Promise<PlanWithDependents> {
   const run = await readRun(app, run_id);
   const { store, env } = app.core;
   const stateReader = surfaceStateReader(undo) ?? stateReaderFor(app);
   const mask = !hasRole(principal, "operator");
   const options = { now_ms: env.now(), mask, stateReader, pace: runInSlices };
-  return with_children ? loadTreePlan(store, run, options) : loadPlan(store, run_id, options);
+  const plan: TreePlan = await (children === true
+    ? loadTreePlan(store, run, options)
+    : loadPlan(store, run_id, options));
+  return dependents === true ? { ...plan, ...(await dependentsOf(app, plan)) } : plan;
+}
+
+export interface PlanWithDependents extends TreePlan {
+  dependents?: DependentStep[];
+  dependents_cut?: true;
+}
+
+/** Calls of other runs that were built on the steps that the plan undoes. */
+async function dependentsOf(
+  { core: { store, env } }: ServiceApp,
+  plan: TreePlan,
+): Promise<Pick<PlanWithDependents, "dependents" | "dependents_cut">> {
+  const roots = [plan, ...(plan.children ?? [])].flatMap(({ run_id, actions }) =>
+    actions.filter(({ kind }) => kind === "compensate").map(({ step }) => ({ run_id, step })),
+  );
+  const whole = [plan, ...(plan.children ?? [])].map(({ run_id }) => run_id);
+  const { dependents, cut } = await findDependents(store, { roots, whole }, env.now());
+  return { dependents, ...(cut ? { dependents_cut: true as const } : {}) };
 }
 
 /** Null if the surface has no reader. */

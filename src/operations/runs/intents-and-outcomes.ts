@@ -39,6 +39,9 @@ const intentFields = {
     .min(1, "must not be empty")
     .max(SERVICE_LIMITS.call_ref_chars, `at most ${SERVICE_LIMITS.call_ref_chars} characters`)
     .optional(),
+  sandboxed: z
+    .strictObject({ run_id: runId, secret: boundedText(SERVICE_LIMITS.sandbox_secret_chars) })
+    .optional(),
 };
 /** A repeated request with the same key gets the first response. */
 const idempotency_key = z.string().optional();
@@ -63,6 +66,7 @@ export const submitIntent = defineOperation({
       reason: given.reason,
       depends_on: given.depends_on ?? [],
       ref: given.ref,
+      sandboxed: given.sandboxed,
       objections: call.objections,
       drill: call.drill,
       seen: call.seen,
@@ -141,6 +145,7 @@ function intentDone(
     needs_approval: result.verdict.needs_approval,
     manifest: result.manifest,
     risk_score: result.verdict.risk_score,
+    sandboxed: result.sandboxed,
     depends_on: result.depends_on,
     took_ms,
   });
@@ -161,6 +166,10 @@ export const reportStepOutcome = defineOperation({
       .optional()
       .meta({ description: "result of the decision's `before` read, from before the call" }),
     after: z.unknown().optional().meta({ description: "result of the same read after the call" }),
+    observed: z
+      .unknown()
+      .optional()
+      .meta({ description: "last answer of the decision's `effect_check` read, after a success" }),
   }),
   output: outcomeView,
   errors: { not_found: "unknown run or step", conflict: "an outcome was already reported" },
@@ -174,6 +183,7 @@ export const reportStepOutcome = defineOperation({
       error: given.error,
       before: given.before as JsonValue | undefined,
       after: given.after as JsonValue | undefined,
+      observed: given.observed as JsonValue | undefined,
       read_by: call.reads_by,
     };
     const learning = runAnyInSlices(

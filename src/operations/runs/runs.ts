@@ -16,7 +16,7 @@ import {
   type StepDoc,
   UNKNOWN_OUTCOME_STATUSES,
 } from "../../govern/runs/run.ts";
-import { conflictError, invalidError } from "../../kernel/errors.ts";
+import { conflictError, forbiddenError, invalidError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { unconfinedStore } from "../../store/tenant-store.ts";
 import type { ServiceApp } from "../app.ts";
@@ -40,11 +40,17 @@ export const openRun = defineOperation({
     mode: z.enum(RUN_MODES).optional(),
     reason: z.string().max(SERVICE_LIMITS.reason_chars).optional(),
     given: givenTexts.optional(),
+    sandbox: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal")
+      .optional(),
   }),
   output: z.strictObject({ run_id: z.string(), mode: z.enum(RUN_MODES), scope_seal: z.string() }),
   errors: { not_found: "unknown parent run, or another agent's", conflict: "the run id exists" },
   async run({ app, principal }, { given = [], ...body }) {
     if (given.length > 0) assertMayGive(principal);
+    if (body.sandbox !== undefined && principal.may_sandbox !== true)
+      throw forbiddenError("a sandboxed run needs a key with may_sandbox", "may_sandbox_required");
     const parent = body.parent === undefined ? undefined : await ownParent(app, principal, body.parent);
     const run = newRun(app.core, principal, body, parent);
     // Run ids are unique in the entire ledger, so an id of another tenant is taken too.
@@ -178,6 +184,8 @@ function stepBody(step: StepDoc, depends_on: number[]) {
     ...(step.before_by === undefined ? {} : { before_by: step.before_by }),
     ...(step.before_hash === undefined ? {} : { before_hash: step.before_hash }),
     ...(step.after_hash === undefined ? {} : { after_hash: step.after_hash }),
+    ...(step.effect_check === undefined ? {} : { effect_check: step.effect_check }),
+    ...(step.effect_check_by === undefined ? {} : { effect_check_by: step.effect_check_by }),
     ...(step.closes_ms === undefined ? {} : { closes_ms: step.closes_ms }),
     ...(step.line === undefined ? {} : { line: step.line }),
   };

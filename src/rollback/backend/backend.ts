@@ -19,6 +19,8 @@ export interface StepToUndo {
   outcome: StepOutcome | null;
   /** True for a step that failed or is already undone. It is reported, and nothing is done. */
   fallen: boolean;
+  /** True for a step that this rollback leaves as it is. It is not reported, and blocks the steps it depends on. */
+  kept?: true;
   /** State to read before the undo begins, if any. */
   read: ReadRequest | null;
   closes_ms?: number | undefined;

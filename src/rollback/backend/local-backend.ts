@@ -35,6 +35,8 @@ export interface LocalRollbackOptions {
   authorised?: (() => boolean | Promise<boolean>) | undefined;
   /** Steps before this one are left unchanged. */
   down_to?: number | undefined;
+  /** The only steps to undo. Default: all. */
+  only?: ReadonlySet<number> | undefined;
   /** True if the reader belongs to the service, its gateway or its operator. Its confirmation refunds limits. */
   own_reader?: boolean | undefined;
   /** Parts that every undo leaves alone, such as files. */
@@ -73,6 +75,7 @@ export class LocalRollbackBackend implements RollbackBackend {
         tool,
         outcome,
         fallen: standing === null,
+        ...(this.options.only?.has(step) === false ? { kept: true as const } : {}),
         read: state?.read ?? null,
         closes_ms: doc.closes_ms,
         doc,
@@ -83,6 +86,7 @@ export class LocalRollbackBackend implements RollbackBackend {
   }
 
   async grew({ known_steps }: RollbackSnapshot): Promise<boolean> {
+    if (this.options.only !== undefined) return false;
     return (await loadRunDoc(this.core.store, this.run_id)).next_step > known_steps;
   }
 

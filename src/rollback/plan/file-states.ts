@@ -1,6 +1,6 @@
 /**
- * Recognizes states of files, as the coding agents' hook reads them, so that plans show them as text: `state` says what
- * is at each path, `content` has the compressed bytes.
+ * Recognizes states of files, as the coding agents' hook reads them, so that plans show them as text: `files` has the
+ * state of each path, `content` has the compressed bytes of edited ones.
  */
 import { isUtf8 } from "node:buffer";
 import { gunzipSync } from "node:zlib";
@@ -20,12 +20,13 @@ const MAX_BYTES = 1_048_576;
 
 /** Null if the value is not a state of files. */
 export function fileStates(value: JsonValue): ShownFile[] | null {
-  if (!isJsonObject(value) || !isJsonObject(value["state"])) return null;
-  const content = value["content"] ?? {};
+  const record = isJsonObject(value) ? value["record"] : null;
+  if (!isJsonObject(record) || !isJsonObject(record["files"])) return null;
+  const content = record["content"] ?? {};
   if (!isJsonObject(content)) return null;
   const files: ShownFile[] = [];
-  for (const [path, state] of Object.entries(value["state"])) {
-    if (!isJsonObject(state) || typeof state["exists"] !== "boolean") return null;
+  for (const [path, state] of Object.entries(record["files"])) {
+    if (state !== null && (!isJsonObject(state) || typeof state["kind"] !== "string")) return null;
     files.push({ path, ...shownFile(state, content[path]) });
   }
   return files.length === 0 ? null : files;
@@ -43,11 +44,13 @@ export function filesAsText(value: JsonValue): string | null {
     .join("\n");
 }
 
-function shownFile(state: JsonObject, content: JsonValue | undefined): Omit<ShownFile, "path"> {
-  if (state["exists"] === false) return { what: "no file" };
-  if (state["folder"] === true) return { what: "directory" };
+function shownFile(state: JsonObject | null, content: JsonValue | undefined): Omit<ShownFile, "path"> {
+  if (state === null) return { what: "no file" };
+  if (state["kind"] === "link") return { what: `a link to ${String(state["target"])}` };
+  if (state["kind"] !== "file") return { what: String(state["kind"]) };
   const bytes = typeof content === "string" ? unpacked(content) : null;
-  if (bytes === null) return { what: `a file with sha256 ${String(state["sha256"]).slice(0, 12)}` };
+  if (bytes === null)
+    return { what: `a file of ${formatCountOf(Number(state["size"]), "byte")}, mode ${state["mode"]}` };
   if (!isUtf8(bytes) || bytes.includes(0)) return { what: `binary, ${formatCountOf(bytes.length, "byte")}` };
   return { text: bytes.toString("utf8"), what: "text" };
 }

@@ -25,10 +25,19 @@ export function markUnfinished(tx: StoreTx, run_id: string): void {
 }
 
 /** Records the end of a rollback. Its leftovers replace earlier ones for the steps that it visited. */
-export function settleRollback(tx: StoreTx, run_id: string, report: RollbackReport, down_to = 0): void {
+export function settleRollback(
+  tx: StoreTx,
+  run_id: string,
+  report: RollbackReport,
+  visited: (step: number) => boolean = () => true,
+): void {
   const run = loadSealedRun(tx, run_id);
-  const older = (run.undo_left?.steps ?? []).filter(({ step }) => step < down_to);
-  setLeft(run, false, [...leftBy(report), ...older]);
+  const others = (run.undo_left?.steps ?? []).filter(({ step }) => !visited(step));
+  setLeft(
+    run,
+    false,
+    [...leftBy(report), ...others].sort((a, b) => b.step - a.step),
+  );
   tx.put("runs", run_id, run);
 }
 

@@ -61,6 +61,8 @@ export interface ChildReport extends RollbackReport {
 export interface TreeReport extends RollbackReport {
   /** Runs below, newest first. Present if the rollback covered them. */
   children?: readonly ChildReport[];
+  /** Other runs, newest first. Present if the rollback covered steps of them. */
+  with?: readonly ChildReport[];
 }
 
 /** Whether a step with this outcome stays active and so blocks the steps it depends on. */

@@ -24,7 +24,7 @@ export async function executeTreeRollback(
   const children = new Map<string, ChildReport>();
   const undo = async (id: string, turn: UndoStepFn): Promise<void> => {
     if (id === run_id) own = await executeRollback(core, run_id, { ...options, turn });
-    else children.set(id, await undoChild(core, id, { ...options, turn }));
+    else children.set(id, await undoBeside(core, id, { ...options, lease: undefined, turn }));
   };
   // The run itself opens first, so that its lease is renewed while it waits for newer undos below it.
   const listed: string[] = [];
@@ -48,11 +48,11 @@ async function newestCall({ store }: EngineCore, run_id: string): Promise<number
   return newest === undefined ? -1 : ledgerPlace(newest.doc);
 }
 
-/** A failure of one run below does not block the others, unless the whole rollback has to stop. */
-async function undoChild(
+/** A failure of another run does not block the others, unless the whole rollback has to stop. */
+export async function undoBeside(
   core: EngineCore,
   run_id: string,
-  { lease: _, onBegin: __, onProgress, ...options }: RollbackOptions,
+  { onBegin: _, onProgress, ...options }: RollbackOptions,
 ): Promise<ChildReport> {
   const progress = onProgress && ((one: RollbackProgress) => onProgress({ ...one, run_id }));
   try {

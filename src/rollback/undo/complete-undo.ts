@@ -2,7 +2,7 @@
  * Completes an undo: records the verification result and the final status together with the step, in one transaction.
  */
 import type { EngineCore } from "../../govern/core.ts";
-import { adjustActiveSteps } from "../../govern/decide/outcome.ts";
+import { adjustActiveSteps } from "../../govern/decide/active-steps.ts";
 import { refundUndone } from "../../govern/decide/refunds.ts";
 import { stepKey } from "../../govern/document-keys.ts";
 import type { StoreTx, UnitOfWork } from "../../govern/port/store.ts";

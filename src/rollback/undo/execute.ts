@@ -22,6 +22,7 @@ import {
   startHeartbeat,
   type WorkLease,
 } from "../lease.ts";
+import { needsUndo } from "../plan/classify.ts";
 import { notChecked } from "../plan/conflict.ts";
 import { DependentSteps } from "../plan/dependents.ts";
 import { settleRollback } from "../plan/leftovers.ts";
@@ -40,6 +41,8 @@ import { type UndoTools, undoStep, untilAborted } from "./undo-step.ts";
 interface WorkOptions {
   compensator: CompensatorFn;
   reader?: ReaderFn | null | undefined;
+  /** Whether the reader can use this tool. Absent: it can use every tool. */
+  reads?: ((tool: string) => boolean) | undefined;
   verify?: UndoCheck | null | undefined;
   objection?: UndoObjection | null | undefined;
   /** Total attempts for each compensation. */
@@ -128,13 +131,13 @@ async function endRollback(
   run_id: string,
   lease: WorkLease,
   report: RollbackReport,
-  { lease: given, down_to }: RollbackOptions,
+  { lease: given, down_to, only }: RollbackOptions,
 ): Promise<void> {
   const unit = {
     needs: [["runs", run_id], leaseNeed(run_id)] satisfies DocKey[],
     run(tx: StoreTx) {
       assertLeaseHeld(tx, lease);
-      settleRollback(tx, run_id, report, down_to);
+      settleRollback(tx, run_id, report, (step) => step >= (down_to ?? 0) && only?.has(step) !== false);
       joinOnFailedUndos(core, tx, run_id, failedUndosOf(report));
       if (given === undefined) dropLease(tx, lease);
     },
@@ -175,12 +178,18 @@ export function checkRetries(retries: number = SERVICE_LIMITS.rollback_retries.d
 function undoTools(options: WorkOptions): UndoTools {
   return {
     compensator: options.compensator,
-    reader: options.reader ?? null,
+    readerOf: (tool) => (options.reads?.(tool) === false ? null : (options.reader ?? null)),
     verify: options.verify ?? null,
     objection: options.objection ?? null,
     retries: checkRetries(options.retries),
     backoff_ms: options.backoff_ms ?? SERVICE_LIMITS.rollback_backoff_ms,
   };
+}
+
+/** A step that stays blocks what it depends on. One without an effect passes its own blockers on. */
+function keepStep(dependents: DependentSteps, { doc, fallen, step }: StepToUndo): void {
+  if (doc === undefined || fallen) return;
+  dependents.hold(doc, needsUndo(doc) ? [step] : dependents.blockersOf(doc));
 }
 
 class Rollback {
@@ -223,6 +232,10 @@ class Rollback {
     const dependents = new DependentSteps();
     for (const visit of look.visits) {
       this.mayGoOn();
+      if (visit.kept === true) {
+        keepStep(dependents, visit);
+        continue;
+      }
       if (visit.fallen) {
         if (visit.outcome !== null && !this.outcomes.has(visit.step))
           this.outcomes.set(visit.step, visit.outcome);
@@ -311,7 +324,8 @@ class Rollback {
   private async current(
     request: ReadRequest,
   ): Promise<{ current: JsonValue } | { problem: string | undefined }> {
-    const { reader, objection } = this.tools;
+    const { readerOf, objection } = this.tools;
+    const reader = readerOf(request.tool);
     if (reader === null) return { problem: undefined };
     const against = await objection?.([request.tool]);
     if (against) return { problem: against };

@@ -1,10 +1,11 @@
 /** Records the start and the end of an undo. The step, its counters and the ledger change together. */
-import { adjustActiveSteps, releaseLogicalCall } from "../../govern/decide/outcome.ts";
+import { adjustActiveSteps, releaseLogicalCall } from "../../govern/decide/active-steps.ts";
 import { stepKey } from "../../govern/document-keys.ts";
 import type { StoreTx } from "../../govern/port/store.ts";
 import { appendRunRecord, stepFacts } from "../../govern/records.ts";
 import type { StepDoc } from "../../govern/runs/run.ts";
 import { removeUndoDeadline } from "../../govern/runs/undo-deadlines.ts";
+import { forgetResourceCall } from "../../govern/traces/built-on.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { cancelUndoApproval, type StepInProgress } from "./undo-approval.ts";
 
@@ -37,7 +38,10 @@ export function markUndone(tx: StoreTx, step: StepDoc, seq: number, unverified: 
   if (unverified) step.unverified = true;
   releaseLogicalCall(tx, step);
   removeUndoDeadline(tx, step);
-  if (step.before_hash !== undefined) tx.delete("touches", stepKey(step.run_id, step.step));
+  if (step.before_hash !== undefined) {
+    tx.delete("touches", stepKey(step.run_id, step.step));
+    forgetResourceCall(tx, step);
+  }
   // The values were stored only for this undo.
   tx.delete("payloads", stepKey(step.run_id, step.step));
 }

@@ -23,8 +23,8 @@ import { readBack } from "./readback.ts";
 
 export interface UndoTools {
   compensator: CompensatorFn;
-  /** If null, a declared verification ends as `unverified`. */
-  reader: ReaderFn | null;
+  /** Reader for this tool. If null, a declared verification ends as `unverified`. */
+  readerOf(tool: string): ReaderFn | null;
   verify: UndoCheck | null;
   objection: UndoObjection | null;
   /** Total attempts. */
@@ -68,7 +68,7 @@ interface UndoWork {
 export async function undoStep(work: UndoWork): Promise<UndoEnd | Settled> {
   const { env, task, tools, signal } = work;
   const { call } = task;
-  const { verify, reader } = tools;
+  const { verify } = tools;
   const done = await compensate(work);
   if ("outcome" in done || !done.ok) return done;
   const problem = verify === null ? null : await failure(() => verify(call, signal), signal);
@@ -77,6 +77,7 @@ export async function undoStep(work: UndoWork): Promise<UndoEnd | Settled> {
     return { ok: false, attempts: done.attempts, error };
   }
   if (task.read_back === null) return done;
+  const reader = tools.readerOf(task.read_back.tool);
   if (reader === null) return { ...done, read_back: { as: "unverified" } };
   const bounded: ReaderFn = async (request) => {
     const objection = await tools.objection?.([request.tool]);

@@ -281,3 +281,33 @@ test("hosts with and without a port", () => {
   expect(splitHost("[::1]:80")).toEqual({ name: "::1", port: 80 });
   expect(splitHost("a:b:c")).toEqual({ name: "", port: undefined });
 });
+
+describe("digits", () => {
+  test("a place of digits shares its segment with other names", () => {
+    verifies("beyond.services.digits");
+    const [comment, lock] = [pattern("/issues/comments/{id:digits}"), pattern("/issues/{n:digits}/lock")];
+    expect(canBothFit(comment, lock)).toBe(false);
+    expect(canBothFit(comment, pattern("/issues/{n}/7"))).toBe(true);
+    expect(canBothFit(lock, pattern("/issues/1{rest}/lock"))).toBe(true);
+    expect(canBothFit(lock, pattern("/issues/x{rest}/lock"))).toBe(false);
+    expect(matchPath(lock, ["issues", "12", "lock"])).toEqual({ n: "12" });
+    for (const other of ["comments", "1a", "-1", "１"])
+      expect(matchPath(lock, ["issues", other, "lock"])).toBeUndefined();
+    expect(fillPath(lock, { n: 12 })).toBe("/issues/12/lock");
+    expect(fillPath(lock, { n: "x" })).toBeUndefined();
+    expect(parsePathPattern("/a/{n:letters}")).toHaveProperty("problem");
+  });
+
+  test("a form unsets with an empty field, and a DELETE has a body if its manifest names one", () => {
+    verifies("beyond.services.form");
+    const [form, bare, json] = [
+      { method: "POST", body: "form" },
+      { method: "DELETE" },
+      { method: "DELETE", body: "json" },
+    ].map((more) => routes({ host: "api.test", path: "/a/{id}", ...more }).ofTool("t0")!);
+    expect(buildRequest(form!, { id: 1, name: null })).toMatchObject({ target: "/a/1", body: "name=" });
+    expect(buildRequest(bare!, { id: 1, sha: "s" })).toMatchObject({ target: "/a/1?sha=s", body: undefined });
+    expect(buildRequest(bare!, { id: 1, sha: null })).toHaveProperty("problem");
+    expect(buildRequest(json!, { id: 1, sha: "s" })).toMatchObject({ target: "/a/1", body: '{"sha":"s"}' });
+  });
+});

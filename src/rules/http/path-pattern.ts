@@ -1,6 +1,6 @@
-/** Paths of `http` manifests: literal text with `{name}` places, compared segment by segment. */
+/** Paths of `http` manifests: literal text with `{name}` and `{name:digits}` places, compared segment by segment. */
 
-type Piece = { readonly text: string } | { readonly name: string };
+type Piece = { readonly text: string } | { readonly name: string; readonly digits?: true };
 type Segment = readonly Piece[];
 
 export interface PathPattern {
@@ -9,7 +9,8 @@ export interface PathPattern {
 }
 
 const PLACE = /\{([^{}]*)\}/g;
-const PLACE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const PLACE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,63})(:digits)?$/;
+const DIGITS = /^\d+$/;
 const MAX_PATH_CHARS = 2_000;
 
 /** Reads a pattern, or returns its problem. Literal text is in its decoded form. */
@@ -40,11 +41,11 @@ function parseSegment(text: string): { pieces: Piece[] } | { problem: string } {
   const pieces: Piece[] = [];
   let done = 0;
   for (const match of text.matchAll(PLACE)) {
-    const name = match[1]!;
-    if (!PLACE_NAME.test(name)) return { problem: "a place is a name in braces, such as {id}" };
+    const [, name, digits] = PLACE_NAME.exec(match[1]!) ?? [];
+    if (name === undefined) return { problem: "a place is a name in braces, such as {id} or {id:digits}" };
     if (match.index > done) pieces.push({ text: text.slice(done, match.index) });
     else if (pieces.length > 0) return { problem: "two places in a segment need text between them" };
-    pieces.push({ name });
+    pieces.push(digits === undefined ? { name } : { name, digits: true });
     done = match.index + match[0].length;
   }
   if (done < text.length) pieces.push({ text: text.slice(done) });
@@ -77,7 +78,9 @@ function matchSegment(segment: Segment, text: string, found: Record<string, stri
     const next = segment[i + 1];
     const end = next === undefined ? text.length : endOfPlace(text, at, next, i + 2 === segment.length);
     if (end <= at) return false;
-    found[piece.name] = text.slice(at, end);
+    const value = text.slice(at, end);
+    if (piece.digits === true && !DIGITS.test(value)) return false;
+    found[piece.name] = value;
     at = end;
   }
   return at === text.length;
@@ -111,17 +114,26 @@ function segmentsMeet(a: Segment, b: Segment): boolean {
     seen.add(key);
     const [x, y] = [left[i], right[j]];
     if (x === undefined || y === undefined) continue;
-    if (x !== null && y !== null && x !== y) continue;
+    if (!symbolsMeet(x, y)) continue;
     open.push([i + 1, j + 1]);
-    if (x === null) open.push([i, j + 1]);
-    if (y === null) open.push([i + 1, j]);
+    if (typeof x !== "string") open.push([i, j + 1]);
+    if (typeof y !== "string") open.push([i + 1, j]);
   }
   return false;
 }
 
-/** Characters of a segment; null for a place. */
-const symbolsOf = (segment: Segment): (string | null)[] =>
-  segment.flatMap((piece) => ("text" in piece ? [...piece.text] : [null]));
+/** A character, or the characters that a place takes. */
+type PathSymbol = string | { readonly digits: boolean };
+
+function symbolsMeet(x: PathSymbol, y: PathSymbol): boolean {
+  if (typeof x !== "string") return typeof y !== "string" || !x.digits || DIGITS.test(y);
+  return typeof y === "string" ? x === y : symbolsMeet(y, x);
+}
+
+const symbolsOf = (segment: Segment): PathSymbol[] =>
+  segment.flatMap((piece): PathSymbol[] =>
+    "text" in piece ? [...piece.text] : [{ digits: piece.digits === true }],
+  );
 
 /** The path of a request with these values, percent-encoded. Undefined if a value is missing or cannot be one segment. */
 export function fillPath({ segments }: PathPattern, values: Readonly<Record<string, unknown>>) {
@@ -131,6 +143,7 @@ export function fillPath({ segments }: PathPattern, values: Readonly<Record<stri
     for (const piece of segment) {
       const value = "text" in piece ? piece.text : textOf(values[piece.name]);
       if (value === undefined) return undefined;
+      if ("name" in piece && piece.digits === true && !DIGITS.test(value)) return undefined;
       part += value;
     }
     if (part === "." || part === ".." || /[/\\\p{Cc}]/u.test(part)) return undefined;

@@ -190,6 +190,12 @@ export interface BuiltRequest {
 
 const IN_QUERY = new Set(["GET", "HEAD", "DELETE", "OPTIONS"]);
 
+/** A form says that a field is unset by sending it empty; a query has no word for that. */
+function fieldText(value: JsonValue, isForm: boolean): string | undefined {
+  if (value === null) return isForm ? "" : undefined;
+  return typeof value === "object" ? undefined : String(value);
+}
+
 /** Places go into the path; other arguments into the query, or the body of a method that has one. */
 export function buildRequest({ http, path }: HttpRoute, args: JsonValue): BuiltRequest | { problem: string } {
   if (!isJsonObject(args)) return { problem: "its arguments are not an object" };
@@ -199,12 +205,13 @@ export function buildRequest({ http, path }: HttpRoute, args: JsonValue): BuiltR
   const base = { method: http.method, origin: originOf(http), headers: {}, body: undefined };
   if (rest.length === 0) return { ...base, target: filled };
   if (http.body === "opaque") return { problem: "http.body is opaque, so no body can be built for it" };
-  if (IN_QUERY.has(http.method) || http.body === "form") {
-    const pairs = rest.map(([name, value]) => [name, typeof value === "object" ? undefined : String(value)]);
+  const inQuery = IN_QUERY.has(http.method) && (http.method !== "DELETE" || http.body === undefined);
+  if (inQuery || http.body === "form") {
+    const pairs = rest.map(([name, value]) => [name, fieldText(value, !inQuery)]);
     if (pairs.some(([, value]) => value === undefined))
       return { problem: "a query or a form takes texts, numbers and booleans only" };
     const fields = new URLSearchParams(pairs as [string, string][]).toString();
-    if (IN_QUERY.has(http.method)) return { ...base, target: `${filled}?${fields}` };
+    if (inQuery) return { ...base, target: `${filled}?${fields}` };
     return {
       ...base,
       target: filled,

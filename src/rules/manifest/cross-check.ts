@@ -15,7 +15,8 @@ export function reportWritingReadBacks(entries: readonly CheckedEntry[]): void {
   const effects = new Map<string, ToolEffect>();
   for (const { manifest } of entries) if (manifest) effects.set(manifest.tool, manifest.effect);
   for (const entry of entries) {
-    notARead(entry, effects);
+    notARead(entry, effects, "before");
+    notARead(entry, effects, "effect_check");
     const tool = entry.manifest?.verification?.tool;
     const effect = tool === undefined ? undefined : effects.get(tool);
     if (effect === undefined || !WRITES.has(effect)) continue;
@@ -24,13 +25,17 @@ export function reportWritingReadBacks(entries: readonly CheckedEntry[]): void {
   }
 }
 
-/** Reports a `before` read whose tool is not declared as read-only. */
-function notARead(entry: CheckedEntry, effects: ReadonlyMap<string, ToolEffect>): void {
-  const tool = entry.manifest?.before?.tool;
+/** Reports a read around the call whose tool is not declared as read-only. */
+function notARead(
+  entry: CheckedEntry,
+  effects: ReadonlyMap<string, ToolEffect>,
+  field: "before" | "effect_check",
+): void {
+  const tool = entry.manifest?.[field]?.tool;
   const effect = tool === undefined ? undefined : effects.get(tool);
   if (effect === undefined || effect === "read") return;
-  const text = `before.tool: ${tool} is declared ${effect}; before must use a tool of effect read`;
-  entry.problems.push({ line: entry.before_line, text });
+  const text = `${field}.tool: ${tool} is declared ${effect}; ${field} must use a tool of effect read`;
+  entry.problems.push({ line: field === "before" ? entry.before_line : entry.line, text });
 }
 
 /** Reports requests that two tools fit, and undos and reads of `http` tools that are not `http` tools themselves. */
@@ -53,12 +58,14 @@ export function reportHttpProblems(entries: readonly CheckedEntry[]): void {
   }
 }
 
-function helpersOf({ before, compensation, verification }: ToolManifest): [field: string, tool: string][] {
+function helpersOf(manifest: ToolManifest): [field: string, tool: string][] {
+  const { before, compensation, verification, effect_check } = manifest;
   const parts = [
     ["before.tool", before],
     ["compensation.tool", compensation],
     ["compensation.when_absent.tool", compensation?.when_absent],
     ["verification.tool", verification],
+    ["effect_check.tool", effect_check],
   ] as const;
   return parts.flatMap(([field, part]) => (part == null ? [] : [[field, part.tool]]));
 }
@@ -96,6 +103,9 @@ export function setWarnings(set: ManifestSet, start: (manifest: ToolManifest) =>
     const read = manifest.before?.tool;
     if (read !== undefined && set.active(read) === undefined)
       tell(`before.tool: ${read} has no manifest, so the read is impossible and the call is blocked`);
+    const check = manifest.effect_check?.tool;
+    if (check !== undefined && set.active(check) === undefined)
+      tell(`effect_check.tool: ${check} has no manifest, so the effect is not checked`);
     if (manifest.lifecycle === "deprecated" && set.active(manifest.tool) === manifest) {
       tell("lifecycle: deprecated; it still works, but should be replaced");
     }
@@ -137,7 +147,7 @@ const UNMARKED_PATH = /^(?:args|result)(?:\.[A-Za-z_]|\[)/;
 export function lintManifests(set: ManifestSet): string[] {
   const found: string[] = [];
   const names = [...new Set(set.all.map(({ tool }) => tool))];
-  for (const { tool, requires, before, compensation, verification } of set.all) {
+  for (const { tool, requires, before, compensation, verification, effect_check } of set.all) {
     for (const name of requires) {
       if (set.active(name) === undefined)
         found.push(
@@ -149,6 +159,7 @@ export function lintManifests(set: ManifestSet): string[] {
       ["compensation", compensation] as const,
       ["compensation.when_absent", compensation?.when_absent] as const,
       ["verification", verification] as const,
+      ["effect_check", effect_check] as const,
     ]) {
       if (part === null || part === undefined) continue;
       if (set.active(part.tool) === undefined)

@@ -31,6 +31,7 @@ export function entryRules(entry: JsonObject, report: ReportProblem): void {
     if (isJsonObject(section)) templateRules(section["args"], [field, "args"], report, roots);
   }
   if (before !== undefined) beforeRules(entry, before, report);
+  effectCheckRules(entry, report, roots);
   const { compensation, verification } = entry;
   if (isJsonObject(compensation) && isJsonObject(compensation["when_absent"])) {
     templateRules(
@@ -62,6 +63,25 @@ function beforeRules(entry: JsonObject, before: JsonObject, report: ReportProble
       ["before", "absent"],
       "matches every answer; write members that only the answer for a missing target has",
     );
+}
+
+function effectCheckRules(entry: JsonObject, report: ReportProblem, roots: readonly PathRoot[]): void {
+  const { effect_check: check, effect } = entry;
+  if (!isJsonObject(check)) return;
+  if (effect === "read" || effect === "read_only")
+    report(["effect_check"], "a tool that only reads has no effect; remove it or change the effect");
+  if (check["tool"] !== undefined && check["tool"] === entry["tool"])
+    report(["effect_check", "tool"], "is the tool itself; name one that only reads");
+  templateRules(check["args"], ["effect_check", "args"], report, roots);
+  const { expect } = check;
+  if (expect === undefined)
+    report(
+      ["effect_check", "expect"],
+      "is missing; write the answer that shows the effect, such as {name: $args.name}",
+    );
+  else if (isJsonObject(expect) && Object.keys(expect).length === 0)
+    report(["effect_check", "expect"], "matches every answer; write members that only the effect explains");
+  else if (!roots.includes("before")) strayBefore(expect, ["effect_check", "expect"], report);
 }
 
 /** Without a `before` read, the text would be compared literally and never shown. */

@@ -147,37 +147,43 @@ const before = z
   })
   .transform(declaredFields);
 
-const verification = z
-  .strictObject({
-    tool: toolNameSchema.describe("A tool that only reads, called after the undo."),
-    args: templateSchema
-      .nullish()
-      .describe("Its arguments, built like those of the compensation.")
-      .transform(toTemplate),
-    expect: jsonValueSchema.optional().describe("Expected answer: objects match partially, lists entirely."),
-    retries: z
-      .number()
-      .int()
-      .min(0)
-      .max(READ_BACK_LIMITS.retries.max)
-      .nullish()
-      .meta({ default: READ_BACK_LIMITS.retries.default, description: "Additional reads after the first." })
-      .transform((retries) => retries ?? READ_BACK_LIMITS.retries.default),
-    backoff_ms: z
-      .number()
-      .int()
-      .min(0)
-      .max(READ_BACK_LIMITS.backoff_ms.max)
-      .nullish()
-      .meta({
-        default: READ_BACK_LIMITS.backoff_ms.default,
-        description: "Wait before the second read; doubles each time.",
-      })
-      .transform((ms) => ms ?? READ_BACK_LIMITS.backoff_ms.default),
-  })
-  .meta({ required: ["tool", "expect"] })
-  // `entryRules` refuses an entry without the expected answer.
-  .transform((entry) => ({ ...entry, expect: entry.expect as JsonValue }));
+const expectedRead = (when: string) =>
+  z
+    .strictObject({
+      tool: toolNameSchema.describe(`A tool that only reads, called after ${when}.`),
+      args: templateSchema
+        .nullish()
+        .describe("Its arguments, built like those of the compensation.")
+        .transform(toTemplate),
+      expect: jsonValueSchema
+        .optional()
+        .describe("Expected answer: objects match partially, lists entirely."),
+      retries: z
+        .number()
+        .int()
+        .min(0)
+        .max(READ_BACK_LIMITS.retries.max)
+        .nullish()
+        .meta({ default: READ_BACK_LIMITS.retries.default, description: "Additional reads after the first." })
+        .transform((retries) => retries ?? READ_BACK_LIMITS.retries.default),
+      backoff_ms: z
+        .number()
+        .int()
+        .min(0)
+        .max(READ_BACK_LIMITS.backoff_ms.max)
+        .nullish()
+        .meta({
+          default: READ_BACK_LIMITS.backoff_ms.default,
+          description: "Wait before the second read; doubles each time.",
+        })
+        .transform((ms) => ms ?? READ_BACK_LIMITS.backoff_ms.default),
+    })
+    .meta({ required: ["tool", "expect"] })
+    // `entryRules` refuses an entry without the expected answer.
+    .transform((entry) => ({ ...entry, expect: entry.expect as JsonValue }));
+
+const verification = expectedRead("the undo");
+const effectCheck = expectedRead("a successful call");
 
 const risk = z
   .object({
@@ -273,7 +279,9 @@ const http = z
       .transform((scheme) => scheme ?? "https"),
     host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
     method: httpMethodSchema.describe("Method of the request, such as POST."),
-    path: httpPathSchema.describe("Path of the request; {name} is one segment, or a part of it."),
+    path: httpPathSchema.describe(
+      "Path of the request; {name} is one segment, or a part of it; {name:digits} takes digits only.",
+    ),
     body: z
       .enum(["json", "form", "opaque"])
       .nullish()
@@ -338,6 +346,10 @@ export const manifestEntrySchema = z
     before: before
       .nullish()
       .describe("Reads the state before the call, so that the undo can restore it.")
+      .transform(toUndeclared),
+    effect_check: effectCheck
+      .nullish()
+      .describe("Reads after a success whether the call did what it said.")
       .transform(toUndeclared),
     audit: audit
       .nullish()

@@ -21,6 +21,8 @@ export interface PolicyCall {
   sink: readonly string[];
   /** Drill result of the undo; absent if the policy does not need it or the tool has no undo. */
   proof?: UndoProof | undefined;
+  /** Run of the confined command that makes the call, by the launcher's evidence; absent outside of `svc run`. */
+  sandboxed?: string | undefined;
   /** Foreign values in the arguments; absent unless a flow with `carries` restricts the call. */
   carried?: CarriedFacts | undefined;
   /** Foreign values of all runs of the tenant; absent unless such a flow looks back further than the run. */

@@ -41,6 +41,8 @@ export interface PolicyRule {
   action: RuleAction;
   reason: string;
   hint: string | null;
+  /** True if the rule does not apply to calls from inside `svc run`. */
+  passes_sandboxed: boolean;
   when: PolicyCondition[];
   approval: ApprovalTerms;
 }
@@ -249,6 +251,7 @@ function compileRule(rule: RuleDoc, approvals: ApprovalSettings): PolicyRule {
     action: rule.action,
     reason: rule.reason ?? DEFAULT_REASON[rule.action](rule.id),
     hint: rule.hint ?? null,
+    passes_sandboxed: rule.sandboxed === "allow",
     when: (rule.when ?? []).map((condition) => {
       const op = COMPARISON_OPS[condition.op];
       return {

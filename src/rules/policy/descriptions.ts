@@ -40,6 +40,8 @@ const POLICY_FIELDS: Record<string, string> = {
   "rules[].action":
     "What happens to a matching call. The strictest action wins; `allow` only lifts what a window or the risk score requires.",
   reason: "Why, for the agent and the approver.",
+  sandboxed: "Whether the rule lets calls pass without approval inside `svc run`.",
+  "input.sandboxed": "Whether the call comes from inside `svc run`.",
   hint: "What the agent can do instead. The agent receives it with the block.",
 
   approval: "Who approves, for `require_approval`. Without it the defaults under `approvals` apply.",

@@ -23,6 +23,14 @@ export function lintPolicy(raw: JsonValue, report: ReportProblem): void {
   lintTimes(raw, report);
   lintRisk(raw, report);
   lintTests(raw, ids, report);
+  lintSandboxed(raw, report);
+}
+
+/** A sandbox replaces the approval of a person, and nothing else. */
+function lintSandboxed(raw: JsonObject, report: ReportProblem): void {
+  for (const { entry, path } of entries(raw, "rules"))
+    if (field(entry, "sandboxed") !== undefined && field(entry, "action") !== "require_approval")
+      report([...path, "sandboxed"], "needs action: require_approval, which is what it replaces");
 }
 
 /** Entries of a section that are mappings, with their paths. */

@@ -7,6 +7,7 @@ import type { PolicyFinding } from "./finding.ts";
 export function checkRules(policy: CompiledPolicy, call: PolicyCall): PolicyFinding[] {
   const findings: PolicyFinding[] = [];
   for (const rule of policy.rules.matching(call)) {
+    if (rule.passes_sandboxed && call.sandboxed !== undefined) continue;
     const outcome = test(rule.when, call);
     if (outcome === null) continue;
     // An incomparable value counts against the call, so it never satisfies an allow.
@@ -14,6 +15,15 @@ export function checkRules(policy: CompiledPolicy, call: PolicyCall): PolicyFind
     findings.push(finding(rule, outcome.uncompared));
   }
   return findings;
+}
+
+/** Ids of the rules that ask for approval only outside of the sandbox, and match the call. */
+export function liftedBySandbox(policy: CompiledPolicy, call: PolicyCall): string[] {
+  if (call.sandboxed === undefined) return [];
+  return policy.rules
+    .matching(call)
+    .filter((rule) => rule.passes_sandboxed && test(rule.when, call) !== null)
+    .map(({ id }) => id);
 }
 
 /** Null if a condition fails; otherwise the paths that are not comparable. */

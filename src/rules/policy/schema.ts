@@ -65,6 +65,11 @@ const rule = z.strictObject({
   action: describeField(z.enum(RULE_ACTIONS), "decision for calls that match; the strictest entry wins"),
   reason: describeField(entryReason, entryReason.description!, inWords("names the rule")).optional(),
   hint: entryHint,
+  sandboxed: describeField(
+    z.literal("allow"),
+    "with `require_approval`: the rule does not apply inside `svc run`",
+    inWords("the rule applies everywhere"),
+  ).optional(),
   approval: approvalTerms.optional(),
 });
 
@@ -308,6 +313,7 @@ export const policyTestInput = z.strictObject({
   ).optional(),
   tenant: describeField(shortText, "tenant of the run", inWords("none")).optional(),
   environment: describeField(shortText, "environment of the service", inWords("none")).optional(),
+  sandboxed: describeField(z.boolean(), "whether the call comes from inside `svc run`", false).optional(),
   earlier: describeField(
     z.array(z.strictObject(testCall)).max(100),
     "accepted calls earlier in the same run",

@@ -1,8 +1,10 @@
 /** Masks the values that a manifest redacts, in records and on cards. */
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { readKeys, tryPath, type ValuePath } from "../../kernel/paths.ts";
+import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { HitFinder } from "../detect/hits.ts";
+import { changingJson } from "../detect/json.ts";
 
 const REDACTED = "[REDACTED]";
 /** Matches any mask, including credential masks, which name the kind of credential. */
@@ -48,13 +50,12 @@ export function sizedMaskOf(value: JsonValue): JsonValue {
 }
 
 /** Copies a value with the masks as used outside cards, without the length. */
-export function withPlainMasks(value: JsonValue): JsonValue {
-  if (typeof value === "string") return hasMask(value) ? value.replace(MASK, "[$1]") : value;
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map(withPlainMasks);
-  const out: JsonObject = {};
-  for (const name of Object.keys(value)) out[name] = withPlainMasks(value[name]!);
-  return out;
+export function* withPlainMasks(value: JsonValue): PausableWork<JsonValue> {
+  return yield* changingJson(value, {
+    leaf: (one) => (typeof one === "string" && hasMask(one) ? one.replace(MASK, "[$1]") : one),
+    name: (name) => name,
+    within: (name) => name,
+  });
 }
 
 type Keys = readonly (string | number)[];

@@ -23,6 +23,7 @@ import { watchJobs } from "../../rollback/job.ts";
 import type { RunningService } from "../service.ts";
 import { gatewayProbe } from "./gateway-probe.ts";
 import { httpOf } from "./http.ts";
+import { httpJobTools } from "./http-undo.ts";
 import { runServerProbe } from "./probe.ts";
 
 const SWEEP_MS = 5_000;
@@ -51,13 +52,11 @@ export async function startHttpGateway(
 function undoByJobs(service: RunningService, gateway: McpGateway): void {
   service.connectors = () => gateway.connectors();
   service.drills = drillsThrough(gateway);
-  service.stateReader = gateway.services.undo;
+  const undo = { ...gateway.services.undo, stop: service.background.signal, today: service.today };
+  const tools = httpJobTools(service, undo)!;
+  service.stateReader = { reader: tools.reader!, objection: tools.objection };
   if (service.jobTools !== null) return;
-  service.jobTools = {
-    ...gateway.services.undo,
-    stop: service.background.signal,
-    today: service.today,
-  };
+  service.jobTools = tools;
   service.background.track(watchJobs(service.core, service.jobTools, service.background.signal));
 }
 

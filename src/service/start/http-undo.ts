@@ -5,9 +5,11 @@ import { GuardedExchange } from "../../egress/exchange.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import type { RequestCarrier } from "../../proxy/carry.ts";
 import { CredentialVault } from "../../proxy/credentials.ts";
-import { type HttpTools, httpTools } from "../../proxy/http-tools.ts";
+import { httpTools } from "../../proxy/http-tools.ts";
+import type { JobTools } from "../../rollback/job.ts";
 import type { UndoToolOptions } from "../../rollback/undo/execute.ts";
 import { httpRoutes } from "../../rules/http/routes.ts";
+import { openService } from "../service.ts";
 
 /** What carries the requests of a proxy or a rollback: private addresses only by name, credentials of the settings. */
 export function requestCarrier({ egress, allow_hosts, credentials }: LoadedSettings): RequestCarrier {
@@ -27,38 +29,71 @@ export async function withHttpUndos<T>(
   others: UndoToolOptions | null,
   work: (tools: UndoToolOptions) => Promise<T>,
 ): Promise<T> {
-  // Without a reader, an undo stays unverified. That must not become a read that fails.
   if (others !== null && !hasHttpTools(app)) return work(others);
-  const manifests = () => app.core.rules().manifests;
   const carrier = requestCarrier(app.settings);
-  const own = httpTools(carrier, manifests);
-  const isOwn = (tool: string) => httpRoutes(manifests()).ofTool(tool) !== undefined;
   try {
-    return await work(eachByItsOwn(own, others, isOwn));
+    return await work(eachByItsOwn(app, carrier, others));
   } finally {
     carrier.exchange.close();
   }
 }
 
+/** The same for the jobs of a process. Without `http` tools, `others` stay as they are. */
+export function httpJobTools(
+  app: ServiceApp,
+  others: JobTools | null,
+  today: JobTools["today"] = others?.today,
+): JobTools | null {
+  if (!hasHttpTools(app)) return others;
+  const carrier = requestCarrier(app.settings);
+  const { signal } = app.background;
+  signal.addEventListener("abort", () => carrier.exchange.close(), { once: true });
+  const { unavailable } = httpTools(carrier, () => app.core.rules().manifests);
+  return {
+    ...eachByItsOwn(app, carrier, others),
+    own_reader: true,
+    stop: signal,
+    today,
+    unavailable: async (tool, use) => {
+      if ((await unavailable(tool)) === null) return null;
+      return others === null ? noWay(tool) : ((await others.unavailable?.(tool, use)) ?? null);
+    },
+  };
+}
+
+/** A service whose jobs make the requests of `http` tools. */
+export const openHttpService: typeof openService = (settings, env, options = {}) =>
+  openService(settings, env, {
+    ...options,
+    equip: (app, tools) => httpJobTools(app, tools, app.core.today),
+  });
+
+const noWay = (tool: string): string =>
+  `${tool} has no http manifest, and no other way to call it is configured`;
+
 function eachByItsOwn(
-  own: HttpTools,
+  app: ServiceApp,
+  carrier: RequestCarrier,
   others: UndoToolOptions | null,
-  isOwn: (tool: string) => boolean,
 ): UndoToolOptions {
-  const nobody = (tool: string) =>
-    new Error(`${tool} has no http manifest, and no other way to call it is configured`);
+  const manifests = () => app.core.rules().manifests;
+  const own = httpTools(carrier, manifests);
+  const isOwn = (tool: string) => httpRoutes(manifests()).ofTool(tool) !== undefined;
+  const reader = others?.reader ?? null;
   return {
     ...others,
     compensator: async (call, signal) => {
       if (isOwn(call.tool)) return own.compensator(call, signal);
-      if (others === null) throw nobody(call.tool);
+      if (others === null) throw new Error(noWay(call.tool));
       return others.compensator(call, signal);
     },
     reader: async (request, signal, run_id) => {
       if (isOwn(request.tool)) return own.reader(request, signal, run_id);
-      if (others?.reader == null) throw nobody(request.tool);
-      return others.reader(request, signal, run_id);
+      if (reader === null) throw new Error(noWay(request.tool));
+      return reader(request, signal, run_id);
     },
+    // Without another reader, the undos of other tools stay unverified.
+    reads: (tool) => reader !== null || isOwn(tool),
     objection: async (tools) => (await others?.objection?.(tools.filter((tool) => !isOwn(tool)))) ?? null,
   };
 }

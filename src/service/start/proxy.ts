@@ -44,8 +44,14 @@ export function createProxy(service: RunningService, identify?: Identify): Runni
   return { proxy, ca_pem: authority.pem, stop: () => proxy.close() };
 }
 
-/** A proxy for one confined command, which is the only client: it needs no key, and has its own run. */
-export async function createRunProxy(service: RunningService): Promise<RunningProxy & { run_id: string }> {
+/**
+ * A proxy for one confined command. That command is the only client, so it needs no key, and has its own run. The
+ * launcher proves calls from inside by a secret. `sandbox` is its SHA-256.
+ */
+export async function createRunProxy(
+  service: RunningService,
+  sandbox: string,
+): Promise<RunningProxy & { run_id: string }> {
   const { settings } = service;
   const principal: CallerPrincipal = {
     id: `stdio:${settings.actor}`,
@@ -56,7 +62,7 @@ export async function createRunProxy(service: RunningService): Promise<RunningPr
     max_permissions: ["*"],
     allow_observe: true,
   };
-  const run = new GatewayRuns(service).fresh(principal);
+  const run = new GatewayRuns(service).fresh(principal, { sandbox });
   await run.open();
   const { run_id } = run;
   const caller = callerOf(service, principal, { run_id, open: () => run.open(), isCurrent: () => true });

@@ -33,6 +33,8 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   counters: [],
   closings: ["owner", "sort"],
   touches: ["owner"],
+  resource_calls: ["owner"],
+  value_feeds: ["owner"],
   traces: ["owner"],
   trace_marks: ["owner"],
   tenant_traces: [],
@@ -53,6 +55,7 @@ export const LIST_INDEXES: Record<TableName, readonly ListIndex[]> = {
   passkeys: [],
   challenges: ["owner", "sort"],
   upstream_consents: ["sort"],
+  push_devices: [],
 };
 
 const INDEX_COLUMNS: Record<ListIndex, string> = {

@@ -34,6 +34,12 @@ const HEAD = {
   values: [],
 };
 
+const TIME = {
+  name: "svc_read_time",
+  text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::text AS ms",
+  values: [],
+};
+
 /** `version` changes with every batch, even one without records. */
 export interface HeadVersion {
   version: string;
@@ -86,6 +92,11 @@ export class PgReader {
     if (rows[0] === undefined) throw new SvcError("corrupt", "ledger corrupt: the head row is missing");
     const { records, hash, events } = rows[0];
     return { records: Number(records), hash, events };
+  }
+
+  async time(): Promise<number> {
+    const [row] = await this.query<{ ms: string }>(TIME);
+    return Number(row!.ms);
   }
 
   /** Reads the head, and the hash at a position. */

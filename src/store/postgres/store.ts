@@ -155,6 +155,11 @@ class PostgresStore implements StateStore {
     return this.reader.head();
   }
 
+  async time(): Promise<number> {
+    this.assertOpen();
+    return this.reader.time();
+  }
+
   async changed(signal: AbortSignal): Promise<void> {
     this.assertOpen();
     await this.signal.wait(signal);

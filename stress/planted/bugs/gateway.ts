@@ -29,8 +29,8 @@ export const GATEWAY: readonly Bug[] = [
   {
     name: "every conflict counts as a recorded outcome",
     file: "src/gateway/call/governed-call.ts",
-    find: "if (error instanceof AlreadyReported) return;",
-    replace: 'if (error instanceof SvcError && error.code === "conflict") return;',
+    find: "if (error instanceof AlreadyReportedError) return undefined;",
+    replace: 'if (error instanceof SvcError && error.code === "conflict") return undefined;',
     tests: ["test/gateway/calls.test.ts"],
     only: "seal broke",
   },

@@ -15,8 +15,8 @@ export const PROVER: readonly Bug[] = [
   {
     name: "the prover takes an approval for a denial",
     file: `${FOLDER}/claims.ts`,
-    find: 'entry.section === "rules" && RANK[entry.action] >= RANK[claim.at_least]',
-    replace: 'entry.section === "rules" && entry.action !== "allow"',
+    find: 'entry.section === "rules" && !entry.passes_sandboxed && RANK[entry.action] >= RANK[claim.at_least]',
+    replace: 'entry.section === "rules" && !entry.passes_sandboxed && entry.action !== "allow"',
     tests: TESTS,
   },
   {

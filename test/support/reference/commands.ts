@@ -60,7 +60,7 @@ const GROUPS: readonly CommandGroup[] = [
     page: "data",
     title: "Key and data commands",
     about: "Manage API keys, captured calls, retention and legal holds.",
-    commands: ["login", "keys", "passkeys", "upstreams", "approvers", "capture", "retention", "hold"],
+    commands: ["login", "keys", "passkeys", "push", "upstreams", "approvers", "capture", "retention", "hold"],
   },
 ];
 

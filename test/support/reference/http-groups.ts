@@ -45,7 +45,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     page: "operations",
     title: "Operations over HTTP",
     about: "Read the status and the alerts, halt calls, and manage keys, holds and retention.",
-    paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys|passkeys|upstreams)/,
+    paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys|passkeys|push|upstreams)/,
   },
   {
     page: "authzen",
@@ -153,6 +153,15 @@ export const EXAMPLE_BODIES: Readonly<Record<string, object>> = {
       response: { clientDataJSON: "eyJ0eXBl", attestationObject: "o2NmbXQ" },
     },
   },
+  add_push: {
+    endpoint: "https://push.example.com/send/4f1c",
+    keys: {
+      p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+      auth: "BTBZMqHH6r4Tts7J_aSIgg",
+    },
+    label: "Ann's phone",
+  },
+  change_push: { quiet: { from: "22:00", to: "07:00", zone: "Europe/Berlin" } },
   confirm_passkey: { code: "1f0c9a3b" },
   open_challenge: { kind: "passkey", id: "psk_4f1c", decision: "confirm" },
 };

@@ -9,6 +9,7 @@ import { Leaves, provesInclusion } from "./merkle.js";
 import { GENESIS, isCount, isHash, readRecord } from "./record.js";
 import { cutRecords, Extents } from "./scan.js";
 import { fromHex } from "./sha256.js";
+import { Naming } from "./signatures.js";
 import { checkCarried } from "./witness.js";
 
 const REQUIRED = [
@@ -23,7 +24,7 @@ const REQUIRED = [
   "key_id",
   "signature",
 ];
-const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints"];
+const OPTIONAL = ["run_id", "proofs", "public_key", "first_seq", "last_seq", "checkpoints", "signatures"];
 const SIGNED = ["format", "version", "kind", "run_id", "exported_ms", "head", "count", "tree", "key_id"];
 
 /** Reads a bundle and checks all of it but the signature, which depends on who is trusted. */
@@ -49,6 +50,7 @@ export async function readBundle(blob, onProgress) {
     count: trail.count,
     head: bundle.members?.head ?? null,
     lastOther: trail.lastOther,
+    naming: trail.naming,
     summary: trail.summary(),
   });
 }
@@ -65,6 +67,7 @@ class BundleTrail {
     // The last record that is more than word of a witness.
     this.lastOther = null;
     this.problem = null;
+    this.naming = new Naming();
     this.ledger = { chain: new Chain(), problem: null };
     this.run = { chain: new RunTrail(), problem: null };
   }
@@ -80,6 +83,7 @@ class BundleTrail {
       for (const order of [this.ledger, this.run]) {
         if (order.problem === null) this.follow(order, record, position);
       }
+      this.naming.add(record);
       this.leaves.push(leaf);
       this.seqs.push(record.seq);
       this.events.set(record.event, (this.events.get(record.event) ?? 0) + 1);

@@ -68,7 +68,7 @@ export function judgeBundle(bundle, signature, anchors) {
       text: "the signature, since the bundle carries no public key: add the one you trust",
     });
   }
-  checks.push(...witnessChecks(bundle, signature.witnessed));
+  checks.push(...witnessChecks(bundle, signature.witnessed), ...signerChecks(signature.approvals));
   if (bundle.members.kind === "run" && !bundle.headTied) {
     checks.push({
       state: "off",
@@ -76,7 +76,10 @@ export function judgeBundle(bundle, signature, anchors) {
     });
   }
   checks.push(...anchorChecks(anchors));
-  return againstAnchors(anchors, checks) ?? { ...SIGNED_VERDICTS[signature.state], problem: null, checks };
+  const { signers, deleted, known } = signature.approvals;
+  const isDoubted = known && (deleted > 0 || signers.some(({ doubt }) => doubt !== null));
+  const verdict = isDoubted && signature.state === "trusted" ? DOUBTED : SIGNED_VERDICTS[signature.state];
+  return againstAnchors(anchors, checks) ?? { ...verdict, problem: null, checks };
 }
 
 function witnessChecks({ members }, { by }) {
@@ -93,6 +96,33 @@ function witnessChecks({ members }, { by }) {
     });
   return checks;
 }
+
+function signerChecks({ signers, deleted, known }) {
+  const checks = [];
+  if (signers.length > 0)
+    checks.push({
+      state: "ok",
+      text: `${plural(signers.length, "signature")} of approvals, each over what its records say`,
+    });
+  if (signers.length > 0 && !known)
+    checks.push({ state: "off", text: "whose passkeys signed the approvals: add the approvers file" });
+  for (const { by, what, code, records, doubt } of known ? signers : []) {
+    const said = `${by} signed with ${code}: ${what} (record ${records.join(", ")})`;
+    checks.push(doubt === null ? { state: "ok", text: said } : { state: "off", text: `${said}: ${doubt}` });
+  }
+  if (deleted > 0)
+    checks.push({
+      state: "off",
+      text: `${plural(deleted, "signature")} of runs that retention deleted: the runs' archives hold them`,
+    });
+  return checks;
+}
+
+const DOUBTED = {
+  level: "partial",
+  headline: "Verified, an approver is unknown",
+  meaning: "Complete and unchanged. The approvers file does not account for every signature of an approval.",
+};
 
 const SIGNED_VERDICTS = {
   trusted: {

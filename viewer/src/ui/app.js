@@ -39,7 +39,9 @@ const answers = {
     drawKeys(keys, (keyId) => send({ type: "dropKey", keyId }));
     byId("key-text").value = "";
     const waits = document.body.dataset.view === "start" && keys.length > 0;
-    say(waits ? `Key ${keys.at(-1).keyId} is trusted from now on. Add the evidence.` : "");
+    const last = keys.at(-1);
+    const what = last?.approvers ?? `Key ${last?.keyId}`;
+    say(waits ? `${what} is trusted from now on. Add the evidence.` : "");
   },
   failed({ text, of, name }) {
     show(byId("progress"), false);

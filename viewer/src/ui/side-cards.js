@@ -6,18 +6,18 @@ import { count, time } from "./format.js";
 export function drawKeys(keys, onDrop) {
   show(byId("no-keys"), keys.length === 0);
   byId("keys").replaceChildren(
-    ...keys.map(({ keyId, witness }) =>
+    ...keys.map(({ keyId, witness, approvers }) =>
       el(
         "li",
         {},
         icon("ok"),
-        el("code", {}, witness === null ? keyId : `witness ${witness}`),
+        el("code", {}, approvers ?? (witness === null ? keyId : `witness ${witness}`)),
         el(
           "button",
           {
             type: "button",
             className: "plain",
-            "aria-label": `Stop trusting key ${keyId}`,
+            "aria-label": `Stop trusting ${approvers ?? `key ${keyId}`}`,
             onclick: () => onDrop(keyId),
           },
           icon("close"),

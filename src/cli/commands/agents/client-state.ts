@@ -13,6 +13,9 @@ interface ClientState {
   /** Transcripts, by their path below the directory. */
   readonly transcript: RegExp;
   readonly login: string;
+  /** Files that decide about the client, and files that it runs. Read-only in the copy, existing or not. */
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
   /** The variable that names the directory to the client. */
   readonly variable: string | null;
 }
@@ -26,6 +29,8 @@ const STATES: Readonly<Record<string, ClientState>> = {
     left_out: LEFT_OUT,
     transcript: /^projects\/.+\.jsonl$/,
     login: ".credentials.json",
+    files: ["settings.json", "settings.local.json"],
+    folders: ["skills", "commands", "agents", "hooks"],
     variable: "CLAUDE_CONFIG_DIR",
   },
   codex: {
@@ -33,6 +38,8 @@ const STATES: Readonly<Record<string, ClientState>> = {
     left_out: LEFT_OUT,
     transcript: /^sessions\/.+\.jsonl$/,
     login: "auth.json",
+    files: ["config.toml", "hooks.json"],
+    folders: ["prompts", "rules"],
     variable: "CODEX_HOME",
   },
   gemini: {
@@ -40,6 +47,8 @@ const STATES: Readonly<Record<string, ClientState>> = {
     left_out: LEFT_OUT,
     transcript: /^tmp\/[^/]+\/(?:chats|logs)\/?.*\.json$/,
     login: "oauth_creds.json",
+    files: ["settings.json"],
+    folders: ["commands", "extensions", "skills"],
     variable: null,
   },
 };
@@ -52,6 +61,8 @@ export interface CopiedState {
   /** Where the confined side sees it. */
   readonly to: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Paths of the confined side that stay as they are. */
+  readonly read_only: readonly (readonly [from: string, to: string])[];
   /** Copies transcripts and a renewed login back. */
   bringBack(): void;
 }
@@ -72,9 +83,13 @@ export function copyClientState(program: string, home: string, into: string): Co
     });
   const beside = join(home, ".claude.json");
   if (name === "claude" && existsSync(beside)) cpSync(beside, join(copy, ".claude.json"));
+  for (const folder of state.folders) mkdirSync(join(copy, folder), { recursive: true });
+  for (const file of state.files)
+    if (!existsSync(join(copy, file))) writeFileSync(join(copy, file), file.endsWith(".json") ? "{}\n" : "");
   return {
     from: copy,
     to: own,
+    read_only: [...state.folders, ...state.files].map((path) => [join(copy, path), join(own, path)] as const),
     env: state.variable === null ? {} : { [state.variable]: own },
     bringBack: () => bringBack(state, copy, own),
   };

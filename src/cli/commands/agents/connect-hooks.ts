@@ -13,6 +13,7 @@ import { readIfThere } from "../../../gateway/connect/backup.ts";
 import { HOOK_CLIENTS, type HookClient } from "../../../hook/clients/clients.ts";
 import {
   HOOK_INSTALLS,
+  type HookChoice,
   hooksFile,
   managedHooksFile,
   userHooksFile,
@@ -67,7 +68,7 @@ export async function connectHooks(context: CommandContext, named: string, flags
     managed
       ? `${cleanStart({ PATH: io.env["PATH"] })}${hook} hook ${client} --managed`
       : `${cleanStart({ ...io.env, HOME: homeOf(io) })}${hook} hook ${client} --settings ${quoted(settings)}`,
-    await holdOf(settings, flags),
+    { hold_s: await holdOf(settings, flags), give_prompts: await givesPrompts(settings, flags) },
   );
   if (flags["print"] === true) {
     io.err(`for ${escapeControls(file)}:`);
@@ -119,6 +120,10 @@ async function holdOf(settings: string, { hold }: Flags): Promise<number> {
   return seconds;
 }
 
+/** Whether runs get what the user writes: with the option, and as kept. */
+const givesPrompts = async (settings: string, { givePrompts }: Flags): Promise<boolean> =>
+  givePrompts === true || (await keptSettings(settings)).give_prompts === true;
+
 interface ServiceFiles {
   client: HookClient;
   file: string;
@@ -139,6 +144,7 @@ async function writeService(context: CommandContext, files: ServiceFiles): Promi
   const url = (flags["url"] as string | undefined) ?? elsewhere;
   const server = existsSync(config) ? listeningAt(context, config) : HERE;
   await writePack(context, { folder, client, command, url });
+  if (url === undefined && flags["givePrompts"] === true) await letGive(io, folder, client);
   const workspaces = registeredWith(io, kept.workspaces, flags);
   const protect = protectedWith(kept.protect, file, join(homeOf(io), hooksFile(client)), flags);
   await writeSettings(io, settings, {
@@ -148,6 +154,7 @@ async function writeService(context: CommandContext, files: ServiceFiles): Promi
     workspaces,
     protect,
     hold_s: await holdOf(settings, flags),
+    ...((await givesPrompts(settings, flags)) ? { give_prompts: true } : {}),
     hooks_file: file,
   });
   io.out(
@@ -235,9 +242,9 @@ function sayNext(io: CommandIo, client: HookClient, where: string, flags: Flags)
 
 const svcCommand = (): string => [process.execPath, realpathSync(process.argv[1]!)].map(quoted).join(" ");
 
-function withText(client: HookClient, text: string, command: string, hold_s: number): string {
+function withText(client: HookClient, text: string, command: string, choice: HookChoice): string {
   try {
-    return withHooks(client, text, command, hold_s);
+    return withHooks(client, text, command, choice);
   } catch (error) {
     throw invalidError(
       `the client's settings cannot be read (${(error as Error).message}); fix them, or use --file`,
@@ -291,6 +298,15 @@ async function writePack({ io }: CommandContext, { folder, client, command, url 
   }
 }
 
+/** Allows the client's key to give its runs what the user writes. */
+async function letGive(io: CommandIo, folder: string, client: HookClient): Promise<void> {
+  const manager = new KeyManager(join(folder, "keys.json"), { env: io.clock });
+  const keys = await manager.list();
+  const at = keys.findIndex(({ name }) => name === client);
+  if (at < 0) throw notFoundError(`${escapeControls(join(folder, "keys.json"))}: has no key ${client}`);
+  await manager.patch(at, { may_give: true });
+}
+
 interface KeptSettings {
   server?: string;
   key_file?: string;
@@ -298,6 +314,7 @@ interface KeptSettings {
   protect?: unknown;
   workspaces?: unknown;
   hold_s?: unknown;
+  give_prompts?: unknown;
   /** The client's settings file with the hook. */
   hooks_file?: string;
 }

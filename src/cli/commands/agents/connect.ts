@@ -49,6 +49,10 @@ export const registerConnect: RegisterCommand = (program, context) => {
       "--hold <duration>",
       "with --hooks: how long a call waits for a person before it is refused; 0: not at all (default: 50s)",
     )
+    .option(
+      "--give-prompts",
+      "with --hooks: give each run what you write, so that its values are not foreign",
+    )
     .option("--dir <dir>", "with --hooks: directory of the service's files (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
     .action((client: string | undefined, own: Record<string, unknown>) => {

@@ -1,16 +1,20 @@
 /** `svc run -- <command>`: starts an agent that writes only to its workspace and reaches only the governed proxy. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
-import { bwrapArguments } from "../../../child-process/confine/bwrap.ts";
+import { fileURLToPath } from "node:url";
+import { bwrapArguments, type ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
 import { launchConfined } from "../../../child-process/confine/launch.ts";
 import { resourceLimits } from "../../../child-process/confine/limits.ts";
 import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
+import { packageFile } from "../../../child-process/package-files.ts";
 import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
-import { newProtected, protectedTree } from "../../../hook/workspace/protected-tree.ts";
+import { hooksFolder } from "../../../hook/settings.ts";
+import { newProtected, type ProtectedTree, protectedTree } from "../../../hook/workspace/protected-tree.ts";
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
-import { openService } from "../../../service/service.ts";
+import { sha256Hex } from "../../../kernel/hash.ts";
+import { openHttpService } from "../../../service/start/http-undo.ts";
 import { createRunProxy } from "../../../service/start/proxy.ts";
 import {
   type CommandContext,
@@ -21,7 +25,7 @@ import {
 } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
 import { withAllowedHosts } from "../server/proxy.ts";
-import { copyClientState } from "./client-state.ts";
+import { type CopiedState, copyClientState } from "./client-state.ts";
 import {
   checkedWorkspace,
   confinedEnv,
@@ -34,6 +38,7 @@ import {
   userOf,
   writeRunFiles,
 } from "./confinement.ts";
+import { type HookRelay, hasHooks, hookMounts, startHookRelay } from "./hook-relay.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
@@ -62,6 +67,17 @@ function requirements(context: CommandContext): { bwrap: string; seccomp: Buffer
   return { bwrap, seccomp };
 }
 
+/** What a run confines, and where. */
+interface RunPlace {
+  readonly home: string;
+  readonly workspace: string;
+  /** Directory of this run's own files. */
+  readonly folder: string;
+  /** The command's program; undefined if only the confined side may know it. */
+  readonly program: string | undefined;
+  readonly placeholders: MountPlaceholders;
+}
+
 async function runConfined(context: CommandContext, command: string[], flags: CommandFlags): Promise<void> {
   const { io } = context;
   if (context.isRemote(flags))
@@ -69,66 +85,90 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   const needs = requirements(context);
   const settings = withAllowedHosts(context.settings(flags, ["policy"]), flags);
   const home = realpathSync(io.env["HOME"] || "/root");
-  const workspace = checkedWorkspace(
-    resolve(io.cwd, (flags["workspace"] as string | undefined) ?? "."),
+  const given = (flags["workspace"] as string | undefined) ?? ".";
+  const place: RunPlace = {
     home,
-  );
-  const found = findProgram(command[0]!, io.env, io.cwd);
-  const run_folder = mkdtempSync(join(tmpdir(), "svc-run-"));
+    workspace: checkedWorkspace(resolve(io.cwd, given), home),
+    folder: mkdtempSync(join(tmpdir(), "svc-run-")),
+    program: findProgram(command[0]!, io.env, io.cwd),
+    placeholders: new MountPlaceholders(),
+  };
+  const { workspace, folder, program, placeholders } = place;
   const limits = resourceLimits(`svc-run-${randomUUID()}`);
-  const placeholders = new MountPlaceholders();
-  const service = await openService(withQuietLog(settings), io.clock);
+  const service = await openHttpService(withQuietLog(settings), io.clock);
+  let relay: HookRelay | null = null;
   try {
-    const running = await createRunProxy(service);
+    const secret = randomBytes(32).toString("hex");
+    const running = await createRunProxy(service, sha256Hex(secret));
+    const { run_id } = running;
+    const hooks = hooksFolder(io.env);
+    if (hasHooks(hooks)) relay = await startHookRelay(hooks, folder, { run_id, secret, workspace });
     const before = protectedTree(workspace);
-    const state = copyClientState(command[0]!, home, run_folder);
-    writeRunFiles(run_folder, home, running.ca_pem);
-    const guarded = protectWorkspace(workspace, before, ownPaths(settings), placeholders);
-    const node = realpathSync(process.execPath);
-    const new_session = !process.stdin.isTTY;
-    const args = bwrapArguments({
-      ...guarded,
-      ...topDirectories(),
-      workspace,
-      home,
-      run_folder,
-      replaced: replacedBundles(run_folder),
-      writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
-      programs: [node, ...(found === undefined ? [] : [found])].flatMap((path) =>
-        placesOfProgram(path, workspace),
-      ),
-      env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },
-      new_session,
-      as_user: userOf(),
-    });
-    io.err(`svc run: ${running.run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
+    const state = copyClientState(command[0]!, home, folder);
+    writeRunFiles(folder, home, running.ca_pem);
+    const plan = planConfinement(place, settings, before, { state, relay });
+    io.err(`svc run: ${run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
     const code = await launchConfined({
       ...needs,
-      node,
-      args,
+      node: realpathSync(process.execPath),
+      args: bwrapArguments(plan),
       limits,
-      new_session,
-      command: [found === undefined ? command[0]! : realpathSync(found), ...command.slice(1)],
+      new_session: plan.new_session,
+      command: [program === undefined ? command[0]! : realpathSync(program), ...command.slice(1)],
       connected: (socket) => running.proxy.server.emit("connection", socket),
-      started: () => {},
+      started: () => relay?.hide(),
     });
     await running.stop();
     placeholders.remove();
     state?.bringBack();
-    moveAway(
-      context,
-      workspace,
-      newProtected(workspace, before),
-      join(settings.data, "moved", running.run_id),
-    );
+    const added = newProtected(workspace, before);
+    moveAway(context, workspace, added, join(settings.data, "moved", run_id));
     context.done(code as ExitCode);
   } finally {
+    await relay?.close();
     placeholders.remove();
     limits.remove();
     await service.close();
-    rmSync(run_folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
+
+interface ConfinedClient {
+  readonly state: CopiedState | null;
+  readonly relay: HookRelay | null;
+}
+
+function planConfinement(
+  { home, workspace, folder, program, placeholders }: RunPlace,
+  settings: LoadedSettings,
+  tree: ProtectedTree,
+  { state, relay }: ConfinedClient,
+): ConfinementPlan {
+  const guarded = protectWorkspace(workspace, tree, ownPaths(settings), placeholders);
+  const node = realpathSync(process.execPath);
+  const programs = [node, ...(program === undefined ? [] : [program])];
+  return {
+    ...guarded,
+    ...topDirectories(),
+    workspace,
+    home,
+    run_folder: folder,
+    replaced: [...replacedBundles(folder), ...(state?.read_only ?? [])],
+    hook_mounts: relay === null ? [] : hookMounts(relay, home),
+    writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
+    programs: [
+      ...programs.flatMap((path) => placesOfProgram(path, workspace)),
+      ...(relay === null ? [] : ownProgram()),
+    ],
+    env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },
+    new_session: !process.stdin.isTTY,
+    as_user: userOf(),
+  };
+}
+
+/** This package's own files, which the hook starts. */
+const ownProgram = (): string[] =>
+  ["bin", "dist", "package.json"].map((name) => fileURLToPath(packageFile(name)));
 
 /** Files and directories of the service, which the command does not see even inside its workspace. */
 function ownPaths(settings: LoadedSettings): string[] {

@@ -12,6 +12,7 @@ import {
   requestTable,
 } from "../../../govern/approvals/request-table.ts";
 import { conflictError, invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
+import { valueHash } from "../../../kernel/hash.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
@@ -22,7 +23,7 @@ import {
   getCard,
   listApprovals,
 } from "../../../operations/approvals/approvals.ts";
-import { canAsk, typedAnswer } from "../../confirm.ts";
+import { canAsk, NO_CARD_SHOWN, typedAnswer } from "../../confirm.ts";
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 import type { OperationClient } from "../../operation-client.ts";
 
@@ -103,9 +104,17 @@ export async function listGroups(
     const cards = await cardsOf(door, requests);
     if (cards.some(({ irreversible }) => irreversible)) io.out("  irreversible: each is decided separately");
     else if (cards.some(({ confirm }) => confirm)) io.out("  each is decided separately");
-    if (cards.length > 1) for (const line of tableLines(requestTable(cards), requests.length)) io.out(line);
+    if (cards.length < 2) continue;
+    for (const line of tableLines(requestTable(cards), requests.length)) io.out(line);
+    if (!cards.some(isSeparate)) io.out(`  card   ${groupHash(cards)}`);
   }
 }
+
+const isSeparate = ({ irreversible, confirm }: GroupCard): boolean => irreversible || confirm === true;
+
+/** Hash of the requests in a table and their cards, so that a decision covers no others. */
+const groupHash = (cards: readonly GroupCard[]): string =>
+  valueHash(cards.map(({ id, card_hash }) => [id, card_hash]));
 
 const CELL_CHARS = 60;
 
@@ -153,6 +162,8 @@ interface GroupDecision {
   note: string | undefined;
   /** `--yes`, with the number of requests if the user gave one. */
   yes: string | boolean | undefined;
+  /** `--card`, the hash printed with the table. */
+  card: string | undefined;
 }
 
 /**
@@ -162,7 +173,7 @@ interface GroupDecision {
 export async function decideGroup(
   door: OperationClient,
   io: CommandIo,
-  { id, verb, note, yes }: GroupDecision,
+  { id, verb, note, ...confirmed }: GroupDecision,
 ): Promise<boolean> {
   const one = await door.perform(getApproval, { approval_id: id });
   if (!OPEN_APPROVAL_STATUSES.has(one.status))
@@ -171,7 +182,11 @@ export async function decideGroup(
   const cards = await cardsOf(door, alike);
   // Without any visible card, the decision itself reports why the caller is not allowed to decide.
   if (cards.length === 0)
-    await door.perform(verb === "approve" ? approveRequest : denyRequest, { approval_id: id, note });
+    await door.perform(verb === "approve" ? approveRequest : denyRequest, {
+      approval_id: id,
+      note,
+      card_hash: NO_CARD_SHOWN,
+    });
   if (cards.some(({ irreversible }) => irreversible))
     throw invalidError("an irreversible call must be decided without --group");
   if (cards.some(({ confirm }) => confirm))
@@ -179,7 +194,7 @@ export async function decideGroup(
   const table = requestTable(cards);
   for (const line of tableLines(table, alike.length)) io.out(line);
   io.out(groupQuestion(verb, { tool: escapeControls(one.tool), actor: escapeControls(one.actor) }, table));
-  await confirmCount(io, cards.length, yes);
+  await confirmGroup(io, cards, confirmed);
   const decided = await decideCards(door, io, cards, { verb, note });
   if (alike.length > cards.length)
     io.out(`${alike.length - cards.length} more are pending; run the command again to decide them`);
@@ -212,17 +227,33 @@ async function decideCards(
   return decided;
 }
 
-/** Asks the user to repeat the number of requests, so that no more are decided than the table showed. */
-async function confirmCount(io: CommandIo, count: number, yes: string | boolean | undefined): Promise<void> {
-  if (yes === true || yes === String(count)) return;
+/**
+ * Asks the user to repeat the number of requests. Without a terminal, the user names the number and the hash of the
+ * table, so that a request that arrived or changed later is not decided.
+ */
+async function confirmGroup(
+  io: CommandIo,
+  cards: readonly GroupCard[],
+  { yes, card }: Pick<GroupDecision, "yes" | "card">,
+): Promise<void> {
+  const count = cards.length;
+  const hash = groupHash(cards);
+  if (card !== undefined && card !== hash)
+    throw conflictError(
+      "card_changed",
+      "nothing was decided: the requests are not those of this --card; read the table again",
+    );
+  if (typeof yes === "string" && yes !== String(count))
+    throw invalidError(
+      `nothing was decided: --yes does not match ${formatCountOf(count, "request")}; check the table again`,
+    );
+  if (yes !== undefined && card !== undefined) return;
   if (yes === undefined && canAsk(io)) {
     if ((await typedAnswer(`type ${count} to confirm: `)) === String(count)) return;
     throw invalidError("nothing was decided: the number does not match");
   }
   throw invalidError(
-    yes === undefined
-      ? `nothing was decided: confirm the number of requests with --yes ${count}, or use --yes`
-      : `nothing was decided: --yes does not match ${formatCountOf(count, "request")}; check the table again`,
+    `nothing was decided: read the table, then confirm it with --yes ${count} --card ${hash}`,
   );
 }
 

@@ -11,7 +11,7 @@ import {
   listApprovals,
 } from "../../../operations/approvals/approvals.ts";
 import type { OfferView } from "../../../operations/approvals/counter-proposals.ts";
-import { confirmShown } from "../../confirm.ts";
+import { confirmShown, NO_CARD_SHOWN } from "../../confirm.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -94,22 +94,21 @@ function registerDecisions(group: Command, context: CommandContext): void {
       .option("--as <name>", "who decides (default: cli)")
       .option("--note <text>", "why")
       .option("--group", "also decide all pending requests with the same actor, tool and rule")
-      .option("--yes [count]", "skip the confirmation; with --group, if the count matches")
-      .option("--card <hash>", "hash of the reviewed card (default: the card is shown first)");
+      .option("--yes [count]", "skip the question; with --group, give the number of requests and --card")
+      .option("--card <hash>", "hash of the reviewed card or table (default: it is shown first)");
     if (verb === "deny") command.option("--offer <json>", "other arguments to approve instead");
     command.action(async (id: string, flags: Record<string, string> & { yes?: string | boolean }) => {
       const offer = flags["offer"] === undefined ? undefined : { args: offeredArgs(flags["offer"]) };
       if (flags["group"] !== undefined) {
-        if (offer !== undefined || flags["card"] !== undefined)
-          throw invalidError("--group: cannot be combined with --card or --offer");
+        if (offer !== undefined) throw invalidError("--group: cannot be combined with --offer");
         const all = await context.withDoor(flags, (door) =>
-          decideGroup(door, io, { id, verb, note: flags["note"], yes: flags.yes }),
+          decideGroup(door, io, { id, verb, note: flags["note"], yes: flags.yes, card: flags["card"] }),
         );
         return context.done(all ? 0 : 1);
       }
       await context.withDoor(flags, async (door) => {
         const card_hash = flags["card"] ?? (await shownCard(door, io, id));
-        if (verb === "approve" && flags["card"] === undefined && card_hash !== undefined)
+        if (verb === "approve" && flags["card"] === undefined && card_hash !== NO_CARD_SHOWN)
           await confirmShown(io, "Approve this call", flags.yes);
         const input = { approval_id: id, note: flags["note"], card_hash };
         const done: ApprovalView & { offer?: OfferView } =
@@ -139,14 +138,14 @@ function offeredArgs(text: string): JsonValue {
  * Shows the card that the decision will name, so that the approver has seen each card on the ledger. If this person
  * may not see it, the decision itself says why.
  */
-async function shownCard(door: OperationClient, io: CommandIo, id: string): Promise<string | undefined> {
+async function shownCard(door: OperationClient, io: CommandIo, id: string): Promise<string> {
   try {
     const { text, card_hash } = await door.perform(getCard, { approval_id: id });
-    if (card_hash === null) return undefined;
+    if (card_hash === null) return NO_CARD_SHOWN;
     io.err(`${text}\n\nCard      ${card_hash}\n`);
     return card_hash;
   } catch (error) {
-    if (error instanceof SvcError && error.code === "not_found") return undefined;
+    if (error instanceof SvcError && error.code === "not_found") return NO_CARD_SHOWN;
     throw error;
   }
 }

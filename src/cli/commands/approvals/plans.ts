@@ -5,7 +5,7 @@ import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
 import { approvePlan, denyPlan, getPlan, listPlans } from "../../../operations/plans.ts";
-import { confirmShown } from "../../confirm.ts";
+import { confirmShown, NO_CARD_SHOWN } from "../../confirm.ts";
 import { globalOptions, type RegisterCommand } from "../../context.ts";
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 import type { OperationClient } from "../../operation-client.ts";
@@ -63,7 +63,7 @@ export const registerPlans: RegisterCommand = (program, context) => {
       .action(async (id: string, flags: Record<string, string> & { yes?: boolean }) => {
         await context.withDoor(flags, async (door) => {
           const card_hash = flags["card"] ?? (await shownPlan(door, io, id));
-          if (verb === "approve" && flags["card"] === undefined && card_hash !== undefined)
+          if (verb === "approve" && flags["card"] === undefined && card_hash !== NO_CARD_SHOWN)
             await confirmShown(io, "Approve this plan", flags.yes);
           const given = { note: flags["note"], card_hash };
           const done = await door.perform(op, { plan_id: id, ...given });
@@ -74,9 +74,10 @@ export const registerPlans: RegisterCommand = (program, context) => {
 };
 
 /** Shows the cards that the decision will name. */
-async function shownPlan(door: OperationClient, io: CommandIo, id: string): Promise<string | undefined> {
+async function shownPlan(door: OperationClient, io: CommandIo, id: string): Promise<string> {
   const plan = await door.perform(getPlan, { plan_id: id });
-  if (plan.card_hash !== undefined) for (const line of describePlan(plan)) io.err(line);
+  if (plan.card_hash === undefined) return NO_CARD_SHOWN;
+  for (const line of describePlan(plan)) io.err(line);
   return plan.card_hash;
 }
 

@@ -1,5 +1,8 @@
 /** `svc verify-bundle <file>`: verifies a signed bundle and prints what was checked and what was not. */
 import { resolve } from "node:path";
+import { parseApprovers } from "../../../auth/approvers.ts";
+import { readTextFileSync } from "../../../config/files.ts";
+import type { SignerReport } from "../../../evidence/bundles/check-carried.ts";
 import { type BundleReport, verifyBundle } from "../../../evidence/bundles/verify-bundle.ts";
 import { readTrustedKeys } from "../../../evidence/key-files.ts";
 import { NO_WITNESS_REQUIREMENT, type WitnessRequirement } from "../../../evidence/witness/requirements.ts";
@@ -15,6 +18,7 @@ const NOT_TRUSTED =
   "the key was not checked against a trusted key (--pub <file>): the signature shows only that nothing was changed since it was made, not who made it";
 
 interface VerifyFlags {
+  approvers?: string;
   pub?: string[];
   witness?: string[];
   quorum?: string;
@@ -46,12 +50,18 @@ export const registerVerifyBundle: RegisterCommand = (program, context) => {
       collectValues,
     )
     .option("--quorum <n>", "how many of the witnesses must have cosigned (default: all)")
+    .option("--approvers <file>", "the approvers you know: says who signed what")
     .option("--json", "print the result as JSON")
     .action(async (file: string, flags: VerifyFlags) => {
       const at = (path: string) => resolve(io.cwd, path);
       const trusted = readTrustedKeys((flags.pub ?? []).map(at));
-      const verdict = await verifyBundle(at(file), trusted, witnessDemand(flags, at));
+      const approvers =
+        flags.approvers === undefined
+          ? null
+          : parseApprovers(readTextFileSync(at(flags.approvers)), flags.approvers);
+      const verdict = await verifyBundle(at(file), trusted, { ...witnessDemand(flags, at), approvers });
       if (!verdict.ok) context.done(1);
+      else if (hasDoubt(verdict.report)) context.done(2);
       if (flags.json) return io.out(JSON.stringify(verdict));
       if (!verdict.ok) return io.out(`INVALID: ${escapeControls(verdict.problem)}`);
       for (const line of bundleLines(verdict.report)) io.out(line);
@@ -84,7 +94,7 @@ function bundleLines(report: BundleReport): string[] {
       "  not checked: that the head is that of the ledger's last record, which is not one of this run's",
     );
   }
-  lines.push(...describeWitnesses(report));
+  lines.push(...describeWitnesses(report), ...describeSigners(report));
   if (trust !== "trusted") lines.push(`  not checked: ${NOT_TRUSTED}`);
   return lines;
 }
@@ -101,6 +111,32 @@ function describeWitnesses({ witnesses: { by, covered, checkpoints } }: BundleRe
       "  not checked: the witnesses' cosignatures, because their keys were not given (--witness <key>)",
     );
   return lines;
+}
+
+/** True if the approvers file does not account for every signature. */
+const hasDoubt = ({ signatures: { known, signers, deleted } }: BundleReport): boolean =>
+  known && (deleted > 0 || signers.some(({ doubt }) => doubt !== null));
+
+function describeSigners({ signatures: { known, signers, deleted } }: BundleReport): string[] {
+  const lines: string[] = [];
+  const count = formatCountOf(signers.length, "signature");
+  if (signers.length > 0) lines.push(`  checked:     ${count} of approvals, each over what its records say`);
+  if (known) lines.push(...signers.map(describeSigner));
+  else if (signers.length > 0)
+    lines.push("  not checked: whose passkeys signed, because no approvers were given (--approvers <file>)");
+  if (deleted > 0)
+    lines.push(
+      `  not checked: ${formatCountOf(deleted, "signature")} of runs that retention deleted; the runs' archives hold them`,
+    );
+  return lines;
+}
+
+function describeSigner(signer: SignerReport): string {
+  const { by, kind, decision, id, tool, run_id, code, records, doubt } = signer;
+  const what = [decision, kind, tool, id, run_id && `run ${run_id}`].filter((part) => part !== null);
+  const where = records.map((seq) => `record ${seq}`).join(", ");
+  const text = `${by} signed with ${code}: ${what.join(", ")} (${where})`;
+  return escapeControls(doubt === null ? `  checked:     ${text}` : `  UNKNOWN:     ${text}: ${doubt}`);
 }
 
 function isoSeconds(seconds: number): string {

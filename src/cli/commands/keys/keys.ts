@@ -33,6 +33,7 @@ export const registerKeys: RegisterCommand = (program, context) => {
     .option("--allow-observe", "allow runs in observe and advise mode")
     .option("--self-rollback", "allow the agent to roll back its own runs")
     .option("--may-give", "allow the agent to give its runs texts of people")
+    .option("--may-sandbox", "let svc run prove with this key that an agent is confined")
     .action(async (name: string, flags: Record<string, unknown>) => {
       const fields = {
         roles: flags["role"] as PrincipalRole[],
@@ -45,6 +46,7 @@ export const registerKeys: RegisterCommand = (program, context) => {
         ...(flags["allowObserve"] === true ? { allow_observe: true } : {}),
         ...(flags["selfRollback"] === true ? { self_rollback: true } : {}),
         ...(flags["mayGive"] === true ? { may_give: true } : {}),
+        ...(flags["maySandbox"] === true ? { may_sandbox: true } : {}),
       };
       const created = context.isRemote(flags)
         ? await context.withDoor(flags, (door) => door.perform(createKey, { name, ...fields }))

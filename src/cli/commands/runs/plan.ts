@@ -1,6 +1,8 @@
 /** `svc plan <run>`: previews a rollback. Exits with 2 if the run is not fully reversible. */
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import { cutText } from "../../../kernel/text/truncate.ts";
+import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
 import { getRollbackPlan as planOp } from "../../../operations/rollback/rollback.ts";
 import { describeFile, fileStates } from "../../../rollback/plan/file-states.ts";
 import {
@@ -24,24 +26,71 @@ export const registerPlan: RegisterCommand = (program, context) => {
       "command that reads state: receives {tool, arguments} on stdin, prints JSON",
     )
     .option("--children", "include all runs below it")
+    .option("--with-dependents", "list the calls of other runs that were built on it")
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
       await context.withDoor(
         flags,
         async (door) => {
           const look = () =>
-            door.perform(planOp, { run_id: run, ...(flags["children"] === true && { children: true }) });
+            door.perform(planOp, {
+              run_id: run,
+              ...(flags["children"] === true && { children: true }),
+              ...(flags["withDependents"] === true && { dependents: true }),
+            });
           const plan = await (door.local === null ? look() : withUpstreamUndos(door.local, look));
           if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
           else
             for (const one of [plan, ...(plan.children ?? [])])
               for (const line of describePlan(one as RollbackPlan, io.color)) io.out(line);
+          if (!flags["json"] && plan.dependents !== undefined)
+            for (const line of describeDependents(run, plan)) io.out(line);
           if (!plan.fully_reversible) context.done(EXIT_NEEDS_ATTENTION);
         },
         ["readerCmd"],
       );
     });
 };
+
+const REASON_WORDS = {
+  resource: "same resource as",
+  dependency: "needs",
+  stored: "read from the store of",
+};
+
+/** The calls that were built on the run, with the reasons, and the command that undoes them with it. */
+function describeDependents(
+  run: string,
+  { dependents = [], dependents_cut }: ResponseOf<typeof planOp>,
+): string[] {
+  if (dependents.length === 0) return ["no call of another run was built on it"];
+  const reason = ({ run_id, step, kind, path }: (typeof dependents)[number]["because"][number]) => {
+    const from = `${escapeControls(run_id)}/${step}`;
+    if (kind in REASON_WORDS) return `${REASON_WORDS[kind as keyof typeof REASON_WORDS]} ${from}`;
+    return `${escapeControls(path ?? "")} holds ${kind} from ${from}`;
+  };
+  const rows = dependents.map((one) => [
+    `  ${escapeControls(one.run_id)}/${one.step}`,
+    escapeControls(one.tool),
+    one.kind,
+    one.because.map(reason).join("; "),
+  ]);
+  const undoable = dependents.filter(({ kind }) => kind === "compensate");
+  const chosen = undoable
+    .slice(0, SHOWN_CHOICES)
+    .map(({ run_id, step }) => `--with ${escapeControls(run_id)}/${step}`);
+  const more = undoable.length > SHOWN_CHOICES ? " ..." : "";
+  return [
+    `${formatCountOf(dependents.length, "call")} of other runs built on it${dependents_cut ? ", and more" : ""}:`,
+    ...alignColumns(rows),
+    ...(chosen.length === 0
+      ? []
+      : [`to undo them too: svc rollback ${escapeControls(run)} ${chosen.join(" ")}${more}`]),
+  ];
+}
+
+/** Maximum steps in the suggested command. */
+const SHOWN_CHOICES = 20;
 
 export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
   const { ok, words } = planVerdict(plan);

@@ -15,6 +15,7 @@ import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
 import { getRun } from "../../../operations/runs/runs.ts";
+import type { ChosenStep } from "../../../rollback/cascade/roll-back-with.ts";
 import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
 import { hasHttpTools, withHttpUndos } from "../../../service/start/http-undo.ts";
@@ -48,6 +49,11 @@ export const registerRollback: RegisterCommand = (program, context) => {
     .option("--retries <n>", `attempts per step, ${min} to ${max} (default: ${usual})`)
     .option("--approve-compensations", "approve every undo that requires approval")
     .option("--children", "undo all runs below it too, newest step first")
+    .option(
+      "--with <run/step>",
+      "step of another run to undo too, as svc plan --with-dependents lists it; can be repeated",
+      collectSteps,
+    )
     .option("--overwrite <step>", "undo this step even though its target has changed since")
     .option(
       "--to <state>",
@@ -65,7 +71,7 @@ export const registerRollback: RegisterCommand = (program, context) => {
       const lines = flags["json"] ? new Map() : await linesOf(context, run, report, flags);
       if (flags["json"]) context.io.out(JSON.stringify(report, null, 2));
       else
-        for (const one of [{ run_id: run, ...report }, ...(report.children ?? [])])
+        for (const one of [{ run_id: run, ...report }, ...(report.children ?? []), ...(report.with ?? [])])
           for (const line of describeReport(one, lines.get(one.run_id) ?? NO_LINES)) context.io.out(line);
       if (!report.complete) context.done(EXIT_NEEDS_ATTENTION);
     });
@@ -80,18 +86,26 @@ const NO_LINES: ReadonlyMap<number, string> = new Map();
 async function linesOf(
   context: CommandContext,
   run: string,
-  { children = [] }: TreeReport,
+  { children = [], with: beside = [] }: TreeReport,
   flags: CommandFlags,
 ): Promise<Map<string, ReadonlyMap<number, string>>> {
   const lines = new Map<string, ReadonlyMap<number, string>>();
   await context.withDoor(flags, async (door) => {
-    for (const run_id of [run, ...children.map((child) => child.run_id)])
+    for (const run_id of [run, ...[...children, ...beside].map((other) => other.run_id)])
       lines.set(run_id, stepLines((await door.perform(getRun, { run_id })).steps));
   });
   return lines;
 }
 
 const LOOK_MS = 200;
+
+/** A step as `run/step`. */
+function collectSteps(text: string, others: ChosenStep[] = []): ChosenStep[] {
+  const [, run_id, step] = /^(.+)\/(\d{1,15})$/.exec(text) ?? [];
+  if (run_id === undefined || step === undefined)
+    throw invalidError(`--with: ${escapeControls(text)} is not a step, such as run-7/3`);
+  return [...others, { run_id, step: Number(step) }];
+}
 
 const collectPaths = (path: string, others: string[] = []): string[] => [...others, resolve(path)];
 
@@ -157,6 +171,7 @@ function rollbackInput(flags: CommandFlags) {
     approve_compensations: flags["approveCompensations"] === true,
     ...(flags["skip"] === undefined ? {} : { skip: flags["skip"] as unknown as string[] }),
     ...(flags["children"] === true ? { children: true } : {}),
+    ...(flags["with"] === undefined ? {} : { with: flags["with"] as unknown as ChosenStep[] }),
     ...readOverwrite(flags as Record<string, string | undefined>),
   };
 }
@@ -221,11 +236,12 @@ function describeProgress(progress: RollbackProgress, { color }: CommandIo): str
 }
 
 function describeReport(
-  { run_id, error, children, ...report }: RunReport,
+  { run_id, error, children, with: beside, ...report }: RunReport,
   known: ReadonlyMap<number, string>,
 ): string[] {
   const run = escapeControls(run_id);
-  const scope = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
+  const below = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
+  const scope = beside === undefined ? below : ` with steps of ${formatCountOf(beside.length, "other run")}`;
   const lines = [`run ${run}: rollback${scope} ${report.complete ? "complete" : "not complete"}`];
   if (error !== undefined) lines.push(`  not rolled back: ${escapeControls(error)}`);
   const list = (name: string, steps: readonly number[]) => {

@@ -1,6 +1,6 @@
 /** `svc console`: serves the console for local data, without a login, to users of this machine. */
 import { invalidError } from "../../../kernel/errors.ts";
-import { openService } from "../../../service/service.ts";
+import { openHttpService } from "../../../service/start/http-undo.ts";
 import { startServer } from "../../../service/start/server.ts";
 import { type CommandFlags, globalOptions, PORT_OPTION, type RegisterCommand } from "../../context.ts";
 import { untilSignalled } from "../../signals.ts";
@@ -33,7 +33,7 @@ export const registerConsole: RegisterCommand = (program, context) => {
   }
 
   async function serve(flags: CommandFlags) {
-    const service = await openService(context.settings(flags, OWN), context.io.clock);
+    const service = await openHttpService(context.settings(flags, OWN), context.io.clock);
     return { ...(await startServer(service)), reload: () => service.reload() };
   }
 };

@@ -6,6 +6,7 @@ import { invalidError } from "../../../kernel/errors.ts";
 import { storeKind } from "../../../operations/status.ts";
 import { openService, type RunningService } from "../../../service/service.ts";
 import { startHttpGateway } from "../../../service/start/gateway.ts";
+import { httpJobTools } from "../../../service/start/http-undo.ts";
 import {
   type CommandContext,
   globalOptions,
@@ -33,7 +34,10 @@ export const registerGateway: RegisterCommand = (program, context) => {
       const http = hasListenSetting(settings);
       const run_id = flags["runId"] as string | undefined;
       checkSettings(settings, http, run_id);
-      const service = await openService(settings, context.io.clock);
+      // Without a command, the upstreams undo the calls of other tools.
+      const service = await openService(settings, context.io.clock, {
+        equip: (app, tools) => (tools === null ? null : httpJobTools(app, tools)),
+      });
       await (http ? serveHttp(service, context) : serveStdio(service, run_id));
     });
 };

@@ -5,7 +5,7 @@ import { keyFileOf, type LoadedSettings } from "../../../config/settings.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 import { storeKind } from "../../../operations/status.ts";
 import { splitHost } from "../../../rules/http/routes.ts";
-import { openService } from "../../../service/service.ts";
+import { openHttpService } from "../../../service/start/http-undo.ts";
 import { createProxy, listenOn } from "../../../service/start/proxy.ts";
 import {
   type CommandContext,
@@ -34,7 +34,7 @@ async function runProxy(context: CommandContext, flags: CommandFlags): Promise<v
     throw invalidError("the proxy needs auth.keys or an OIDC issuer: otherwise nobody could connect");
   const { name, port = 0 } = splitHost((flags["listen"] as string | undefined) ?? "127.0.0.1");
   if (name === "" || port > 65_535) throw invalidError("--listen: write host:port, such as 127.0.0.1:3128");
-  const service = await openService(settings, io.clock);
+  const service = await openHttpService(settings, io.clock);
   try {
     const running = createProxy(service);
     const url = await listenOn(running, name, port);

@@ -1,6 +1,6 @@
 /** `svc server`: runs the standalone server until a signal stops it. */
 import { storeKind } from "../../../operations/status.ts";
-import { openService } from "../../../service/service.ts";
+import { openHttpService } from "../../../service/start/http-undo.ts";
 import { startServer } from "../../../service/start/server.ts";
 import { globalOptions, HOST_OPTION, PORT_OPTION, type RegisterCommand } from "../../context.ts";
 import { untilSignalled } from "../../signals.ts";
@@ -12,7 +12,7 @@ export const registerServer: RegisterCommand = (program, context) => {
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")
     .action(async (flags: Record<string, unknown>) => {
-      const service = await openService(
+      const service = await openHttpService(
         context.settings(flags, ["port", "host", "policy", "keys"]),
         context.io.clock,
       );

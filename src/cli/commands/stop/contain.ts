@@ -11,6 +11,7 @@ import { containAgent, getContain } from "../../../operations/contain/contain.ts
 import { resumeContainment } from "../../../operations/contain/job.ts";
 import type { ContainReport, RunContainment } from "../../../operations/contain/report.ts";
 import { commandTools } from "../../../operations/rollback/job-tools.ts";
+import { httpJobTools } from "../../../service/start/http-undo.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -72,7 +73,7 @@ async function containBy(context: CommandContext, door: OperationClient, flags: 
 
 /** Lets this process undo calls, with commands or through upstreams, and edit the configured key file. */
 function equipped(app: ServiceApp, work: () => Promise<void>): Promise<void> {
-  app.jobTools = commandTools(app.settings, app.background.signal);
+  app.jobTools = httpJobTools(app, commandTools(app.settings, app.background.signal));
   const path = keyFileOf(app.settings);
   if (path !== null) app.keys = new KeyManager(path, { env: app.core.env });
   for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -128,6 +129,10 @@ function describeContainment(report: ContainReport, dry: boolean, color: PaintCo
   for (const { kind, id, covers } of wider)
     lines.push(`  wider ${kind} left: ${id} (${escapeControls(covers)})`);
   for (const run of runs) lines.push(...describeRun(run, dry));
+  for (const { run_id, step, tool, because } of report.dependents ?? [])
+    lines.push(
+      `  built on it: run ${escapeControls(run_id)} step ${step} ${escapeControls(tool)}; to undo it too: svc rollback ${escapeControls(because[0]!.run_id)} --with ${escapeControls(run_id)}/${step}`,
+    );
   for (const one of report.differences ?? [])
     lines.push(
       `  otherwise than previewed: run ${one.run_id} step ${one.step} ${escapeControls(one.tool)}: previewed ${escapeControls(one.promised)}; happened ${escapeControls(one.happened)}`,

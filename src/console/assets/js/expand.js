@@ -32,6 +32,44 @@
     one.open = true;
   };
 
+  /* Where the buttons stick to the edge of a phone, they show that the card continues below them. */
+  const watchEnd = (root) => {
+    for (const verbs of root.querySelectorAll(".approval .verbs, #decide .verbs")) {
+      const hint = document.createElement("a");
+      hint.className = "more-below";
+      hint.textContent = "More to read below";
+      hint.href = "#" + verbs.closest("[id]").id;
+      hint.hidden = true;
+      verbs.prepend(hint);
+      const end = verbs.previousElementSibling;
+      hint.addEventListener("click", (event) => {
+        event.preventDefault();
+        scrollBy({ top: innerHeight * 0.7 });
+      });
+      new IntersectionObserver(([seen]) => {
+        hint.hidden = seen.isIntersecting || seen.boundingClientRect.top < 0;
+      }).observe(end);
+    }
+  };
+  svc.watchEnd = watchEnd;
+
+  /* On a phone the button is far from the box of an irreversible call: it leads to the box, and the values stay open. */
+  const phone = matchMedia("(max-width: 760px)");
+  document.addEventListener(
+    "submit",
+    (event) => {
+      const box = event.target.querySelector('.second input[name="irreversible"]');
+      if (!phone.matches || box === null || box.checked || event.submitter === null || event.submitter.value !== "approve") return;
+      event.preventDefault();
+      event.stopPropagation();
+      const second = box.closest(".second");
+      second.scrollIntoView({ block: "center" });
+      second.classList.add("asked");
+      box.focus({ preventScroll: true });
+    },
+    true,
+  );
+
   /* It does not bubble. */
   document.addEventListener("toggle", (event) => {
     const one = event.target;
@@ -54,4 +92,5 @@
   });
   addEventListener("pageshow", offer);
   svc.foldLong(document);
+  svc.watchEnd(document);
 })();

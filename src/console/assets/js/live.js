@@ -37,6 +37,7 @@
     svc.localise(region);
     svc.readyForms(region);
     svc.foldLong(region);
+    svc.watchEnd(region);
     if (active === null) return;
     const again = [...region.querySelectorAll("a, button, [tabindex]")].find((one) => nameOf(one) !== "" && nameOf(one) === nameOf(active));
     if (again) again.focus({ preventScroll: true });

@@ -3,7 +3,7 @@
  * come only from the card, so only users whose vote counts see them.
  */
 
-import { runInSlices } from "../../../child-process/event-loop-slices.ts";
+import { nextEventLoopTurn, runInSlices } from "../../../child-process/event-loop-slices.ts";
 import {
   type ApprovalDoc,
   type ApprovalView,
@@ -137,7 +137,11 @@ async function tabledArgs(
     sees && policy.approvals.show === "arguments" ? await findApprovalValues(app, id) : undefined;
   if (values === undefined) return { args: null, fields };
   const { line } = values;
-  if (isLargeValue(values.args)) return { args: "large", fields, line };
+  if (isLargeValue(values.args)) {
+    // Yield: the store may have just parsed a megabyte, and the next request may hold another.
+    await nextEventLoopTurn();
+    return { args: "large", fields, line };
+  }
   return { args: await runInSlices(computingVisibleArgs(values.args, manifest)), fields, line };
 }
 

@@ -22,6 +22,7 @@ import { decideAs, decideMany, needsSecondGesture, readVerb } from "./approval-b
 import { approvalCard } from "./approval-card.ts";
 import {
   APPROVAL_SORTS,
+  type ApprovalLine,
   type ApprovalSort,
   requestLines,
   type ShownRequest,
@@ -102,10 +103,25 @@ async function desk(
   const body = html`${pageHead("Approvals", "Calls that need approval. The agent can retry once you decide.")}
 ${await approvalTabs(ctx, "waiting")}
 <div class="desk ${shown === null ? "at-list alone" : kind}"><div id="waiting" data-live>${list}</div>
-<div id="card" data-live>${shown === null ? null : html`<p class="back"><a href="${PATH}">All requests</a></p>${approvalCard(ctx, shown, alike)}`}</div></div>
+<div id="card" data-live>${shown === null ? null : html`${betweenRequests(lines, shown.approval.id, sort)}${approvalCard(ctx, shown, alike)}`}</div></div>
 ${await latestDecisions(ctx)}
 ${await delegationsCard(ctx)}`;
   return { page: { title: "Approvals", nav: "approvals", body, live } };
+}
+
+/** A phone shows one request at a time: links to the list, and to the requests before and after this one. */
+function betweenRequests(lines: readonly ApprovalLine[], id: string, sort: ApprovalSort): HtmlFragment {
+  const at = lines.findIndex(({ approval }) => approval.id === id);
+  const query = sort === "age" ? "" : `?sort=${sort}`;
+  const link = (to: ApprovalLine | undefined, label: string, rel: string) =>
+    to === undefined
+      ? html`<span class="soft">${label}</span>`
+      : html`<a href="${PATH}/${to.approval.id}${query}" rel="${rel}">${label}</a>`;
+  const steps =
+    at < 0
+      ? emptyHtml
+      : html`${link(lines[at - 1], "Previous", "prev")}<span class="soft">${at + 1} of ${lines.length}</span>${link(lines[at + 1], "Next", "next")}`;
+  return html`<nav class="back" aria-label="Requests"><a href="${PATH}${query}">All requests</a>${steps}</nav>`;
 }
 
 function nobodyWaits(): HtmlFragment {

@@ -49,7 +49,7 @@ function fieldBlock(field: CardField, next: NextKey): HtmlFragment {
       { title: label, start: startOfDiff(lines), long: isLongDiff(lines), next },
       diffBlock(label, lines),
     );
-    const whole = abridged ? wholeText(`${label}, in full`, { text }, next) : emptyHtml;
+    const whole = abridged ? rawText(`${label}, in full`, text, next) : emptyHtml;
     return html`<div class="card-field wide${tone}">${head}${diff}${others.length === 0 ? null : html`<div class="uncovered">${others}</div>`}${whole}</div>`;
   }
   if (as === "code" || text.includes("\n") || text.length > SHORT_CHARS)
@@ -76,6 +76,13 @@ function wholeText(
   );
 }
 
+/** The value behind a diff that leaves out unchanged lines: folded without an excerpt, which would repeat the diff. */
+function rawText(title: string, text: string, next: NextKey): HtmlFragment {
+  const count = `raw value, ${formatCountOf(text.length, "character")}`;
+  const body = html`<pre class="preview" tabindex="0" aria-label="${title}">${text}</pre>`;
+  return folding({ title, start: "", long: true, next, count }, body);
+}
+
 const isLongDiff = (lines: readonly DiffLine[]): boolean =>
   lines.length > LONG_LINES || lines.reduce((sum, { text }) => sum + text.length, 0) > LONG_CHARS * 2;
 
@@ -93,7 +100,7 @@ interface Folding {
 function folding({ title, start, long, next, count }: Folding, body: HtmlFragment): HtmlFragment {
   if (!long) return body;
   const all = count === undefined ? "Show all" : `Show all ${count}`;
-  return html`<details class="long" open data-long="${next()}"><summary><span class="long-start">${start}</span><span class="long-all">${all}<span class="unseen"> of ${title}</span></span><span class="long-less">Show less</span></summary>${body}</details>`;
+  return html`<details class="long" open data-long="${next()}"><summary>${start === "" ? null : html`<span class="long-start">${start}</span>`}<span class="long-all">${all}<span class="unseen"> of ${title}</span></span><span class="long-less">Show less</span></summary>${body}</details>`;
 }
 
 function remarksBlock(remarks: readonly string[] | undefined): HtmlFragment {

@@ -4,16 +4,17 @@
  */
 
 import type { z } from "zod";
+import { runInSlices } from "../../../child-process/event-loop-slices.ts";
 import { OPEN_APPROVAL_STATUSES } from "../../../govern/approvals/approval.ts";
 import {
   ARGUMENT_HOLDS,
   type ArgumentChoice,
   budgetArgument,
   type LikeArgument,
-  likeArguments,
   likeConditions,
   likeSentence,
   presetChoice,
+  readingLikeArguments,
 } from "../../../govern/approvals/grant-from-call.ts";
 import { unknownRun } from "../../../govern/runs/load-run.ts";
 import { isSignatureRequired } from "../../../govern/signing/draft.ts";
@@ -92,7 +93,8 @@ async function likeCall({ app }: PageContext, { approval, card, alone }: ShownRe
   );
   const asked = internal.because?.causes.map(({ rule }) => rule) ?? [approval.rule];
   const money = new Set(card.fields.flatMap(({ as, path }) => (as === "money" ? [path] : [])));
-  const found = likeArguments(card.arguments ?? undefined, approval.arg_names, money);
+  const reading = readingLikeArguments(card.arguments ?? undefined, approval.arg_names, money);
+  const found = await runInSlices(reading);
   return {
     match: { tool, actor, tenant, environment },
     rules: asked.filter((rule) => rule !== null && asking.has(rule)) as string[],

@@ -12,7 +12,7 @@ const MAX_ROWS = 200;
 const ROW = 26;
 const LEFT = 150;
 
-const KIND_WORDS: Record<Edge["kind"], string> = {
+export const VALUE_KIND_WORDS: Record<Edge["kind"], string> = {
   address: "an email address",
   url: "a URL",
   host: "a host name",
@@ -36,7 +36,7 @@ export function lineageCard(run: RunView, { edges }: LineageView): HtmlFragment 
 }
 
 function sentence(run: RunView, { from, to, kind }: Edge): HtmlFragment {
-  return html`<code>${to.path}</code> of ${stepWords(run, to)} holds ${KIND_WORDS[kind]} from ${stepWords(run, from)}`;
+  return html`<code>${to.path}</code> of ${stepWords(run, to)} holds ${VALUE_KIND_WORDS[kind]} from ${stepWords(run, from)}`;
 }
 
 function stepWords(run: RunView, { run_id, step }: Edge["from"]): HtmlFragment {
@@ -57,7 +57,7 @@ function drawing(run: RunView, edges: readonly Edge[]): HtmlFragment {
   for (const { from, to, kind } of own) {
     const name = `${from.step} ${to.step}`;
     const pair = pairs.get(name) ?? { from: from.step, to: to.step, kinds: new Set() };
-    pairs.set(name, { ...pair, kinds: pair.kinds.add(KIND_WORDS[kind]) });
+    pairs.set(name, { ...pair, kinds: pair.kinds.add(VALUE_KIND_WORDS[kind]) });
   }
   const arcs = [...pairs.values()].flatMap(({ from, to, kinds }) => {
     const [a, b] = [rowOf.get(from), rowOf.get(to)];

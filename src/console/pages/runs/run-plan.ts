@@ -20,7 +20,7 @@ import { bulletList, cardBlock, commandBlock, factList, noticeBox } from "../../
 import { diffBlock } from "../../parts/diff.ts";
 import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { groupEqualNeighbours } from "../../parts/group-equal.ts";
-import { copyButton, runLink } from "../../parts/ids.ts";
+import { copyButton, runLink, runPath } from "../../parts/ids.ts";
 import { formatCountOf, type MarkTone, markLabel, planMark, proofMark } from "../../parts/marks.ts";
 import { formatTime } from "../../parts/time.ts";
 import type { JobView, RunPageData } from "./run-data.ts";
@@ -32,9 +32,13 @@ export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageDa
     job === null ? emptyHtml : jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length),
     plan.actions.length === 0
       ? html`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
-      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
+      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${dependentsLink(run_id)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
   );
 }
+
+/** Leads to the calls of other runs that were built on this one, which cost a search. */
+const dependentsLink = (run_id: string): HtmlFragment =>
+  html`<p><a href="${runPath(run_id)}/dependents">What other runs built on this</a></p>`;
 
 /** Maximum number of undos on the page. The run's report lists all of them. */
 const MAX_UNDOS = 300;
@@ -334,7 +338,11 @@ function reportBlock(report: TreeReport): HtmlFragment {
     (child) =>
       html`${runLink(child.run_id)}${child.error === undefined ? reportBlock(child) : html`: ${child.error}`}`,
   );
-  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}`;
+  const beside = (report.with ?? []).map(
+    (other) =>
+      html`${runLink(other.run_id)}${other.error === undefined ? reportBlock(other) : html`: ${other.error}`}`,
+  );
+  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}${beside.length === 0 ? emptyHtml : bulletList(beside)}`;
 }
 
 type ReportItem =

@@ -1,5 +1,7 @@
 /** Timeline of a run's steps with their dependencies, and a form to resolve steps with an unknown outcome. */
+import { effectText } from "../../../govern/decide/effect-check.ts";
 import { UNKNOWN_OUTCOME_STATUSES } from "../../../govern/runs/run.ts";
+import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import { resolveOutcome as resolveOp } from "../../../operations/runs/intents-and-outcomes.ts";
 import type { PlanAction, RollbackPlan } from "../../../rollback/plan/plan.ts";
 import { emptyHtml, type HtmlFragment, html, joinHtml, type TemplateValue } from "../../html.ts";
@@ -104,10 +106,17 @@ function stepItem(ctx: PageContext, run: RunView, step: StepView, { needed, ways
 <div class="step-head"><span class="step-number">${step.step}</span>${callName(step)}${stepMark(step.status)}<span class="step-time">${formatTime(step.intended_ms)}</span></div>
 <p class="step-reason">${step.reason}</p>
 ${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
+${effectLine(step)}
 <p class="step-way">${wayBack(step, ways.get(step.step))}</p>
 ${stepDetails(step, needed.get(step.step) ?? [])}
 ${unknown && ctx.may(resolveOp) ? resolveForm(ctx, run.run_id, step) : emptyHtml}
 </li>`;
+}
+
+/** What the effect check found, if the manifest declares one. */
+function effectLine(step: StepView): HtmlFragment {
+  const found = effectText(step);
+  return found === null ? emptyHtml : html`<p class="step-way">${capitalizeFirst(found)}.</p>`;
 }
 
 /** One sentence on whether and how the step can be undone. */

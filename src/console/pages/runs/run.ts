@@ -26,12 +26,14 @@ import { formatTime } from "../../parts/time.ts";
 import { containLink } from "../contain.ts";
 import { replayCard } from "../policy/replay.ts";
 import { type RunPageData, type RunView, readRunPage, TRAIL_PAGE } from "./run-data.ts";
+import { chosenIn, dependentsPage } from "./run-dependents.ts";
 import { lineageCard } from "./run-lineage.ts";
 import { planCard } from "./run-plan.ts";
 import { stepsCard } from "./run-steps.ts";
 
 export const runRoutes = [
   getRoute("/runs/:id", runPage),
+  getRoute("/runs/:id/dependents", dependentsPage),
   postRoute("/runs/:id/steps/:n/resolve", resolveOp, resolve),
   postRoute("/runs/:id/rollback", startRollback, rollback),
 ];
@@ -224,6 +226,7 @@ async function rollback(ctx: PageContext): Promise<PageAnswer> {
     ...(retries === undefined ? {} : { retries: Number(retries) }),
     approve_compensations: ctx.form.checked("approve_compensations"),
     ...(ctx.form.checked("children") ? { children: true } : {}),
+    ...chosenIn(ctx),
   });
   // Show no message here: the card reports progress and keeps it current.
   return { to: `${runPath(id)}#rollback` };

@@ -224,4 +224,5 @@ const HANDLERS: Readonly<Record<LedgerEvent, Handler>> = {
   drill_passed: countEventAlone,
   drill_failed: countEventAlone,
   reconciled: countEventAlone,
+  effect_missing: countEventAlone,
 };

@@ -5,6 +5,7 @@
 import { tryTimestamp } from "../../../kernel/duration.ts";
 import { isJsonObject, type JsonValue } from "../../../kernel/json/json.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
+import type { PausableWork } from "../../../kernel/pausable-work.ts";
 import { visibleText } from "../../../kernel/text/escape-invisible.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { CardFormat } from "../../../rules/manifest/card-template.ts";
@@ -45,6 +46,13 @@ const FORMATS: Readonly<Record<CardFormat, (value: JsonValue) => string>> = {
 
 export function formatCardValue(value: JsonValue, as: CardFormat): string {
   return visibleText(FORMATS[as](value));
+}
+
+/** Pauses between the two passes over a large value. */
+export function* formattingCardValue(value: JsonValue, as: CardFormat): PausableWork<string> {
+  const text = FORMATS[as](value);
+  yield;
+  return visibleText(text);
 }
 
 /** White space that a reader does not see because nothing follows or precedes it. */

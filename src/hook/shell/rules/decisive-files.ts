@@ -1,9 +1,10 @@
 /**
- * Files of a project that decide what a usual command runs or installs. Once a run changed one, the command that uses it
- * needs approval.
+ * Files of a project that decide what a usual command runs or installs, or what a client obeys. Once a run changed one,
+ * what uses it needs approval.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { isMcpFile, isUsedFile } from "../../workspace/auto-run-files.ts";
 
 const DECISIVE =
   /(?:^|\/)(?:node_modules|\.venv|\.mvn|gradlew|mvnw|gradle\/wrapper|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|uv\.lock|poetry\.lock|pdm\.lock|Pipfile(?:\.lock)?|pyproject\.toml|Cargo\.lock|go\.(?:sum|mod)|Gemfile(?:\.lock)?|composer\.(?:lock|json)|packages\.lock\.json|mix\.lock|[\w.-]*require[\w.-]*\.(?:txt|in))(?:\/|$)/i;
@@ -11,7 +12,7 @@ const DECISIVE =
 /** The decisive files among the paths, by their own name and by the name behind links. */
 export function decisiveFiles(paths: Iterable<string>): string[] {
   const all = [...paths].flatMap((path) => [path, behindLinks(path)]);
-  return [...new Set(all)].filter((path) => DECISIVE.test(path));
+  return [...new Set(all)].filter((path) => DECISIVE.test(path) || isUsedFile(path) || isMcpFile(path));
 }
 
 /** Paths that a command may write: its words, and for a target directory, the names that copies get in it. */

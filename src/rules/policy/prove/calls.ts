@@ -110,6 +110,7 @@ export function toExampleInput({ call, at_ms }: ConcreteCall, timed: boolean): E
     ...(call.acting === undefined || call.acting.length === 0 ? {} : { acting: [...call.acting] }),
     ...(call.tenant === null ? {} : { tenant: call.tenant }),
     ...(call.environment === null ? {} : { environment: call.environment }),
+    ...(call.sandboxed === undefined ? {} : { sandboxed: true }),
     ...labelInput(call),
     ...(timed ? { at: new Date(at_ms).toISOString() } : {}),
   };

@@ -124,7 +124,8 @@ function violation(
     .map((entry): Part => ({ entry, literals: domain.addEntry(policy, entry) }));
   domain.close(now_ms);
   const enough = parts.filter(
-    ({ entry }) => entry.section === "rules" && RANK[entry.action] >= RANK[claim.at_least],
+    ({ entry }) =>
+      entry.section === "rules" && !entry.passes_sandboxed && RANK[entry.action] >= RANK[claim.at_least],
   );
   const cut = (chosen: ChosenAtoms) =>
     evaluateConjunction(claimed, chosen) === false ||
@@ -156,7 +157,10 @@ function tryCall(
 ): ConcreteCall | { undecided: string } | null {
   let undecided: string | null = null;
   for (const pick of [0, 1, 2]) {
-    const one = toConcreteCall(tools, chosen, pick);
+    const plain = toConcreteCall(tools, chosen, pick);
+    const confined = { ...plain, call: { ...plain.call, sandboxed: "claim" } };
+    // A sandbox lifts rules and adds none, so the call from inside is the weakest one.
+    const one = RANK[judge(policy, plain).action] < RANK[at_least] ? plain : confined;
     const { action, findings } = judge(policy, one);
     if (RANK[action] < RANK[at_least]) return one;
     const others = findings.filter(({ stage }) => stage !== "content");

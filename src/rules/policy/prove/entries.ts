@@ -27,6 +27,8 @@ export interface ProverEntry {
   /** For budgets only. */
   amount: { path: string; max: number } | null;
   action: "allow" | "require_approval" | "deny";
+  /** True for a rule that does not apply inside `svc run`. */
+  passes_sandboxed: boolean;
   /** Canonical text; two entries with the same text are equal. */
   text: string;
 }
@@ -39,6 +41,7 @@ interface AnyDoc {
   path?: string | undefined;
   max?: number | undefined;
   action?: ProverEntry["action"] | undefined;
+  sandboxed?: "allow" | undefined;
 }
 
 export function entriesOf({ doc }: CompiledPolicy): ProverEntry[] {
@@ -57,6 +60,7 @@ function entryOf(section: Section, doc: AnyDoc, index: number, asked: JsonValue)
     match: doc.then ?? doc.match ?? {},
     // A condition on an earlier call can hold for any value.
     when: (doc.when ?? []).filter(({ value }) => earlierPath(value) === undefined),
+    passes_sandboxed: doc.sandboxed === "allow",
     amount: section === "budgets" ? { path: doc.path!, max: doc.max! } : null,
     action: doc.action ?? "deny",
     // Includes the policy's approval defaults, which apply if the entry has no terms.

@@ -13,6 +13,7 @@ export function nonArgumentDifferences(a: PolicyDoc, b: PolicyDoc): string[] {
   return [
     ...undoOf(a, b),
     ...openRequestsOf(a, b),
+    ...sandboxedOf(a, b),
     ...countsOf("limits", a, b),
     ...countsOf("budgets", a, b),
     ...countsOf("flows", a, b),
@@ -25,6 +26,14 @@ function undoOf(a: PolicyDoc, b: PolicyDoc): string[] {
   return a.undo?.unproven !== "require_approval" || settingsOf(a) === settingsOf(b)
     ? []
     : ["undo.unproven requires approval, and its terms depend on settings that differ"];
+}
+
+function sandboxedOf(a: PolicyDoc, b: PolicyDoc): string[] {
+  const lifted = ({ rules = [] }: PolicyDoc) =>
+    toCanonicalJson(rules.filter(({ sandboxed }) => sandboxed !== undefined) as JsonValue);
+  return lifted(a) === lifted(b)
+    ? []
+    : ["rules with sandboxed differ: their effect depends on whether svc run confines the call"];
 }
 
 function openRequestsOf(a: PolicyDoc, b: PolicyDoc): string[] {

@@ -112,6 +112,7 @@ function testedCall(run: TestInput, call: TestCall, labels: ToolLabels | null, s
     blast_radius: call.blast_radius ?? labels?.blast_radius ?? null,
     source: call.source === undefined ? (labels?.source ?? []) : labelTexts(call.source),
     sink: call.sink === undefined ? (labels?.sink ?? []) : labelTexts(call.sink),
+    ...(run.sandboxed === true ? { sandboxed: "policy-test" } : {}),
     run_id: "policy-test",
     step,
   };

@@ -1,0 +1,113 @@
+/**
+ * Checks of an effect: which read shows that a successful call did what it said, and how to judge the answer. The check's
+ * own tool is trusted; a tool that lies about the state is not found out by it.
+ */
+import type { RuntimeEnv } from "../../kernel/env.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { firstMismatch } from "../../kernel/partial-match.ts";
+import { type CallValues, fillTemplate } from "../../kernel/paths.ts";
+import type { ManifestSet, ToolManifest } from "../../rules/manifest/types.ts";
+import type { CallerPrincipal } from "../roles.ts";
+import type { EffectFinding, ReadBy, RunDoc } from "../runs/run.ts";
+import { readProblem } from "./before-state.ts";
+
+/** Check that a decision asks for. `args` and `expect` are the manifest's templates, since they may need the result. */
+export type EffectCheckRead = {
+  tool: string;
+  args: { [name: string]: JsonValue };
+  expect: JsonValue;
+  retries: number;
+  backoff_ms: number;
+};
+
+/** The declared check, or null if the manifest has none or the run may not make its read. */
+export function effectCheckOf(
+  manifests: ManifestSet,
+  run: Pick<RunDoc, "scope">,
+  caller: Pick<CallerPrincipal, "max_permissions">,
+  manifest: ToolManifest | null,
+): EffectCheckRead | null {
+  const check = manifest?.effect_check;
+  if (check === undefined || readProblem(manifests, run, caller, check.tool) !== null) return null;
+  return check;
+}
+
+/** An answer of the check's tool that is an error. It matches only an expectation that names `is_error`. */
+const errorAnswer = (error: string): JsonValue => ({ is_error: true, error });
+
+/** Thrown by a reader whose tool answered with an error, which is an answer, unlike a read that could not be made. */
+export class ToolAnsweredError extends Error {}
+
+/** Names the first difference by its path, never a value. Null if the effect is there. */
+function effectMismatch(expect: JsonValue, observed: JsonValue): string | null {
+  const isError = isJsonObject(observed) && observed["is_error"] === true;
+  if (isError && !(isJsonObject(expect) && Object.hasOwn(expect, "is_error")))
+    return "the tool answered with an error";
+  return firstMismatch(expect, observed);
+}
+
+/** Result of a check for the step. `mismatch` is null unless the effect is missing. */
+interface CheckedEffect {
+  found: EffectFinding;
+  mismatch: string | null;
+}
+
+/** Compares the observation. Without one, or with a missing value in the template, nothing was checked. */
+export function checkEffect(
+  check: Pick<EffectCheckRead, "expect">,
+  values: CallValues,
+  observed: JsonValue | undefined,
+): CheckedEffect {
+  const expect = observed === undefined ? undefined : fillTemplate(check.expect, values);
+  if (expect === undefined || observed === undefined) return { found: "not checked", mismatch: null };
+  const mismatch = effectMismatch(expect, observed);
+  return mismatch === null ? { found: "held", mismatch } : { found: "missing", mismatch };
+}
+
+/** The step's finding in words, for records, reports and pages. Null if its manifest declares no check. */
+export function effectText({ effect_check, effect_check_by }: EffectNote): string | null {
+  if (effect_check === undefined) return null;
+  return `effect: ${effect_check}${effect_check === "not checked" ? "" : `, checked by ${effect_check_by}`}`;
+}
+
+interface EffectNote {
+  effect_check?: EffectFinding | undefined;
+  effect_check_by?: ReadBy | undefined;
+}
+
+type ReadOnce = (request: { tool: string; arguments: JsonValue }) => Promise<JsonValue>;
+
+/** The part of an answer that the expectation names, so that a long answer can be reported. */
+function expectedPart(expect: JsonValue, observed: JsonValue): JsonValue {
+  if (!isJsonObject(expect) || !isJsonObject(observed)) return observed;
+  const names = [...Object.keys(expect), "is_error"].filter((name) => Object.hasOwn(observed, name));
+  return Object.fromEntries(names.map((name) => [name, expectedPart(expect[name] ?? null, observed[name]!)]));
+}
+
+/**
+ * Reads until the effect is there, at most `1 + retries` times, with a wait that starts at `backoff_ms` and doubles.
+ * Returns what the last answer shows of the expectation, or undefined if no read was possible: one failed read does not erase an earlier answer.
+ */
+export async function observeEffect(
+  { sleep }: Pick<RuntimeEnv, "sleep">,
+  read: ReadOnce,
+  check: EffectCheckRead,
+  values: CallValues,
+): Promise<JsonValue | undefined> {
+  const args = fillTemplate(check.args, values);
+  const expect = fillTemplate(check.expect, values);
+  if (args === undefined || expect === undefined) return undefined;
+  let last: JsonValue | undefined;
+  let wait_ms = check.backoff_ms;
+  for (let left = check.retries; ; left--) {
+    try {
+      last = await read({ tool: check.tool, arguments: args });
+    } catch (error) {
+      if (error instanceof ToolAnsweredError) last = errorAnswer(error.message);
+    }
+    const isThere = last !== undefined && effectMismatch(expect, last) === null;
+    if (left <= 0 || isThere) return last === undefined ? undefined : expectedPart(expect, last);
+    await sleep(wait_ms);
+    wait_ms *= 2;
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The record of an edit: the state of the files that the call names, before and after it. It needs no index, so every
+ * process can make it, and it holds files outside the workspace too. A file behind a link is recorded under both names.
+ */
+import { hostname } from "node:os";
+import { basename, dirname, join, parse, sep } from "node:path";
+import { gitBlobId, hexHash } from "../workspace/hash.ts";
+import type { OwnEdit } from "../workspace/own-edits.ts";
+import { resolveLinks } from "../workspace/resolve-links.ts";
+import { ContentStore, recordFolder } from "./content-store.ts";
+import { stateToRecord } from "./current-state.ts";
+import { summarizeDifference } from "./difference.ts";
+import { isSameState, type MaybePathState } from "./path-state.ts";
+import {
+  type CommandRecord,
+  newRecordId,
+  type RecordedChange,
+  stepState,
+  writeRecord,
+} from "./record-file.ts";
+import type { RecordedEnd } from "./recorder.ts";
+import { SafeFolder } from "./safe-folder.ts";
+
+interface EditedPlace {
+  /** Relative to the root, without a link on the way. */
+  path: string;
+  /** The path as the call names it. */
+  given: string;
+  before: MaybePathState;
+  /** Git's name of the content and its SHA-256. Null without a file. */
+  blob: string | null;
+  sha256: string | null;
+}
+
+/** The paths that an edit may change, with their states before it. */
+export interface EditWindow {
+  root: string;
+  places: EditedPlace[];
+}
+
+interface EditFiles {
+  root: string;
+  files: readonly string[];
+  max_file: number;
+}
+
+/** `folder`: that of the hook's settings. Throws if a path is not a plain file, or cannot be read. */
+export function openEdit(folder: string, { root, files, max_file }: EditFiles): EditWindow {
+  const store = new ContentStore(recordFolder(folder), true);
+  const places = files.flatMap((given) => placesOf(given).map((full) => ({ given, full })));
+  const top = places.every(({ full }) => full.startsWith(root + sep)) ? root : parse(places[0]!.full).root;
+  const safe = new SafeFolder(top);
+  const seen = new Set<string>();
+  return {
+    root: top,
+    places: places.flatMap(({ given, full }) => {
+      const path = full
+        .slice(top.endsWith(sep) ? top.length : top.length + 1)
+        .split(sep)
+        .join("/");
+      if (seen.has(path)) return [];
+      seen.add(path);
+      const { state, bytes } = stateToRecord(safe, store, path, max_file);
+      if (state?.kind === "other" || (state?.kind === "directory" && !given.endsWith("/")))
+        throw new Error(`${given} is not a regular file`);
+      if (bytes !== null && state?.kind === "file" && state.hash !== null) store.put(state.hash, bytes);
+      return [{ path, given, before: state, ...namesOfContent(bytes) }];
+    }),
+  };
+}
+
+/** The files in full. */
+export const editedFiles = ({ root, places }: EditWindow): string[] =>
+  places.map(({ path }) => join(root, path));
+
+/** An edit's difference, and the same in the form that git's contents are compared with. */
+export interface EditEnd extends RecordedEnd {
+  own: OwnEdit[];
+}
+
+export function closeEdit(
+  folder: string,
+  { root, places }: EditWindow,
+  { run, max_file }: { run: string; max_file: number },
+): EditEnd {
+  const store = new ContentStore(recordFolder(folder), true);
+  const safe = new SafeFolder(root);
+  const changes: RecordedChange[] = [];
+  const own: OwnEdit[] = [];
+  for (const { path, given, before, blob, sha256 } of places) {
+    const { state: after, bytes } = stateToRecord(safe, store, path, max_file);
+    own.push({ path: given, before: blob, was: sha256, after: bytes === null ? null : hexHash(bytes) });
+    if (!isSameState(before, after)) changes.push({ path, before, after });
+  }
+  changes.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const lost = changes
+    .filter(({ before }) => before?.kind === "file" && before.hash === null)
+    .map(({ path }) => path);
+  const record: CommandRecord = {
+    ...{ v: 1, id: newRecordId(), run, root, host: hostname(), changes, lost },
+    edit: true,
+  };
+  writeRecord(store, record);
+  return {
+    before: stepState(store, record, "before", []),
+    after: stepState(store, record, "after", []),
+    summary: summarizeDifference(changes),
+    contested: [],
+    lost,
+    own,
+  };
+}
+
+/** The path itself, and for a link the path behind it. */
+function placesOf(given: string): string[] {
+  const path = given.replace(/[\\/]+$/, "");
+  const direct = join(resolveLinks(dirname(path)), basename(path));
+  return [...new Set([direct, resolveLinks(path)])];
+}
+
+function namesOfContent(bytes: Buffer | null): { blob: string | null; sha256: string | null } {
+  return bytes === null ? { blob: null, sha256: null } : { blob: gitBlobId(bytes), sha256: hexHash(bytes) };
+}

@@ -1,0 +1,42 @@
+/**
+ * Which calls run at the same time, and the paths that each may write by its class. A path that two of them may write cannot be
+ * attributed to one.
+ */
+
+/** A command may write its workspace, a build its output there, an edit the files that it names. */
+export type CallWrites = { root: string; build: boolean } | { files: readonly string[] };
+
+/** The paths that others may have written while a call ran. */
+export interface OtherWrites {
+  /** Everything: another command ran. */
+  all: boolean;
+  /** The output of builds: another build ran. */
+  output: boolean;
+  /** Full paths: edits of these files ran. */
+  files: Set<string>;
+}
+
+export interface OverlappingCall {
+  writes: CallWrites;
+  others: OtherWrites;
+}
+
+/** Begins a call while the given ones run, which hear of it. */
+export function overlapWith(running: Iterable<OverlappingCall>, writes: CallWrites): OverlappingCall {
+  const call = { writes, others: { all: false, output: false, files: new Set<string>() } };
+  for (const other of running) {
+    meet(call, other.writes);
+    meet(other, writes);
+  }
+  return call;
+}
+
+function meet({ writes: own, others }: OverlappingCall, writes: CallWrites): void {
+  if ("files" in writes) for (const file of writes.files) others.files.add(file);
+  else if (!("root" in own) || !isRelated(own.root, writes.root)) return;
+  else if (writes.build) others.output = true;
+  else others.all = true;
+}
+
+const isRelated = (a: string, b: string): boolean =>
+  `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);

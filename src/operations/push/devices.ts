@@ -1,0 +1,315 @@
+/** Devices of people that get push messages: add, list, change, test and remove them. */
+import { createECDH } from "node:crypto";
+import * as z from "zod";
+import {
+  addDeviceUnit,
+  changeOwnDeviceUnit,
+  dropEndpointUnit,
+  endSessionUnit,
+  forgetDeviceUnit,
+  removeDeviceUnit,
+  requireDeviceOwner,
+  unknownDevice,
+} from "../../govern/push/change-devices.ts";
+import { deviceOwnerKey, isTimeZone, type PersonDevices, type PushDevice } from "../../govern/push/device.ts";
+import { type CallerPrincipal, hasRole } from "../../govern/roles.ts";
+import { ownerKey, passkeyOwner } from "../../govern/signing/passkey.ts";
+import { invalidError, messageOf } from "../../kernel/errors.ts";
+import { deliverPush } from "../../notify/deliver.ts";
+import { loadSealer } from "../../notify/push/message.ts";
+import { nullableSchema } from "../../rules/nullable-schema.ts";
+import { unconfinedStore } from "../../store/tenant-store.ts";
+import type { ServiceApp } from "../app.ts";
+import { countOpenRequests } from "../documents.ts";
+import { defineOperation } from "../pipeline/operation.ts";
+import { givenId, noFields } from "../schemas.ts";
+import { peopleWithDevices } from "./audience.ts";
+import { isGone } from "./personal.ts";
+import { pushOff, serverKeys } from "./server-keys.ts";
+
+const LABEL_CHARS = 100;
+const TIME = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, "must be a time such as 22:00");
+const quietHours = z
+  .strictObject({
+    from: TIME.meta({ description: "first minute without messages" }),
+    to: TIME.meta({ description: "first minute with messages again; on the next day if not after from" }),
+    zone: z
+      .string()
+      .max(64)
+      .refine(isTimeZone, "must be a time zone such as Europe/Berlin")
+      .meta({ description: "IANA time zone" }),
+  })
+  .refine(({ from, to }) => from !== to, "from and to must differ");
+
+const deviceShape = z.strictObject({
+  id: z.string(),
+  name: z.string().meta({ description: "the person" }),
+  label: z.string().meta({ description: "what the person calls the device" }),
+  service: z.string().meta({ description: "host of the push service" }),
+  quiet: nullableSchema(
+    z.strictObject({
+      from: z.string().meta({ description: "first minute without messages" }),
+      to: z.string().meta({ description: "first minute with messages again" }),
+      zone: z.string().meta({ description: "IANA time zone" }),
+    }),
+  ).meta({ description: "hours without messages; null for none" }),
+  current: z
+    .boolean()
+    .meta({ description: "false if the browser has to subscribe again: this service's key changed" }),
+  added_ms: z.int(),
+  last_ok_ms: nullableSchema(z.int()).meta({
+    description: "when a message was accepted last; null if never",
+  }),
+  last_error: nullableSchema(z.string()).meta({
+    description: "why the last message was not accepted; null if it was",
+  }),
+  mine: z.boolean().meta({ description: "true for your own devices" }),
+});
+export type DeviceView = z.output<typeof deviceShape>;
+
+const device_id = givenId("psh_<id>");
+
+interface Viewer {
+  principal: CallerPrincipal;
+  server_key: string | null;
+}
+
+function deviceView(
+  { principal, server_key }: Viewer,
+  { owner, name }: PersonDevices,
+  device: PushDevice,
+): DeviceView {
+  const { id, label, endpoint, quiet, added_ms, last_ok_ms, last_error } = device;
+  return {
+    id,
+    name,
+    label,
+    service: new URL(endpoint).host,
+    quiet,
+    current: device.server_key === server_key,
+    added_ms,
+    last_ok_ms,
+    last_error,
+    mine: passkeyOwner(principal) === owner,
+  };
+}
+
+async function viewerOf(app: ServiceApp, principal: CallerPrincipal): Promise<Viewer> {
+  const off = pushOff(app) !== null;
+  return { principal, server_key: off ? null : (await serverKeys(app)).public_key };
+}
+
+const binary = (bytes: number, what: string) =>
+  z
+    .string()
+    .max(200)
+    .refine((text) => /^[A-Za-z0-9_-]+=*$/.test(text) && Buffer.from(text, "base64url").length === bytes, {
+      message: `must be ${bytes} bytes as base64url`,
+    })
+    .meta({ description: what });
+
+/** Throws unless the key is a point of the curve, which encryption needs. */
+function assertPublicKey(p256dh: string): void {
+  const pair = createECDH("prime256v1");
+  pair.generateKeys();
+  try {
+    pair.computeSecret(Buffer.from(p256dh, "base64url"));
+  } catch {
+    throw invalidError("keys.p256dh: must be a public key of P-256");
+  }
+}
+
+/** Throws for endpoints that messages would not be sent to. */
+async function assertEndpoint(app: ServiceApp, endpoint: string): Promise<void> {
+  if (!URL.canParse(endpoint) || new URL(endpoint).protocol !== "https:")
+    throw invalidError("endpoint: must be an https URL");
+  const refused = await app.pushEgress.check(endpoint);
+  if (refused !== null) throw invalidError(`endpoint: ${refused.message}`);
+}
+
+export const addDevice = defineOperation({
+  id: "add_push",
+  summary: "Send push messages to a browser of yours, or renew it",
+  role: "auditor",
+  within_tenant: true,
+  input: z.strictObject({
+    endpoint: z.string().max(2_000).meta({ description: "URL of the subscription at its push service" }),
+    expirationTime: z
+      .unknown()
+      .optional()
+      .meta({ description: "part of a browser's subscription; not used" }),
+    keys: z
+      .strictObject({
+        p256dh: binary(65, "the browser's public key, base64url"),
+        auth: binary(16, "the browser's secret, base64url"),
+      })
+      .meta({ description: "keys of the subscription" }),
+    label: z
+      .string()
+      .trim()
+      .min(1)
+      .max(LABEL_CHARS)
+      .optional()
+      .meta({ description: "what you call the device" }),
+  }),
+  output: deviceShape,
+  feature: pushOff,
+  errors: { conflict: "you have too many devices" },
+  async run({ app, principal }, { endpoint, keys, label }) {
+    const owner = requireDeviceOwner(principal);
+    assertPublicKey(keys.p256dh);
+    await assertEndpoint(app, endpoint);
+    const { public_key } = await serverKeys(app);
+    const { p256dh, auth } = keys;
+    const given = { endpoint, p256dh, auth, server_key: public_key, label: label ?? "browser" };
+    const change = await app.core.store.transact(addDeviceUnit(app.core, principal, given));
+    await takeOver(app, owner, endpoint);
+    return deviceView({ principal, server_key: public_key }, change.person, change.device);
+  },
+});
+
+/** A browser shows the messages of the person who added it last, regardless of the tenants of the others. */
+async function takeOver({ core }: ServiceApp, owner: string, endpoint: string): Promise<void> {
+  const store = unconfinedStore(core.store);
+  for (const other of await peopleWithDevices({ core: { ...core, store } }))
+    if (other.owner !== owner && other.devices.some((device) => device.endpoint === endpoint))
+      await store.transact(dropEndpointUnit(other.owner, endpoint));
+}
+
+export const listDevices = defineOperation({
+  id: "list_push",
+  summary: "List your devices that get push messages; an admin sees those of everybody",
+  role: "auditor",
+  within_tenant: true,
+  input: noFields,
+  output: z.strictObject({
+    key: nullableSchema(z.string()).meta({
+      description:
+        "public key of this service, for `applicationServerKey`; null if it sends no push messages",
+    }),
+    devices: z.array(deviceShape).meta({ description: "devices, newest first" }),
+  }),
+  async run({ app, principal }) {
+    const viewer = await viewerOf(app, principal);
+    const own = passkeyOwner(principal);
+    const seen = (await peopleWithDevices(app)).filter(
+      ({ owner }) => owner === own || hasRole(principal, "admin"),
+    );
+    const devices = seen.flatMap((person) =>
+      person.devices.map((device) => deviceView(viewer, person, device)),
+    );
+    return { key: viewer.server_key, devices: devices.sort((a, b) => b.added_ms - a.added_ms) };
+  },
+});
+
+export const changeDevice = defineOperation({
+  id: "change_push",
+  summary: "Set the quiet hours of a device of yours",
+  role: "auditor",
+  within_tenant: true,
+  input: z.strictObject({
+    device_id,
+    quiet: nullableSchema(quietHours).meta({ description: "hours without messages; null for none" }),
+  }),
+  output: deviceShape,
+  errors: { not_found: "unknown device" },
+  async run({ app, principal }, { device_id, quiet }) {
+    const change = await app.core.store.transact(changeOwnDeviceUnit(principal, device_id, { quiet }));
+    return deviceView(await viewerOf(app, principal), change.person, change.device);
+  },
+});
+
+export const removeDevice = defineOperation({
+  id: "remove_push",
+  summary: "Remove a device of yours, or of anybody as an admin",
+  role: "auditor",
+  within_tenant: true,
+  input: z.strictObject({ device_id }),
+  output: deviceShape,
+  errors: { not_found: "unknown device" },
+  async run({ app, principal }, { device_id }) {
+    const change = await app.core.store.transact(removeDeviceUnit(principal, device_id));
+    return deviceView(await viewerOf(app, principal), change.person, change.device);
+  },
+});
+
+const testResult = z.strictObject({
+  ok: z.boolean().meta({ description: "true if the push service accepted the message" }),
+  error: nullableSchema(z.string()).meta({ description: "why it was not accepted; null if it was" }),
+});
+
+export const testDevice = defineOperation({
+  id: "test_push",
+  summary: "Send a test message to a device of yours",
+  role: "auditor",
+  within_tenant: true,
+  input: z.strictObject({ device_id }),
+  output: testResult,
+  feature: pushOff,
+  errors: { not_found: "unknown device" },
+  async run({ app, principal }, { device_id }) {
+    const own = passkeyOwner(principal);
+    const key = deviceOwnerKey(device_id);
+    const person =
+      own === null || key !== ownerKey(own) ? undefined : await app.core.store.get("push_devices", key);
+    const device = person?.devices.find(({ id }) => id === device_id);
+    if (device === undefined) throw unknownDevice();
+    return sendPushTest(app, device);
+  },
+});
+
+type TestParts = Pick<ServiceApp, "core" | "settings" | "pushEgress">;
+
+/** Sends one message at once. A device that its push service no longer knows is removed. */
+export async function sendPushTest(app: TestParts, device: PushDevice): Promise<z.output<typeof testResult>> {
+  const keys = await serverKeys(app);
+  if (keys.public_key !== device.server_key)
+    return { ok: false, error: "this service's key changed; turn the messages on again in that browser" };
+  try {
+    const seal = await loadSealer();
+    const waiting = await countOpenRequests(app);
+    const message = { type: "test", id: "test", rule: null, agent: null, waiting } as const;
+    await deliverPush(seal(message, device, { keys, keep_s: TEST_KEEP_S, urgency: "high" }), {
+      egress: app.pushEgress,
+    });
+    return { ok: true, error: null };
+  } catch (error) {
+    if (isGone(error)) await app.core.store.transact(forgetDeviceUnit(device.id, device.auth));
+    const gone = isGone(error) ? "; the device was removed" : "";
+    return { ok: false, error: `${messageOf(error)}${gone}` };
+  }
+}
+
+const TEST_KEEP_S = 60;
+
+/** Ties a device of the caller to a console session, so that signing out removes it. */
+export async function bindDevice(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  id: string,
+  session: string,
+): Promise<void> {
+  await app.core.store.transact(changeOwnDeviceUnit(principal, id, { session }));
+}
+
+/** The caller's device with this endpoint. */
+export async function deviceAt(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  endpoint: string,
+): Promise<PushDevice | undefined> {
+  const own = passkeyOwner(principal);
+  if (own === null) return undefined;
+  const person = await app.core.store.get("push_devices", ownerKey(own));
+  return person?.devices.find((one) => one.endpoint === endpoint);
+}
+
+/** Removes the devices of a console session that ends. */
+export async function endPushSession(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  session: string,
+): Promise<void> {
+  const owner = passkeyOwner(principal);
+  if (owner !== null) await app.core.store.transact(endSessionUnit(owner, session));
+}

@@ -1,0 +1,13 @@
+/** Packs of services as `http` manifests. */
+import { section } from "./types.ts";
+
+// biome-ignore format: one statement a line
+export const beyond2Services = section("beyond", "Packs of services", {
+  "beyond.services.packs": [42, "packs for services are http manifests with effect, undo, residue, card and effect checks"],
+  "beyond.services.drilled": [42, "each undo that a pack calls proven restores the emulator's state, except what the pack says stays"],
+  "beyond.services.proven": [42, "a tool is called proven only if it is drilled against the named emulator"],
+  "beyond.services.table": [42, "the documentation publishes tool, undo, what stays, until when, and proven against what, from the packs"],
+  "beyond.services.drift": [42, "a pack's tools are compared with the service's published API description"],
+  "beyond.services.digits": [42, "{name:digits} in http.path takes digits only, so that two tools can share a place"],
+  "beyond.services.form": [42, "a form sends an unset field empty, and http.body on a DELETE sends a body"],
+});
