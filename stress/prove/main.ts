@@ -1,6 +1,8 @@
 /**
  * `npm run prove -- assertions [--count n --seed s]`: a million mutated passkey assertions, of which none may be accepted.
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
+ * `npm run prove -- conformance`: all authorization scenarios of the official MCP conformance suite, in both roles.
+ * `npm run prove -- authzen --folder <dir>`: the published requests of the AuthZEN working group's to-do scenario.
  * `npm run prove -- cascades [--count n --seed s]`: random histories of five agents, of which one is undone with what the
  * others built on it.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
@@ -17,7 +19,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
 import { playCascade } from "./cascades.ts";
@@ -33,6 +35,8 @@ export async function main(args: string[]): Promise<number> {
   if (args[0] === "assertions") return proveAssertions(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
+  if (args[0] === "conformance") return proveConformance(args.slice(1));
+  if (args[0] === "authzen") return proveAuthzen(args.slice(1));
   if (args[0] === "cascades") return proveCascades(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
   const { values } = parseArgs({
@@ -146,5 +150,23 @@ function provePacks(args: string[]): number {
 function proveClients(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/clients", ...args];
   const env = { ...process.env, SVC_PROVE_CLIENTS: process.env["SVC_PROVE_CLIENTS"] ?? "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveConformance(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/gateway/conformance-auth.test.ts", ...args];
+  const env = { ...process.env, SVC_PROVE_CONFORMANCE: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveAuthzen(args: string[]): number {
+  const { values } = parseArgs({ args, options: { folder: { type: "string" } } });
+  const { folder } = values;
+  if (folder === undefined)
+    throw new Error(
+      "--folder names interop/authzen-todo-backend/test of the group's repository openid/authzen",
+    );
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/http/authzen-interop.test.ts"];
+  const env = { ...process.env, SVC_PROVE_AUTHZEN: resolve(folder) };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
