@@ -107,7 +107,7 @@ function holderLives(app: ServiceApp, { holder }: UpstreamConsentDoc): boolean {
   return app.today(holder) !== null;
 }
 
-/** Stands for every tool, where the connection itself needs further scopes. */
+/** In place of a tool: the connection itself needs further scopes. */
 export const EVERY_TOOL = "";
 
 /** What a holder's calls lack at an upstream, or null. */
