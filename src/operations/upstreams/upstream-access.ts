@@ -107,7 +107,7 @@ function holderLives(app: ServiceApp, { holder }: UpstreamConsentDoc): boolean {
   return app.today(holder) !== null;
 }
 
-/** In place of a tool: the connection itself needs further scopes. */
+/** Names the connection itself instead of a tool, where all tools need further scopes. */
 export const EVERY_TOOL = "";
 
 /** What a holder's calls lack at an upstream, or null. */
