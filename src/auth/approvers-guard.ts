@@ -60,6 +60,12 @@ export class ApproversGuard {
     return notMade(call, "its approval was used before");
   }
 
+  /** Whether the file names the tool. */
+  async requires(tool: string): Promise<boolean> {
+    await this.refresh();
+    return requirementsFor(this.doc, tool).length > 0;
+  }
+
   private async refresh(): Promise<void> {
     const { file, warn } = this.options;
     const stamp = statStamp(await stat(file).catch(() => undefined));

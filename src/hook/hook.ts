@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { cutText } from "../kernel/text/truncate.ts";
+import { signatureObjection } from "./approvers.ts";
 import { backgroundId, endedTask } from "./background-commands.ts";
 import {
   editOutcome,
@@ -178,6 +179,8 @@ async function letPass(
   // Protected paths stay blocked in every mode and under every policy.
   if (call.touches.length > 0)
     return refuse("refused by the hook", refuseAnswer(refusal(settings, call.touches, [])));
+  const unsigned = await signatureObjection(context.services, settings, decided, call);
+  if (unsigned !== null) return refuse("refused by the approvers file", refuseAnswer(`svc: ${unsigned}`));
   const { session } = event;
   const { tool, files, command, started_only } = call;
   const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);

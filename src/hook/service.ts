@@ -18,6 +18,8 @@ interface AnsweredDecision {
   reasons?: string[];
   hints?: string[];
   before?: unknown;
+  /** The signed approval that the call used. */
+  approval_id?: unknown;
 }
 
 interface Reply {
@@ -117,6 +119,13 @@ export async function isRunDeleted(address: ServiceAddress, run: string): Promis
   if (status === 200 && isRecord(body)) return false;
   if (status === 404 && isRecord(body) && body["error"] === `unknown run ${run}`) return true;
   throw refused({ status, body });
+}
+
+/** Salt and signatures of a request, for the approvers file. */
+export async function readSignatures(address: ServiceAddress, request: string): Promise<unknown> {
+  const path = `/v1/approvals/${encodeURIComponent(request)}/signatures`;
+  const { status, body } = await send(address, { method: "GET", path, patience_ms: PATIENCE_MS });
+  return status === 200 ? body : undefined;
 }
 
 /** Longest wait of one request. The service allows no longer one. */

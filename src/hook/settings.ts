@@ -33,6 +33,8 @@ export interface HookSettings {
    * directory.
    */
   config_option: string;
+  /** Approvers file. Without one, the service's word counts. */
+  approvers?: string;
   /** What a record of the workspace holds before a command. */
   snapshot: SnapshotSettings;
 }
@@ -55,6 +57,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
   if (!Array.isArray(protect) || !protect.every((path) => typeof path === "string"))
     throw new Error(`${file}: protect: must be a list of paths`);
   const workspaces = readWorkspaces(file, given["workspaces"]);
+  const approvers = approversFile(file, given["approvers"]);
   return {
     folder,
     ...(workspaces === undefined ? {} : { workspaces }),
@@ -65,13 +68,26 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
     key: readKey(resolve(folder, nonEmptyString(given["key_file"]) ?? "agent.key")),
     mode,
     notes: join(folder, "under-way"),
-    protect: [folder, ...protect.map((path: string) => resolve(folder, path))],
+    protect: [
+      folder,
+      ...protect.map((path: string) => resolve(folder, path)),
+      ...(approvers === undefined ? [] : [approvers]),
+    ],
+    ...(approvers === undefined ? {} : { approvers }),
     home: env["HOME"] || homedir(),
     config_option: existsSync(join(folder, "svc.config.yaml"))
       ? ` --config ${join(folder, "svc.config.yaml")}`
       : "",
     snapshot: readSnapshotSettings(given["snapshot"], file),
   };
+}
+
+/** Any other value than a path is an error, because ignoring it would switch the check off. */
+function approversFile(file: string, given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  const path = nonEmptyString(given);
+  if (path === null) throw new Error(`${file}: approvers: must be a path`);
+  return resolve(dirname(resolve(file)), path);
 }
 
 function readWorkspaces(file: string, given: unknown): RegisteredWorkspaces | undefined {

@@ -1,6 +1,7 @@
 /** Client for a remote server, with the same interface as the embedded engine. */
 import { randomUUID } from "node:crypto";
 import { ApproversGuard } from "../auth/approvers-guard.ts";
+import { guardedCompensator } from "../auth/guarded-undo.ts";
 import { isPlanId } from "../govern/plans/plan.ts";
 import { createOperationsClient, type OperationsClient } from "../http/api/operations-client.ts";
 import { systemEnv } from "../kernel/env.ts";
@@ -167,7 +168,7 @@ function remoteRun({ client, guard }: RemoteAgent, run_id: string, seal: string)
         : client.perform(withdrawRequest, { approval_id: id }),
     give: async (texts) => (await client.perform(giveRunTexts, { run_id, texts: [...texts] })).given,
     plan: () => client.perform(planOp, { run_id }) as Promise<RollbackPlan>,
-    rollback: (request) => remoteRollback(client, run_id, request),
+    rollback: (request) => remoteRollback({ client, guard }, run_id, request),
   });
 }
 
@@ -186,7 +187,7 @@ async function surely<T>(send: (idempotency_key: string) => Promise<T>): Promise
 }
 
 async function remoteRollback(
-  client: OperationsClient,
+  { client, guard }: RemoteAgent,
   run_id: string,
   { verifier, approve_compensations, overwrite, children, ...work }: RollbackRequest,
 ): Promise<TreeReport> {
@@ -194,7 +195,13 @@ async function remoteRollback(
     throw invalidError(
       "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
     );
-  const options = { ...work, reader: verifier ?? null };
+  // A server gives a worker no signatures, so undoes with tools that the file names are left to the service itself.
+  const compensator = guardedCompensator(
+    () => guard,
+    async () => undefined,
+    work.compensator,
+  );
+  const options = { ...work, compensator, reader: verifier ?? null };
   if (children === true) {
     if (overwrite !== undefined)
       throw invalidError("overwrite: names a step of this run alone; omit children");

@@ -1,4 +1,6 @@
 /** Drills inside an application, whose own functions make the example calls, undo them and verify the result. */
+import type { ApproversGuard } from "../auth/approvers-guard.ts";
+import { guardedCompensator } from "../auth/guarded-undo.ts";
 import { beforeAnswerProblem } from "../govern/decide/before-state.ts";
 import { observeEffect } from "../govern/decide/effect-check.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -40,17 +42,27 @@ export interface DrillOptions {
   verifier: ReaderFn;
 }
 
-export async function drillWith(app: ServiceApp, options: DrillOptions): Promise<DrillDoc[]> {
+export async function drillWith(
+  app: ServiceApp,
+  options: DrillOptions,
+  guard: ApproversGuard | null = null,
+): Promise<DrillDoc[]> {
   assertEnvironment(app);
-  const { compensator, verifier: reader, by = "library" } = options;
+  const { verifier: reader, by = "library" } = options;
+  const compensator = guardedCompensator(
+    () => guard,
+    async () => undefined,
+    options.compensator,
+  );
+  const make = makingHere(app, options, guard);
   const results: DrillDoc[] = [];
   for (const manifest of await chooseDrills(app, options, () => true))
-    results.push(await runDrill(app, manifest, by, { compensator, reader, make: makingHere(app, options) }));
+    results.push(await runDrill(app, manifest, by, { compensator, reader, make }));
   return results;
 }
 
 const makingHere =
-  (app: ServiceApp, { call, verifier }: DrillOptions): DrillTools["make"] =>
+  (app: ServiceApp, { call, verifier }: DrillOptions, guard: ApproversGuard | null): DrillTools["make"] =>
   async ({ run_id }, principal, tool, args) => {
     const { signal } = new AbortController();
     const caller = { app, principal, signal, drill: true, reads_by: "library" as const };
@@ -75,6 +87,9 @@ const makingHere =
       const before = await read();
       const problem = asked === undefined || before === undefined ? null : beforeAnswerProblem(asked, before);
       if (problem !== null) throw new Error(`before: ${asked!.tool} could not be read: ${problem}`);
+      // No person signs a drill, so the approvers file leaves out the tools that it names.
+      const objection = (await guard?.objection({ run_id, tool, args }, async () => undefined)) ?? null;
+      if (objection !== null) throw new Error(objection);
       const result = await call({ run_id, step, tool, args });
       const after = await read().catch(() => undefined);
       const { effect_check: check } = decision;

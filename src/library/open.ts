@@ -2,6 +2,7 @@
 
 import type { z } from "zod";
 import type { ApproversGuard } from "../auth/approvers-guard.ts";
+import { guardedCompensator } from "../auth/guarded-undo.ts";
 import { loadSettings } from "../config/load.ts";
 import { isPlanId } from "../govern/plans/plan.ts";
 import type { CallerPrincipal } from "../govern/roles.ts";
@@ -31,7 +32,7 @@ import {
 import { getRun as getRunOp, openRun as openRunOp } from "../operations/runs/runs.ts";
 import { giveRunTexts } from "../operations/runs/values.ts";
 import { openApproversGuard } from "../operations/signing/approvers-guard.ts";
-import { getSignatures } from "../operations/signing/signatures.ts";
+import { getSignatures, undoSignatures } from "../operations/signing/signatures.ts";
 import type { TreeReport } from "../rollback/plan/report.ts";
 import type { DrillDoc } from "../rules/undo-proof.ts";
 import { openApp } from "../service/open-app.ts";
@@ -129,7 +130,7 @@ export async function openEmbedded(options: OpenOptions = {}): Promise<EmbeddedS
   const approvals = embeddedApprovals(app);
   return {
     run: (run) => libraryRun(app, run, guard),
-    drill: (options) => drillWith(app, options),
+    drill: (options) => drillWith(app, options, guard),
     attach: (run_id) => attach(app, run_id, guard),
     approvals,
     close: async () => {
@@ -217,14 +218,13 @@ function embeddedRun({ app, principal, guard }: EmbeddedAgent, run_id: string, s
       isPlanId(id) ? call(withdrawPlan, { plan_id: id }) : call(withdrawRequest, { approval_id: id }),
     plan: () => call(getOwnRollbackPlan, { run_id }),
     give: async (texts) => (await call(giveRunTexts, { run_id, texts: [...texts] })).given,
-    rollback: (request) => rollback(app, principal, run_id, request),
+    rollback: (request) => rollback({ app, principal, guard }, run_id, request),
   });
 }
 
 /** Rolls back with operator authority, in the name of the agent: the process that embeds the engine is its operator. */
 function rollback(
-  app: ServiceApp,
-  agent: CallerPrincipal,
+  { app, principal: agent, guard }: EmbeddedAgent,
   run_id: string,
   { compensator, verifier, signal, overwrite: word, ...request }: RollbackRequest,
 ): Promise<TreeReport> {
@@ -233,7 +233,15 @@ function rollback(
     app,
     principal: { ...agent, roles: ["operator" as const] },
     signal: new AbortController().signal,
-    undo: { compensator, reader: verifier ?? null, signal },
+    undo: {
+      compensator: guardedCompensator(
+        () => guard,
+        (run, step) => undoSignatures(app, run, step),
+        compensator,
+      ),
+      reader: verifier ?? null,
+      signal,
+    },
   };
   return dispatchOperation(rollbackHere, caller, { run_id, ...request, overwrite, ...rest });
 }

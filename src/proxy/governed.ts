@@ -3,6 +3,7 @@
  * only after its outcome is recorded.
  */
 import type { z } from "zod";
+import type { ApproversGuard } from "../auth/approvers-guard.ts";
 import { OPEN_APPROVAL_STATUSES, pendingApprovalId } from "../govern/approvals/approval.ts";
 import type { CardRead } from "../govern/decide/before-state.ts";
 import { type EffectCheckRead, observeEffect } from "../govern/decide/effect-check.ts";
@@ -22,6 +23,7 @@ import {
   readForCard,
 } from "../operations/runs/before-reads.ts";
 import { previewIntent, reportStepOutcome, submitIntent } from "../operations/runs/intents-and-outcomes.ts";
+import { getSignatures } from "../operations/signing/signatures.ts";
 import type { ReadRequest } from "../rollback/ports.ts";
 import type { ManifestSet } from "../rules/manifest/types.ts";
 import { ProxyRefusal } from "./wire.ts";
@@ -45,6 +47,8 @@ export interface ProxyRules {
   /** How long a call that needs approval is held. */
   readonly wait_ms: number;
   readonly reads: BeforeReader;
+  /** Verifies signed approvals; null without an approvers file. */
+  readonly guard: ApproversGuard | null;
 }
 
 export interface ProxyCall {
@@ -81,14 +85,33 @@ export async function acceptCall(
   await caller.open();
   for (;;) {
     const { decision, reading } = await decideOnce(rules, caller, call);
-    if (decision.decision !== "block")
+    if (decision.decision !== "block") {
+      await assertSigned(rules, caller, call, decision);
       return accepted(rules, caller, { ...decision, args: call.args }, reading);
+    }
     const id = pendingApprovalId(decision.reasons);
     const left_s = Math.ceil((until - performance.now()) / 1_000);
     const refusal = blockedRefusal(decision.reasons, decision.hints ?? [], id);
     if (id === null || left_s <= 0 || call.gone.aborted) throw refusal;
     if (!(await isApproved(caller, id, until, call.gone))) throw refusal;
   }
+}
+
+/** Throws a refusal if the approvers file does not permit the call. */
+async function assertSigned(
+  { guard }: ProxyRules,
+  caller: ProxyCaller,
+  { tool, args }: ProxyCall,
+  decision: { step: number; approval_id?: string | undefined },
+): Promise<void> {
+  if (guard === null) return;
+  const { step, approval_id } = decision;
+  const evidence = async () =>
+    approval_id === undefined ? undefined : caller.perform(getSignatures, { approval_id });
+  const objection = await guard.objection({ run_id: caller.run_id, tool, args }, evidence);
+  if (objection === null) return;
+  await reportOutcome(caller, { step, status: "failed", error: objection });
+  throw new ProxyRefusal("forbidden", objection, { headers: { "svc-decision": "block" } });
 }
 
 /** Waits for the request. False if it was not approved in time, or the client is gone: the approval then stays unused. */

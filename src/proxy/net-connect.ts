@@ -56,8 +56,9 @@ async function acceptConnection(
     await caller.open();
     const input = { run_id: caller.run_id, tool: CONNECT_TOOL, args, reason };
     const { decision } = await caller.perform(previewIntent, input);
-    // The operator named the host at the start, so no approver is asked. Denials and halts hold.
-    if (decision === "needs_approval") return UNRECORDED;
+    // The operator named the host at the start, so no approver is asked. Denials, halts and the approvers file hold.
+    const isSigned = (await deps.rules.guard?.requires(CONNECT_TOOL)) === true;
+    if (decision === "needs_approval" && !isSigned) return UNRECORDED;
   }
   return acceptCall(deps.rules, caller, { tool: CONNECT_TOOL, args, reason, gone });
 }

@@ -243,6 +243,55 @@ it("guards the embedded library too", async () => {
   await svc.close();
 });
 
+it("guards the undos and drills of the library", async () => {
+  verifies("beyond.approvers.library-undo");
+  const home = join(folder, "undos");
+  mkdirSync(home);
+  const drill = "drill: {args: {amount: 1}, expect: {id: 1}}";
+  writeFileSync(
+    join(home, "manifests.yaml"),
+    `- {tool: pay.refund, effect: compensable, permission: pay, compensation: {tool: pay.reclaim, args: {id: $result.id}, kind: inverse}, verification: {tool: pay.get, args: {id: $result.id}, expect: {exists: false}}, ${drill}}\n- {tool: pay.get, effect: read, permission: pay}\n`,
+  );
+  writeFileSync(join(home, "policy.yaml"), "version: 1\n");
+  writeFileSync(join(home, "svc.config.yaml"), "environment: test\ndrills: {environments: [test]}\n");
+  writeFile({ require: [{ tool: "pay.reclaim", groups: [], quorum: 1 }] });
+  const where = { manifests: join(home, "manifests.yaml"), policy: join(home, "policy.yaml") };
+  const config = join(home, "svc.config.yaml");
+  const svc = await openEmbedded({
+    ...{ ...where, config, data: join(home, "data"), environment: "test", approvers: file },
+  });
+  let undone = 0;
+  const compensator = async () => ++undone;
+  const run = await svc.run({ actor: "bot", permissions: ["pay"] });
+  await run.call(intentOf({ amount: 1 }), () => ({ id: 1 }));
+  expect(JSON.stringify(await run.rollback({ compensator, retries: 1 }))).toContain("requires signatures");
+  expect(undone).toBe(0);
+
+  writeFile();
+  let drilled = 0;
+  const [result] = await svc.drill({
+    call: () => ({ id: ++drilled }),
+    compensator,
+    verifier: async () => ({ exists: false }),
+  });
+  expect([drilled, result!.passed, result!.problem]).toEqual([
+    0,
+    false,
+    expect.stringContaining("requires signatures"),
+  ]);
+  await svc.close();
+
+  writeFile({ require: [{ tool: "pay.reclaim", groups: [], quorum: 1 }] });
+  const own = await agent();
+  await approve(await asked(own, { amount: 70 }));
+  await own.call(intentOf({ amount: 70 }), () => ({ id: 7 }));
+  const operator = await connectToServer({ url: forger.url, key: "operator", approvers: file });
+  const there = await operator.attach(own.run_id);
+  const report = JSON.stringify(await there.rollback({ compensator, retries: 1 }).catch(String));
+  expect(report).not.toContain('"complete":true');
+  expect(undone).toBe(0);
+});
+
 it("shows the signatures to the run's principal alone", async () => {
   verifies("beyond.approvers.signatures-role");
   const { id } = await s.ask();

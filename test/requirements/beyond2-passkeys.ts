@@ -64,6 +64,10 @@ export const beyond2Signed = section("beyond", "Signed decisions", {
   "beyond.signed.approvers-option": [38, "`svc verify-bundle --approvers` says who signed what"],
   "beyond.signed.unknown-signer": [38, "a signer whom the approvers file does not know is exit code 2"],
   "beyond.signed.by-hand": [38, "the guide verifies a signed approval by hand with openssl, as shown"],
+  "beyond.signed.mutated": [38, "the server accepts no mutated assertion or registration, truncated CBOR, counter, replay and person included, and goes on answering"],
+  "beyond.signed.viewer-card": [38, "the offline viewer draws a card from a file and says that it equals the signed one"],
+  "beyond.signed.viewer-different": [38, "the offline viewer says that a changed card is different"],
+  "beyond.signed.viewer-no-signing": [38, "the offline viewer cannot sign"],
   "beyond.signed.shown-marked": [38, "the card says what a signature does not cover"],
 });
 
@@ -84,5 +88,12 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.missing": [38, "a gateway whose approvers file is missing does not start"],
   "beyond.approvers.doctor": [38, "`svc doctor` warns of signed rules whose tools no `require` names"],
   "beyond.approvers.mutated": [38, "a mutated assertion is never accepted and never crashes: origin, relying party, challenge, nonce, counter, flags, algorithm, credential, person, truncation"],
+  "beyond.approvers.forgeries": [38, "library, gateway, proxy and hook refuse the forging server's plain allow, approval nobody gave, swapped arguments, replay, stripped signature, changed card, lowered quorum and other salt"],
+  "beyond.approvers.proxy": [38, "`svc proxy` and `svc run` send a request of a tool that the file names only with the signatures of its approvers"],
+  "beyond.approvers.undo-http": [38, "an undo over HTTP with a tool that the file names needs a signed undo"],
+  "beyond.approvers.hook": [38, "the hook, by itself and in the resident process, lets a call that the file names pass only with the signatures of its approvers"],
+  "beyond.approvers.hook-connect": [38, "`svc connect --hooks --approvers` writes the approvers file into the hook's settings, and connecting again keeps it"],
+  "beyond.approvers.hook-missing": [38, "a hook whose approvers file is missing refuses every call"],
+  "beyond.approvers.library-undo": [38, "the library undoes and drills with a tool that the file names only if that was signed"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
 });

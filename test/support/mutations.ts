@@ -1,8 +1,43 @@
 /** Mutated assertions: each is a true signature with one lie in it. */
-import type { SoftPasskey } from "./passkeys.ts";
+import { type SoftAlgorithm, SoftPasskey } from "./passkeys.ts";
 
 type Signed = ReturnType<SoftPasskey["sign"]>;
 type Random = (below: number) => number;
+
+/** How many mutations a test plays; `npm run prove -- assertions` plays a million. */
+export const MUTATIONS = Number(process.env["SVC_MUTATIONS"] ?? 900);
+export const MUTATION_SEED = Number(process.env["SVC_MUTATIONS_SEED"] ?? 38);
+/** Time limit of a test, by its mutations. */
+export const MUTATION_TIME_MS = 60_000 + 20 * MUTATIONS;
+
+/** A small generator, so that a failure can be repeated. */
+export function seededRandom(seed: number): Random {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Keys of every algorithm, for signatures that claim another one. */
+const OTHERS = (["ES256", "EdDSA", "RS256"] as SoftAlgorithm[]).map(
+  (alg) => new SoftPasskey("https://svc.example.com", { alg }),
+);
+
+/** CBOR that ends early, claims more than there is, or nests without end. */
+export function brokenCbor(random: Random): Uint8Array {
+  const ways = [
+    () => Buffer.from([0xa1]),
+    () => Buffer.from([0xa1, 0x63, 0x61]),
+    () => Buffer.from([0xbb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+    () => Buffer.from([0x5a, 0x7f, 0xff, 0xff, 0xff, random(256)]),
+    () => Buffer.from([0x9f, 0x01]),
+    () => Buffer.alloc(1 + random(5_000), 0x81),
+    () => Buffer.alloc(0),
+    () => Buffer.from(Array.from({ length: 1 + random(40) }, () => 0xf8 + random(8))),
+  ];
+  return ways[random(ways.length)]!();
+}
 
 const flip = (text: string, random: Random): string => {
   const bytes = Buffer.from(text, "base64url");
@@ -28,6 +63,15 @@ const FIELDS = [
   "decision",
 ] as const;
 
+/** Another counter than the signed one. */
+function withCounter(good: Signed, random: Random): object {
+  const { assertion } = good;
+  const data = Buffer.from(assertion.response.authenticatorData, "base64url");
+  data.writeUInt32BE((data.readUInt32BE(33) + 1 + random(2 ** 31)) >>> 0, 33);
+  const response = { ...assertion.response, authenticatorData: data.toString("base64url") };
+  return { ...good, assertion: { ...assertion, response } };
+}
+
 /** Returns a signature that no verifier may accept. */
 export function mutated(soft: SoftPasskey, other: SoftPasskey, payload: object, random: Random): object {
   const part = PARTS[random(3)]!;
@@ -48,6 +92,11 @@ export function mutated(soft: SoftPasskey, other: SoftPasskey, payload: object, 
     () => soft.sign({ payload }, { type: "webauthn.create" }),
     () => soft.sign({ payload }, { id: other.id }),
     () => soft.sign({ payload }, { key: other.keys.privateKey }),
+    () => soft.sign({ payload }, { key: OTHERS[random(OTHERS.length)]!.keys.privateKey }),
+    () => soft.sign({ payload }, { flags: 0x85, extension: brokenCbor(random) }),
+    () => soft.sign({ payload }, { flags: 0x45, extension: brokenCbor(random) }),
+    () => soft.sign({ payload }, { extension: Buffer.alloc(1 + random(9), random(256)) }),
+    () => withCounter(good, random),
     () => other.sign({ payload }),
   ];
   return ways[random(ways.length)]!();

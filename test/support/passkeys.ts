@@ -15,6 +15,8 @@ export interface AssertionLies {
   id?: string;
   key?: KeyObject;
   cross_origin?: boolean;
+  /** Bytes after the counter, where extensions belong. */
+  extension?: Uint8Array;
 }
 
 const sha256 = (data: string | Uint8Array) => createHash("sha256").update(data).digest();
@@ -155,10 +157,11 @@ export class SoftPasskey {
   /** The answer to `navigator.credentials.get`. */
   assert(challenge: string, lies: AssertionLies = {}) {
     if (this.counts) this.counter++;
-    const authenticatorData = this.authData(lies, 0x05);
+    const authenticatorData = this.authData(lies, 0x05, lies.extension);
     const clientDataJSON = this.clientData("webauthn.get", challenge, lies);
     const signed = Buffer.concat([authenticatorData, sha256(clientDataJSON)]);
-    const signature = sign(this.alg === "EdDSA" ? null : "sha256", signed, lies.key ?? this.keys.privateKey);
+    const key = lies.key ?? this.keys.privateKey;
+    const signature = sign(key.asymmetricKeyType === "ed25519" ? null : "sha256", signed, key);
     const id = lies.id ?? this.id;
     return {
       id,

@@ -3,6 +3,7 @@
 
 import { Archive, compileQuery } from "./core/archive.js";
 import { readBundle } from "./core/bundle.js";
+import { cardSections, judgeCard, looksLikeCard, parseCard } from "./core/card.js";
 import { Finding } from "./core/finding.js";
 import { parsePublicKey } from "./core/keys.js";
 import { readLedger } from "./core/ledger.js";
@@ -20,6 +21,7 @@ export async function sniff(blob) {
   const start = new TextDecoder().decode(await blob.slice(0, SNIFF_BYTES).arrayBuffer());
   if (/^\s*-----BEGIN [A-Z0-9 ]*KEY-----/.test(start) || looksLikeWitness(start)) return "key";
   if (/^\s*\{(?:(?!"seq"|"records")[\s\S])*?"approvers"\s*:\s*\[/.test(start)) return "approvers";
+  if (looksLikeCard(start)) return "card";
   const line = start.split("\n", 1)[0];
   try {
     const format = JSON.parse(line)?.format;
@@ -44,6 +46,7 @@ export function createSession(post) {
     trusted: [],
     witnesses: [],
     approvers: null,
+    card: null,
     matches: null,
     query: 0,
   };
@@ -52,6 +55,10 @@ export function createSession(post) {
   async function open({ file }) {
     const kind = await sniff(file);
     if (kind === "key") return addKey({ text: await file.text(), name: file.name });
+    if (kind === "card") {
+      state.card = { name: file.name, ...parseCard(await file.text()) };
+      return state.evidence === null ? postCard([]) : judge();
+    }
     if (kind === "approvers") return addApprovers(file);
     if (kind === "anchors") {
       state.anchors = file;
@@ -65,6 +72,16 @@ export function createSession(post) {
     state.name = file.name;
     state.matches = null;
     return judge();
+  }
+
+  /** The card with its verdict, held against the payloads of signatures that hold. */
+  function postCard(payloads) {
+    const { card } = state;
+    if (card === null) return;
+    const { name, content, computed } = card;
+    const verdict = judgeCard(card, payloads);
+    const { sentence } = content.card;
+    post({ type: "card", name, sentence, sections: cardSections(card), verdict, hash: computed });
   }
 
   async function addApprovers(file) {
@@ -104,9 +121,12 @@ export function createSession(post) {
     const { evidence } = state;
     const anchors = await judgeAnchors();
     const isBundle = evidence.kind === "bundle";
+    const signature = isBundle ? await bundleSignature(evidence, state.trusted, state) : null;
     const verdict = isBundle
-      ? judgeBundle(evidence, await bundleSignature(evidence, state.trusted, state), anchors.findings)
+      ? judgeBundle(evidence, signature, anchors.findings)
       : judgeLedger(evidence, anchors.findings);
+    const holds = (signature?.approvals.signers.length ?? 0) > 0;
+    postCard(holds ? evidence.members.signatures.map(({ payload }) => payload) : []);
     if (anchors.note !== null) verdict.checks.push({ state: "off", text: anchors.note });
     post({
       type: "verdict",

@@ -1,6 +1,7 @@
 /** Undoes steps through the upstreams. Compensations and read-backs are tool calls that the manifests define. */
 
 import type { ApproversGuard } from "../../auth/approvers-guard.ts";
+import { guardedCompensator } from "../../auth/guarded-undo.ts";
 import { ToolAnsweredError } from "../../govern/decide/effect-check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
@@ -50,7 +51,11 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
   const callFor: CallFor = async (run_id, plain) =>
     callPlainly(routes, await holdersOf(pinned, run_id), plain);
   return {
-    compensator: guardedCompensator(pinned, compensatorOf(callFor)),
+    compensator: guardedCompensator(
+      () => pinned.guard,
+      (run_id, step) => undoSignatures(pinned.app, run_id, step),
+      compensatorOf(callFor),
+    ),
     reader: readerOf(callFor),
     readerOver: (holder) => readerOf((_, plain) => callPlainly(routes, holder, plain)),
     own_reader: true,
@@ -71,22 +76,6 @@ export function undoThroughUpstreams(pinned: Pinned): UpstreamUndo {
       }
       return null;
     },
-  };
-}
-
-/** Refuses an undo that the approvers file does not permit. An attempt that is repeated was permitted before. */
-function guardedCompensator(pinned: Pinned, compensate: CompensatorFn): CompensatorFn {
-  const permitted = new Set<string>();
-  return async (request, signal) => {
-    const { run_id, step, tool, args, idempotency_key } = request;
-    const { guard, app } = pinned;
-    if (guard !== null && !permitted.has(idempotency_key)) {
-      const evidence = () => undoSignatures(app, run_id, step);
-      const objection = await guard.objection({ run_id, tool, args, undo: true }, evidence);
-      if (objection !== null) throw new Error(objection);
-      permitted.add(idempotency_key);
-    }
-    return compensate(request, signal);
   };
 }
 

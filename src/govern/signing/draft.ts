@@ -11,7 +11,7 @@ import type { GrantTerms } from "../grants/grant.ts";
 import type { PlanDoc } from "../plans/plan.ts";
 import type { RunDoc } from "../runs/run.ts";
 import type { SignedPayload } from "./payload.ts";
-import { shownCard, shownHash, shownKey } from "./shown.ts";
+import { shownContent } from "./shown.ts";
 
 export type PayloadDraft = Omit<SignedPayload, "nonce">;
 
@@ -57,14 +57,13 @@ export function approvalDraft(
 ): PayloadDraft {
   const { judged, hash } = runAtOnce(buildingCard(core.rules(), run, approval, values));
   const kind = approval.kind === "compensation" ? "compensation" : "approval";
-  const shown = shownHash(shownKey(run, approval), shownCard(run, approval, judged));
   return {
     ...head(core, { kind: reason === undefined ? kind : "break_glass", decision: "approve", by }, run),
     id: approval.id,
     tool: approval.tool,
     args_hash: approval.args_hash,
     card_hash: hash,
-    shown_hash: shown,
+    shown_hash: shownContent(run, approval, judged).hash,
     ...(reason === undefined ? {} : { subject_hash: valueHash(reason) }),
     expires_ms: approval.expires_ms,
   };

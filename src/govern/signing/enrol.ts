@@ -140,6 +140,14 @@ function findPasskey(tx: StoreTx, id: string): { person: PersonPasskeys; passkey
   return { person, passkey };
 }
 
+/** The passkey, for its person or an admin. For other callers it does not exist. */
+function findForCaller(tx: StoreTx, principal: CallerPrincipal, id: string) {
+  const found = findPasskey(tx, id);
+  const own = passkeyOwner(principal) === found.person.owner;
+  if (!own && !hasRole(principal, "admin")) throw unknownPasskey();
+  return { ...found, own };
+}
+
 /** Either the code that another admin compared, or an assertion of the person's active passkey. */
 export type PasskeyConfirmation = { code: string } | { signature: CheckedSignature };
 
@@ -152,9 +160,7 @@ export function confirmPasskeyUnit(
   return {
     needs: [["passkeys", ownerKeyOf(id) ?? ""]],
     run(tx) {
-      const { person, passkey } = findPasskey(tx, id);
-      const own = passkeyOwner(principal) === person.owner;
-      if (!own && !hasRole(principal, "admin")) throw unknownPasskey();
+      const { person, passkey, own } = findForCaller(tx, principal, id);
       assertPending(core, person, passkey);
       if ("signature" in how) {
         if (!own)
@@ -223,9 +229,7 @@ export function revokePasskeyUnit(
   return {
     needs: [["passkeys", ownerKeyOf(id) ?? ""]],
     run(tx) {
-      const { person, passkey } = findPasskey(tx, id);
-      const own = passkeyOwner(principal) === person.owner;
-      if (!own && !hasRole(principal, "admin")) throw unknownPasskey();
+      const { person, passkey } = findForCaller(tx, principal, id);
       if (passkey.status === "revoked")
         throw conflictError("passkey_revoked", "the passkey is revoked already");
       return revoke(core, tx, { person, passkey, by: principal.name });

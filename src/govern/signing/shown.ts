@@ -8,7 +8,7 @@ import type { ApprovalDoc } from "../approvals/approval.ts";
 import type { CardContent } from "../cards/types.ts";
 import type { RunDoc } from "../runs/run.ts";
 
-export function shownCard(
+function shownCard(
   run: Pick<RunDoc, "environment">,
   { id, run_id, actor, tenant, tool, kind, step, arg_names, approvers, internal }: ApprovalDoc,
   judged: CardContent,
@@ -19,7 +19,22 @@ export function shownCard(
 }
 
 /** Key of a request's shown hash. People who see the card may know it. */
-export const shownKey = ({ salt }: Pick<RunDoc, "salt">, { id }: Pick<ApprovalDoc, "id">): string =>
+const shownKey = ({ salt }: Pick<RunDoc, "salt">, { id }: Pick<ApprovalDoc, "id">): string =>
   hmacHex(salt, `shown ${id}`);
 
-export const shownHash = (key: string, shown: JsonValue): string => keyedHash(key, shown);
+/** What a signature covers, with the key and the hash, so that others can draw and hash it again. */
+export interface ShownContent {
+  key: string;
+  hash: string;
+  content: JsonValue;
+}
+
+export function shownContent(
+  run: Pick<RunDoc, "environment" | "salt">,
+  approval: ApprovalDoc,
+  judged: CardContent,
+): ShownContent {
+  const key = shownKey(run, approval);
+  const content = shownCard(run, approval, judged);
+  return { key, hash: keyedHash(key, content), content };
+}

@@ -33,5 +33,15 @@ export const cardShape = z.strictObject({
     .optional()
     .meta({ description: "the manifest's sentence on the call for readers of the run" }),
   card_hash: nullableSchema(z.string()),
+  shown: z
+    .strictObject({
+      key: z.string().meta({ description: "key of the hash" }),
+      hash: z.string().meta({ description: "keyed hash of the content, which a passkey signs" }),
+      content: z.unknown().meta({ description: "the signed part of the card" }),
+    })
+    .optional()
+    .meta({
+      description: "what a signature covers, for the offline viewer; only if the approval has to be signed",
+    }),
   text: z.string(),
 });

@@ -16,6 +16,8 @@ import { type CallerPrincipal, hasRole, requestersOf, seesTenant } from "../../g
 import { unknownRun } from "../../govern/runs/load-run.ts";
 import { countedRun, type RunDoc } from "../../govern/runs/run.ts";
 import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
+import { isSignatureRequired } from "../../govern/signing/draft.ts";
+import { shownContent } from "../../govern/signing/shown.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
@@ -124,6 +126,9 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     expires_ms,
     ...(kept?.line === undefined ? {} : { line: kept.line }),
     card_hash: alive ? hash : null,
+    ...(alive && isSignatureRequired(app.core, approval)
+      ? { shown: shownContent(run, approval, judged) }
+      : {}),
     text: await runInSlices(cardText(head, judged, around)),
   };
 }

@@ -5,6 +5,7 @@ import { GatewayRuns } from "../../gateway/session/runs.ts";
 import { type CallerPrincipal, hasRole, ROLE_MESSAGES } from "../../govern/roles.ts";
 import { invalidError, SvcError } from "../../kernel/errors.ts";
 import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
+import { openApproversGuard } from "../../operations/signing/approvers-guard.ts";
 import { RunAuthority } from "../../proxy/authority.ts";
 import type { ProxyDeps } from "../../proxy/deps.ts";
 import type { ProxyCaller } from "../../proxy/governed.ts";
@@ -25,7 +26,7 @@ export interface RunningProxy {
 type Identify = ProxyDeps["identify"];
 
 /** Starts a proxy that does not listen yet. */
-export function createProxy(service: RunningService, identify?: Identify): RunningProxy {
+export async function createProxy(service: RunningService, identify?: Identify): Promise<RunningProxy> {
   const { settings, core, log } = service;
   const carrier = requestCarrier(settings);
   const manifests = () => core.rules().manifests;
@@ -33,7 +34,12 @@ export function createProxy(service: RunningService, identify?: Identify): Runni
   const origins = [...httpRoutes(manifests()).origins, ...carrier.vault.origins];
   const authority = new RunAuthority([...new Set(origins.map(({ host }) => host))], now());
   const proxy = new GoverningProxy({
-    rules: { manifests, wait_ms: settings.approvals.wait_ms, reads: httpTools(carrier, manifests) },
+    rules: {
+      manifests,
+      wait_ms: settings.approvals.wait_ms,
+      reads: httpTools(carrier, manifests),
+      guard: await openApproversGuard(service),
+    },
     ...carrier,
     authority,
     allow_hosts: settings.allow_hosts,
@@ -66,7 +72,7 @@ export async function createRunProxy(
   await run.open();
   const { run_id } = run;
   const caller = callerOf(service, principal, { run_id, open: () => run.open(), isCurrent: () => true });
-  return { ...createProxy(service, async () => caller), run_id };
+  return { ...(await createProxy(service, async () => caller)), run_id };
 }
 
 /** The agent of an API key, in the run of its unnamed calls. */

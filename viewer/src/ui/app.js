@@ -4,6 +4,7 @@ import { byId, show } from "./dom.js";
 import { bytes } from "./format.js";
 import { connect } from "./link.js";
 import { Records } from "./records.js";
+import { drawCard } from "./shown-card.js";
 import { drawAnchors, drawKeys } from "./side-cards.js";
 import { drawVerdict } from "./verdict-card.js";
 
@@ -31,6 +32,10 @@ const answers = {
     records.judge(state, isNew);
     document.title = `${state.verdict.headline} · ${state.name}`;
     isNew = false;
+  },
+  card(message) {
+    say("");
+    drawCard(message);
   },
   waiting({ name }) {
     say(`${name} holds anchors. Add the ledger they belong to.`, "note");

@@ -338,9 +338,10 @@ function listeningAt(context: CommandContext, config: string): string {
 }
 
 /** Returns the settings from the options. The default is a service on this machine. */
-function chosen({ cwd }: CommandContext["io"], { url, keyFile, observe }: Flags) {
+function chosen({ cwd }: CommandContext["io"], { url, keyFile, observe, approvers }: Flags) {
   return {
     ...(url === undefined ? {} : { server: url as string }),
+    ...(approvers === undefined ? {} : { approvers: resolve(cwd, approvers as string) }),
     ...(keyFile === undefined ? {} : { key_file: resolve(cwd, keyFile as string) }),
     mode: observe === true ? "observe" : "enforce",
   };

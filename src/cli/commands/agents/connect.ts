@@ -50,6 +50,10 @@ export const registerConnect: RegisterCommand = (program, context) => {
       "with --hooks: how long a call waits for a person before it is refused; 0: not at all (default: 50s)",
     )
     .option(
+      "--approvers <file>",
+      "with --hooks: approvers file; the hook verifies signed approvals of the tools that it names",
+    )
+    .option(
       "--give-prompts",
       "with --hooks: give each run what you write, so that its values are not foreign",
     )

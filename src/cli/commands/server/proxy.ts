@@ -36,7 +36,7 @@ async function runProxy(context: CommandContext, flags: CommandFlags): Promise<v
   if (name === "" || port > 65_535) throw invalidError("--listen: write host:port, such as 127.0.0.1:3128");
   const service = await openHttpService(settings, io.clock);
   try {
-    const running = createProxy(service);
+    const running = await createProxy(service);
     const url = await listenOn(running, name, port);
     const file = flags["caOut"] as string | undefined;
     if (file !== undefined) writeFileSync(resolve(io.cwd, file), running.ca_pem);
