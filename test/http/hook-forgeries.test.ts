@@ -1,4 +1,5 @@
 /** The forging server against the hook, in its own process and in a resident one. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { handleEvent } from "../../src/hook/hook.ts";
 import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import { createServices, singleCall } from "../../src/hook/resident/services.ts";
 import { type HookSettings, readSettings } from "../../src/hook/settings.ts";
+import { svc } from "../support/cli.ts";
 import {
   type AskedCall,
   FORGERY_NAMES,
@@ -96,6 +98,19 @@ describe.each([
 });
 
 describe("the hook's settings", () => {
+  it("get the file from svc connect, which keeps it", async () => {
+    verifies("beyond.approvers.hook-connect");
+    const home = tempDir("hook-connect");
+    const connect = (...more: string[]) =>
+      svc(["connect", "claude-code", "--hooks", ...more], { cwd: home, env: { HOME: home } });
+    const kept = () =>
+      JSON.parse(readFileSync(join(home, ".config/svc/hooks/claude-code.json"), "utf8")).approvers;
+    expect((await connect("--approvers", "approvers.json")).code).toBe(0);
+    expect(kept()).toBe(join(home, "approvers.json"));
+    expect((await connect()).code).toBe(0);
+    expect(kept()).toBe(join(home, "approvers.json"));
+  });
+
   it("refuse every call with an approvers file that is missing, and none that is ignored", async () => {
     verifies("beyond.approvers.hook-missing");
     const event = { session_id: "x", cwd: folder, hook_event_name: "PreToolUse", tool_name: "Bash" };
@@ -106,7 +121,6 @@ describe("the hook's settings", () => {
   });
 
   it("name the file by its path, which the agent cannot edit", async () => {
-    const { mkdirSync, writeFileSync } = await import("node:fs");
     const home = join(folder, "home");
     mkdirSync(home);
     const write = (approvers: unknown) => {

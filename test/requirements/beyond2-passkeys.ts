@@ -92,6 +92,7 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.proxy": [38, "`svc proxy` and `svc run` send a request of a tool that the file names only with the signatures of its approvers"],
   "beyond.approvers.undo-http": [38, "an undo over HTTP with a tool that the file names needs a signed undo"],
   "beyond.approvers.hook": [38, "the hook, by itself and in the resident process, lets a call that the file names pass only with the signatures of its approvers"],
+  "beyond.approvers.hook-connect": [38, "`svc connect --hooks --approvers` writes the approvers file into the hook's settings, and connecting again keeps it"],
   "beyond.approvers.hook-missing": [38, "a hook whose approvers file is missing refuses every call"],
   "beyond.approvers.library-undo": [38, "the library undoes and drills with a tool that the file names only if that was signed"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
