@@ -5,6 +5,7 @@ export type Program =
   | "curl"
   | "git"
   | "bubblewrap"
+  | "netcat-openbsd"
   | "zsh"
   | "fish"
   | "systemd";

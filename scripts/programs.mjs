@@ -37,6 +37,7 @@ const PROGRAMS = {
   curl: { what: "curl", names: ["curl"], proof: ["--version"], brew: "curl" },
   bubblewrap: { what: "bubblewrap", names: ["bwrap"], proof: ["--version"] },
   git: { what: "git", names: ["git"], proof: ["--version"], brew: "git" },
+  "netcat-openbsd": { what: "nc with Unix sockets", names: ["nc"], proof: ["-h"], brew: "netcat" },
   zsh: { what: "zsh", names: ["zsh"], proof: ["--version"], brew: "zsh" },
   fish: { what: "fish", names: ["fish"], proof: ["--version"], brew: "fish" },
   systemd: { what: "systemd-analyze", names: ["systemd-analyze"], proof: ["--version"] },

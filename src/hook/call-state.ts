@@ -2,7 +2,6 @@
 import {
   appendFileSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { makeOwnFolder } from "./own-folder.ts";
 import type { EditWindow } from "./record/edit-record.ts";
 import { hexHash } from "./workspace/hash.ts";
 import { joinEdits, type OwnEdit, type OwnEdits } from "./workspace/own-edits.ts";
@@ -55,7 +55,7 @@ export class CallStateStore {
   }
 
   keep(call: string, note: CallState): void {
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    makeOwnFolder(this.folder);
     // A client without call ids may make two identical calls at the same time.
     for (let twin = 0; ; twin++) {
       try {
@@ -97,7 +97,7 @@ export class CallStateStore {
     const known = new Set(this.changed());
     const lines = paths.filter((path) => !known.has(path)).map((path) => `${JSON.stringify(path)}\n`);
     if (lines.length === 0) return;
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    makeOwnFolder(this.folder);
     // Calls at the same time add to one file, so nothing is rewritten.
     appendFileSync(join(this.folder, CHANGED), lines.join(""), { mode: 0o600 });
   }
@@ -113,7 +113,7 @@ export class CallStateStore {
   /** Adds the edits of a call that took place. */
   keepEdits(edits: readonly OwnEdit[]): void {
     if (edits.length === 0) return;
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    makeOwnFolder(this.folder);
     // Calls at the same time add to one file, so nothing is rewritten.
     const lines = edits.map((edit) => `${JSON.stringify(edit)}\n`);
     appendFileSync(join(this.folder, EDITS), lines.join(""), { mode: 0o600 });

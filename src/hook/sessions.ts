@@ -2,20 +2,12 @@
  * Where each session of a coding agent began, and whether it is governed. A session that began governed stays governed
  * in every directory. Nothing here reaches the ledger.
  */
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateFileName } from "./call-state.ts";
 import { type HookClient, type HookEvent, isRecord } from "./clients/clients.ts";
 import { holdsHook, hooksFile } from "./clients/install.ts";
+import { makeOwnFolder } from "./own-folder.ts";
 import type { SeenFiles } from "./transcripts/transcripts.ts";
 import {
   isRegistered,
@@ -142,7 +134,7 @@ function addTranscript(folder: string, path: string, state: SessionState, transc
 
 function keep(folder: string, path: string, state: SessionState): void {
   const own = sessionsFolder(folder);
-  mkdirSync(own, { recursive: true, mode: 0o700 });
+  makeOwnFolder(own);
   for (const { path: old, seen_ms } of sessionFiles(folder))
     if (Date.now() - seen_ms > KEPT_MS) rmSync(old, { force: true });
   // Whole or not at all: another event of the session may read it now.

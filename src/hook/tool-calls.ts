@@ -114,13 +114,13 @@ function read(event: HookEvent, guard: PathGuard, around: Around): Read {
     case "shell":
       return shellCall(event, guard, around);
     case "edit":
-      return fileCall("code.edit", pathsOf(input), event, guard);
+      return fileCall("code.edit", pathsOf(input), event, { guard, home: around.home });
     case "patch":
       return fileCall(
         "code.edit",
         ["command", "input"].flatMap((name) => patchedPaths(nonEmptyString(input[name]) ?? "")),
         event,
-        guard,
+        { guard, home: around.home },
       );
     case "read":
       return lookCall(event, guard, around.home);
@@ -130,7 +130,7 @@ function read(event: HookEvent, guard: PathGuard, around: Around): Read {
         tool: `code.${kind}`,
         args: { name: tool, input: shown(input) },
         files: [],
-        touches: named(input, guard),
+        touches: [...named(input, guard), ...named(fileFields(input), guard, event.cwd)],
       };
     case "mcp": {
       const touches = DECIDING_TOOL.test(tool)
@@ -147,6 +147,10 @@ function read(event: HookEvent, guard: PathGuard, around: Around): Read {
       };
   }
 }
+
+/** Fields that name files although the tool changes none, such as attachments. */
+const fileFields = (input: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(input).filter(([name]) => /path|file|attach|dir|image/i.test(name)));
 
 const PATTERN_FIELDS = ["glob", "glob_pattern", "include", "include_pattern", "paths"];
 
@@ -197,7 +201,7 @@ function shellCall({ tool, input, cwd }: HookEvent, guard: PathGuard, around: Ar
   const kind = worstClass(judged.length > 1 ? [...kinds, "unknown"] : kinds);
   const [where] = places;
   return {
-    tool: `code.shell_${kind}`,
+    tool: `code.shell_${kind === "format" ? "write" : kind}`,
     args: { command: commands[0]!, cwd: where!, ...(judged.length > 1 ? { input: shown(input) } : {}) },
     files: [],
     touches: [
@@ -232,9 +236,9 @@ function fileCall(
   tool: string,
   paths: readonly string[],
   { tool: name, input, cwd }: HookEvent,
-  guard: PathGuard,
+  { guard, home }: { guard: PathGuard; home: string },
 ): Read {
-  const edited = paths.map((path) => (isAbsolute(path) && !path.endsWith("/") ? path : resolve(cwd, path)));
+  const edited = paths.flatMap((path) => editedPaths(path, cwd, home));
   // The undo also removes directories that the edit creates.
   const files = [...new Set(edited.flatMap((path) => [...missingDirectories(path), path]))].sort();
   const args = { name, paths: files, files: shortNames(edited, cwd), input: shown(input) };
@@ -249,6 +253,13 @@ function fileCall(
   };
 }
 
+/** Every file that a client may edit under this name: some read `~` as the home directory. */
+function editedPaths(path: string, cwd: string, home: string): string[] {
+  const literal = isAbsolute(path) && !path.endsWith("/") ? path : resolve(cwd, path);
+  const expanded = expandHome(path, home, cwd);
+  return expanded === null || expanded === path ? [literal] : [resolve(cwd, expanded), literal];
+}
+
 /** File names as a person would say them: relative to the directory, if they are below it. */
 function shortNames(paths: readonly string[], cwd: string): string {
   const short = (path: string) => {
@@ -259,7 +270,9 @@ function shortNames(paths: readonly string[], cwd: string): string {
 }
 
 function pathsOf(input: Record<string, unknown>): string[] {
-  return PATH_FIELDS.flatMap((name) => textsIn(input[name])).filter((path) => path !== "");
+  const named = PATH_FIELDS.flatMap((name) => textsIn(input[name]));
+  // Some clients take blanks off the ends of a path.
+  return [...new Set(named.flatMap((path) => [path, path.trim()]))].filter((path) => path !== "");
 }
 
 const PATH_FIELDS = [

@@ -25,11 +25,11 @@ const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
-  if (args[0] === "assertions") return proveAssertions(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "cascades") return proveCascades(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
+  if (args[0] === "assertions") return proveAssertions(args.slice(1));
   const { values } = parseArgs({
     args,
     options: { pairs: { type: "string", default: "10000" }, seed: { type: "string", default: "0" } },

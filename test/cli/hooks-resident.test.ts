@@ -1,12 +1,24 @@
 /** The resident process and the small script in front of it: what passes a call, and everything that must not. */
 import { spawn } from "node:child_process";
-import { chmodSync, mkdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { carrierWords } from "../../src/cli/commands/agents/carrier.ts";
+import type { CommandIo } from "../../src/cli/io.ts";
 import { type CliResult, svc } from "../support/cli.ts";
 import { hookedPlace, startHook } from "../support/hooked.ts";
+import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
@@ -45,7 +57,12 @@ async function standIn(answer: (socket: Socket) => void) {
   return { home, own };
 }
 
-const CARRIERS = { perl: ["/usr/bin/perl", file("bin/carrier.pl")], node: [] } as const;
+const NC = await program("netcat-openbsd");
+const CARRIERS = {
+  perl: ["/usr/bin/perl", file("bin/carrier.pl")],
+  nc: ["/bin/sh", file("bin/carrier.sh"), NC],
+  node: [],
+} as const;
 type Carrier = keyof typeof CARRIERS;
 
 const carried = (carrier: Carrier, home: string): Promise<CliResult> => {
@@ -62,7 +79,7 @@ const carried = (carrier: Carrier, home: string): Promise<CliResult> => {
   return startHook(`exec ${words.map((word) => `'${word}'`).join(" ")}`, "{}", home).ended;
 };
 
-describe.each(["perl", "node"] as const)("the carrier in %s", (carrier) => {
+describe.each(["perl", "nc", "node"] as const)("the carrier in %s", (carrier) => {
   it.each<[string, string | null]>([
     ["nothing", ""],
     ["half a word", "pas"],
@@ -107,7 +124,7 @@ describe.each(["perl", "node"] as const)("the carrier in %s", (carrier) => {
     const { home, own } = await standIn((socket) => socket.end("pass\nend\n"));
     const path = join(own, "hook.sock");
     const other = await standIn((socket) => socket.end("pass\nend\n"));
-    if (carrier === "perl") {
+    if (carrier !== "node") {
       chmodSync(own, 0o755);
       expect(await carried(carrier, home)).toMatchObject({ code: 2, out: "" });
       chmodSync(own, 0o700);
@@ -130,6 +147,30 @@ describe("the resident process", () => {
     const own = join(place.folder, "resident");
     expect(statSync(own).mode & 0o777).toBe(0o700);
     expect(statSync(join(own, "hook.sock")).mode & 0o777).toBe(0o600);
+    await place.server.stop();
+  });
+
+  it("is asked through nc where there is no perl, and through Node without both", async () => {
+    verifies("beyond.hooks.carrier");
+    const bin = tempDir("bin");
+    symlinkSync(NC, join(bin, "nc"));
+    const io = (PATH: string) => ({ env: { PATH }, cwd: tempDir("cwd") }) as unknown as CommandIo;
+    expect(carrierWords(io(`/nowhere:${bin}`))).toEqual(["/bin/sh", file("bin/carrier.sh"), join(bin, "nc")]);
+    expect(carrierWords(io("/nowhere"))).toEqual([]);
+    const place = await hookedPlace("codex", "--hold", "0");
+    const settings = join(place.home, ".codex/hooks.json");
+    const text = readFileSync(settings, "utf8");
+    const words = `\\"/bin/sh\\" \\"${file("bin/carrier.sh")}\\" \\"${NC}\\"`;
+    writeFileSync(settings, text.replaceAll(/\\"[^"]*perl\\" \\"[^"]*carrier\.pl\\"/g, words));
+    expect(place.commands()["PreToolUse"]).toContain("carrier.sh");
+    // The first event starts the process, and the second one is carried to it.
+    expect(await place.ask(LOOK)).toEqual(PASSED);
+    expect(await place.ask(LOOK)).toEqual(PASSED);
+    expect(await place.ask(REMOVE)).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("svc: "),
+    });
     await place.server.stop();
   });
 

@@ -60,7 +60,7 @@ describe("live pages", () => {
     const card = page.locator(`article#${mine}`);
     await card.getByLabel("Note").fill("half a thou");
     await decide(other, "deny");
-    await page.locator(`a[href*="${other}"]`).waitFor({ state: "detached" });
+    await page.locator(`#waiting a[href*="${other}"]`).waitFor({ state: "detached" });
     expect(await card.getByLabel("Note").inputValue()).toBe("half a thou");
     await decide(mine, "deny");
     await card.getByText("Decided elsewhere.").waitFor();

@@ -117,6 +117,10 @@ describe("a file that something runs by itself", () => {
     ".husky/pre-commit",
     ".claude/skills/x/SKILL.md",
     ".claude/agents/x.md",
+    ".claude/statusline.sh",
+    ".cursor/worktrees.json",
+    ".gemini/sandbox.bashrc",
+    "mise.toml",
     ".bashrc",
     ".Zshrc",
   ])("asks where it decides something else: %s", async (path) => {
@@ -127,8 +131,31 @@ describe("a file that something runs by itself", () => {
   });
 
   it("is not every file", async () => {
-    for (const path of ["CLAUDE.md", "AGENTS.md", "src/mcp.json", "git/a.txt", ".gitignore", ".github/x.yml"])
+    const plain = ["CLAUDE.md", "AGENTS.md", "src/mcp.json", "git/a.txt", ".gitignore", ".github/x.yml"];
+    const clients = [
+      ".claude/CLAUDE.md",
+      ".claude/plans/a.md",
+      ".claude/worktrees/b/a.ts",
+      ".gemini/GEMINI.md",
+    ];
+    for (const path of [...plain, ...clients])
       expect([path, await write(join(cwd, path))]).toEqual([path, "passes"]);
+  });
+});
+
+describe("a path that a client takes for another", () => {
+  it.each([
+    ["claude-code", "Read", { file_path: " .env" }, "refused"],
+    ["claude-code", "Read", { file_path: "\t.env\n" }, "refused"],
+    ["claude-code", "Write", { file_path: " .claude/settings.json", content: "{}" }, "refused"],
+    ["claude-code", "Write", { file_path: "~/.bashrc ", content: "x" }, "asks"],
+    ["claude-code", "SendUserMessage", { message: "x", attachments: [".env"] }, "refused"],
+    ["claude-code", "ReadMcpResourceTool", { server: "x", uri: "https://shop.test" }, "asks"],
+    ["gemini", "read_mcp_resource", { uri: "x" }, "asks"],
+    ["gemini", "get_internal_docs", { path: "../../.env" }, "refused"],
+  ] as const)("is judged as every file that it may name: %s %s %o", async (client, tool, input, expected) => {
+    verifies("beyond.hooks.path-spellings");
+    expect(await session(client, tempDir("hook-cwd")).asked(tool, input)).toBe(expected);
   });
 });
 

@@ -41,6 +41,7 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.given-python": [41, "the Python client gives texts at opening and later"],
   "beyond.value.failed-source": [41, "the error of a failed source is followed like its result"],
   "beyond.value.hosts": [41, "hosts are followed from URLs, addresses and numbers of the network, in every form"],
+  "beyond.value.laundering": [41, "the guide tells which ways to hide a value are caught, and which are not"],
   "beyond.cascade.dependents": [41, "`plan?dependents=1` lists later calls, in any run of the tenant, that carried a value from the steps to be undone or acted on a resource that they changed"],
   "beyond.cascade.because": [41, "each names the calls it was built on, by kind of value, and never a value"],
   "beyond.cascade.chain": [41, "dependents of dependents are listed, and calls of their runs that need them"],

@@ -17,13 +17,13 @@ const TOOLS: Readonly<Record<ToolKind, string>> = {
   client: `
     TodoWrite TodoRead Task Agent TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop GetTask BashOutput KillShell
     KillBash AskUserQuestion ExitPlanMode EnterPlanMode Skill SlashCommand ToolSearch ListMcpResourcesTool
-    ReadMcpResourceTool ReadMcpResourceDirTool RefreshMcpTools WaitForMcpServers ListAgents ListProjectAgents SendMessage
+    RefreshMcpTools WaitForMcpServers ListAgents ListProjectAgents SendMessage
     FetchInboxMessage ScheduleWakeup CronList CronDelete GetGoal PauseGoal ProposeGoal ReportFindings ReadNotifications
     PushNotification SendUserMessage SubagentHandback ObserverReport StructuredOutput EndConversation WrapUp Yield
     EnterWorktree SuggestConnectors SuggestSkills SuggestPluginInstall OfferChromeSetup ShowOnboardingRolePicker
     SearchMcpRegistry ReadWidgetContext FileSuggestions
     write_todos ask_user save_memory activate_skill update_topic enter_plan_mode exit_plan_mode complete_task invoke_agent
-    get_internal_docs list_mcp_resources read_mcp_resource tracker_create_task tracker_update_task tracker_get_task
+    get_internal_docs list_mcp_resources tracker_create_task tracker_update_task tracker_get_task
     tracker_list_tasks tracker_add_dependency tracker_visualize
     update_plan spawn_agent wait_agent close_agent send_input resume_agent list_agents send_message followup_task
     interrupt_agent request_user_input tool_search tool_suggest get_goal create_goal update_goal get_context_remaining
@@ -34,6 +34,7 @@ const TOOLS: Readonly<Record<ToolKind, string>> = {
     multi_agent_v1spawn_agent multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1resume_agent
     multi_agent_v1send_input`,
   asks: `
+    ReadMcpResourceTool ReadMcpResourceDirTool read_mcp_resource
     Artifact ArtifactCheck ArtifactComments ArtifactData AppifactRepl ClaudeDesign DesignSync CronCreate ExitWorktree
     Plugin PublishPlugin ProposeSkills Projects RemoteTrigger REPL RunBashCommand RunModFsRange SendFeedback SendFile
     SendToProject SendUserFile ShareOnboardingGuide TestingPermission Workflow

@@ -3,10 +3,7 @@
  * alone. The key never leaves the directory, so that a hash does not confirm a guessed content.
  */
 import {
-  chmodSync,
   existsSync,
-  lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -16,13 +13,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { makeOwnFolder } from "../own-folder.ts";
 import { nodeCrypto, nodeZlib } from "./builtin-modules.ts";
 import { readGitIndex } from "./git-index.ts";
 import { isGitIndex } from "./record-scope.ts";
 
 const KEY_BYTES = 32;
 const FILE_MODE = 0o600;
-const FOLDER_MODE = 0o700;
 /** A content younger than this is not removed, because its record may not be written yet. */
 const YOUNG_MS = 2 * 60 * 60 * 1_000;
 /** A content that is used again counts as young from this age on. */
@@ -39,7 +36,7 @@ export class ContentStore {
   /** Throws if the directory belongs to another user. `make`: creates missing directories. */
   constructor(folder: string, make: boolean) {
     this.folder = folder;
-    if (make) for (const name of ["", "objects", "records", "roots"]) ownFolder(join(folder, name));
+    if (make) for (const name of ["", "objects", "records", "roots"]) makeOwnFolder(join(folder, name));
     this.key = readKey(join(folder, "key"), make);
   }
 
@@ -62,7 +59,7 @@ export class ContentStore {
       return;
     }
     const folder = join(this.folder, "objects", hash.slice(0, 2));
-    if (!this.made.has(folder)) mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+    if (!this.made.has(folder)) makeOwnFolder(folder);
     this.made.add(folder);
     this.write(path, nodeZlib().deflateRawSync(bytes, { level: 1 }));
   }
@@ -117,15 +114,6 @@ export class ContentStore {
     if (!/^[0-9a-f]{64}$/.test(hash)) throw new Error("not the hash of a content");
     return join(this.folder, "objects", hash.slice(0, 2), hash);
   }
-}
-
-function ownFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
-  const found = lstatSync(folder);
-  if (!found.isDirectory()) throw new Error(`${folder}: is not a directory`);
-  if (process.getuid !== undefined && found.uid !== process.getuid())
-    throw new Error(`${folder}: belongs to another user`);
-  if ((found.mode & 0o077) !== 0) chmodSync(folder, FOLDER_MODE);
 }
 
 function readKey(path: string, make: boolean): Buffer {

@@ -2,8 +2,9 @@
  * The record of one call: the difference that it made, in a file of the service's directory. Contents are kept
  * separately, by their hash. The server gets the list without contents.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { makeOwnFolder } from "../own-folder.ts";
 import { nodeCrypto, nodeZlib } from "./builtin-modules.ts";
 import type { ContentStore } from "./content-store.ts";
 import type { PathChange } from "./difference.ts";
@@ -67,7 +68,7 @@ const runFolder = (store: ContentStore, run: string): string =>
 
 export function writeRecord(store: ContentStore, record: CommandRecord): void {
   const folder = runFolder(store, record.run);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeOwnFolder(folder);
   store.write(join(folder, record.id), nodeZlib().deflateRawSync(JSON.stringify(record), { level: 1 }));
 }
 

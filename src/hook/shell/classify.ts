@@ -6,7 +6,7 @@ import { basename } from "node:path";
 import type { PathGuard } from "../path-guard.ts";
 import { POWERSHELL_PROGRAM } from "../powershell.ts";
 import type { CommandLocation } from "../workspace/expand-home.ts";
-import { type ShellClass, worstClass } from "./classes.ts";
+import { isProjectClass, type ShellClass, worstClass } from "./classes.ts";
 import type { CommandPart, ShellWord } from "./command-parts.ts";
 import { CommandFindings } from "./findings.ts";
 import { readOptions } from "./options.ts";
@@ -191,7 +191,7 @@ class Judge {
     if (name === "sed" && !texts.every((text, at) => isSedSafe(text, rolesOf(name, texts, false)[at]!)))
       classes.push("unknown");
     if (name === "tar" && /^[a-zA-Z]/.test(texts[0] ?? "")) classes.push(...oldTarClasses(texts[0]!));
-    const elsewhere = classes.includes("build") && this.findings.runsElsewhere(texts);
+    const elsewhere = classes.some(isProjectClass) && this.findings.runsElsewhere(texts);
     if (this.findings.lacksLock(rowOf(name, own), texts)) classes.push("packages");
     if (elsewhere || rest.some((word) => mayBeOption(word, this.findings.folders))) classes.push("unknown");
     return classes;
@@ -230,7 +230,7 @@ class Judge {
     const before = this.findings.classes.length;
     this.wrapped(wrapper, words, fed, depth);
     const program = texts[readOptions(row, texts, true).first] ?? "";
-    const known = worstClass(this.findings.classes.slice(before)) === "build";
+    const known = isProjectClass(worstClass(this.findings.classes.slice(before)));
     if (!known || program.includes("/") || this.findings.isChanged(`.venv/bin/${program}`)) this.unknown();
     if (this.findings.lacksLock(row, texts)) this.findings.classes.push("packages");
     return true;
@@ -376,7 +376,8 @@ class Judge {
     if (!installed) this.findings.classes.push("packages");
     const agent = words.some(({ text }) => isCodingAgent(text));
     const found = agent ? "unknown" : worstClass(this.findings.classes.splice(before));
-    this.findings.classes.push(agent || found === "build" || found === "destructive" ? found : "packages");
+    const kept = agent || isProjectClass(found) || found === "destructive";
+    this.findings.classes.push(kept ? found : "packages");
     return true;
   }
 

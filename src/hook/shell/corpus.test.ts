@@ -17,7 +17,7 @@ function commandsOf(name: string): string[] {
 
 /** The pack's policy lets these classes pass. */
 const passes = ({ class: kind, touches }: ReturnType<typeof judge>): boolean =>
-  /^(?:read|build|write|vcs)$/.test(kind) && touches.length === 0;
+  /^(?:read|build|format|write|vcs)$/.test(kind) && touches.length === 0;
 
 describe("a harmful command, plainly written", () => {
   const commands = commandsOf("harmful");

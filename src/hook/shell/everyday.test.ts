@@ -50,6 +50,31 @@ describe("a subcommand that prints credentials", () => {
   );
 });
 
+describe("a formatter or fixer", () => {
+  it.each([
+    "npx prettier --write .",
+    "npx eslint --fix src",
+    "npx biome check --write .",
+    "ruff check --fix .",
+    "ruff format .",
+    "black .",
+    "gofmt -w .",
+    "cargo fmt",
+    "cargo clippy --fix",
+    "rubocop -A",
+    "terraform fmt -recursive",
+    "shfmt -w a.sh",
+  ])("is a write: %s", (command) => {
+    verifies("beyond.hooks.formatters");
+    expect(judge(command)).toMatchObject({ class: "format", touches: [] });
+  });
+
+  it.each(["npx prettier --check .", "npx eslint src", "ruff check ."])("only looks: %s", (command) => {
+    verifies("beyond.hooks.formatters");
+    expect(judge(command)).toMatchObject({ class: "build", touches: [] });
+  });
+});
+
 describe("a file that the run changed", () => {
   it.each([
     ["./gradlew test", "gradlew"],

@@ -8,7 +8,7 @@ import { isHookSettings, namesSecrets, type PathGuard } from "../path-guard.ts";
 import { powershellViolations } from "../powershell.ts";
 import { isMcpFile } from "../workspace/auto-run-files.ts";
 import { type CommandLocation, expandHome } from "../workspace/expand-home.ts";
-import type { ShellClass } from "./classes.ts";
+import { isProjectClass, type ShellClass } from "./classes.ts";
 import type { ShellWord } from "./command-parts.ts";
 import { discardsForeignWork } from "./discards.ts";
 import type { ProgramRow } from "./options.ts";
@@ -198,7 +198,7 @@ export class CommandFindings {
 
   /** An interpreter that runs tests counts as a build in the workspace only. */
   ran(classes: readonly ShellClass[], texts: readonly string[]): void {
-    const elsewhere = classes.includes("build") && this.runsElsewhere(texts);
+    const elsewhere = classes.some(isProjectClass) && this.runsElsewhere(texts);
     this.classes.push(...classes, ...(elsewhere ? (["unknown"] as const) : []));
   }
 

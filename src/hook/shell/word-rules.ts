@@ -1,7 +1,7 @@
 /** Rules for single words of programs with an unusual syntax. */
 import { basename, dirname, resolve } from "node:path";
 import { expandShellBraces, filesMatching } from "../workspace/globs.ts";
-import type { ShellClass } from "./classes.ts";
+import { isProjectClass, type ShellClass } from "./classes.ts";
 import type { ShellWord } from "./command-parts.ts";
 import { readOptions } from "./options.ts";
 import { GIT_RUNS, GIT_RUNS_OPTION } from "./programs.ts";
@@ -25,7 +25,7 @@ const OF_THE_PROJECT = /^(?:(?:\.\/)?(?:node_modules\/\.bin|\.venv\/bin)\/[\w.-]
 export function isInstalled(path: string, kind: ShellClass): boolean {
   if (!path.includes("/")) return !/^(?:gradlew|mvnw)$/.test(path);
   if (path.startsWith("/")) return PROGRAM_FOLDERS.test(dirname(resolve(path)));
-  return kind === "build" && OF_THE_PROJECT.test(path);
+  return isProjectClass(kind) && OF_THE_PROJECT.test(path);
 }
 
 /** Whether the word's text depends on the execution. */

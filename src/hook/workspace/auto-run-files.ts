@@ -33,14 +33,18 @@ export function autoRunReason(path: string): string | null {
 const OF_THE_SYSTEM =
   /^\/(?:etc\/(?:profile|profile\.d\/.+|bash\.bashrc|bashrc|zsh(?:env|rc|profile)?|zsh\/.+|environment|environment\.d\/.+|ld\.so\.(?:preload|conf|conf\.d\/.+)|cron.+|anacrontab|at\..+|rc\.local|init\.d\/.+|systemd\/.+|xdg\/autostart\/.+|sudoers.*|pam\.d\/.+|inputrc|gitattributes)|var\/spool\/(?:cron|at)\/.+|(?:usr\/)?lib\/systemd\/.+|library\/launch(?:agents|daemons)\/.+)$/;
 const START_UP =
-  /\/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|inputrc|vimrc|exrc|nanorc|emacs|tmux\.conf|screenrc|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pythonrc|pdbrc|gdbinit|lldbinit|rgrc|ackrc|envrc|direnvrc|xprofile|xinitrc|xsession|pam_environment|gitattributes_global|psqlrc|sqliterc|irbrc|curlrc|wgetrc|lesskey|lvimrc|mise\.toml)|fish\/(?:config\.fish|conf\.d\/.+|functions\/.+)|\.config\/(?:autostart|systemd|environment\.d|direnv|nvim|vim|mise)\/.+|\.config\/git\/attributes|\.local\/share\/applications\/.+|launchagents\/.+)$/;
+  /\/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|inputrc|vimrc|exrc|nanorc|emacs|tmux\.conf|screenrc|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pythonrc|pdbrc|gdbinit|lldbinit|rgrc|ackrc|envrc|direnvrc|xprofile|xinitrc|xsession|pam_environment|gitattributes_global|psqlrc|sqliterc|irbrc|curlrc|wgetrc|lesskey|lvimrc|mise(?:\.local)?\.toml|mise\/.+)|fish\/(?:config\.fish|conf\.d\/.+|functions\/.+)|\.config\/(?:autostart|systemd|environment\.d|direnv|nvim|vim|mise)\/.+|\.config\/git\/attributes|\.local\/share\/applications\/.+|launchagents\/.+|mise(?:\.local)?\.toml)$/;
 /** Directories and files that clients, editors and git hook managers run automatically. */
 const TASKS =
-  /\/(?:\.vscode\/(?:tasks|launch|settings)\.json|\.idea\/(?:workspace\.xml|runconfigurations\/.+|watchertasks\.xml)|\.zed\/(?:tasks|settings)\.json|\.devcontainer\/.+|\.devcontainer\.json|\.claude\/(?:skills|commands|agents|plugins|hooks|output-styles|scripts)\/.+|\.cursor\/(?:commands|agents|skills|rules|hooks)\/.+|\.codex\/(?:prompts|skills|agents|rules|hooks)\/.+|\.gemini\/(?:commands|extensions|skills|agents|hooks|policies)\/.+|\.agents\/skills\/.+|\.husky\/.+|\.githooks\/.+|lefthook\.ya?ml|\.lefthook\.ya?ml|\.pre-commit-config\.yaml|\.gitmodules)$/;
+  /\/(?:\.vscode\/(?:tasks|launch|settings)\.json|\.idea\/(?:workspace\.xml|runconfigurations\/.+|watchertasks\.xml)|\.zed\/(?:tasks|settings)\.json|\.devcontainer\/.+|\.devcontainer\.json|\.agents\/skills\/.+|\.husky\/.+|\.githooks\/.+|lefthook\.ya?ml|\.lefthook\.ya?ml|\.pre-commit-config\.yaml|\.gitmodules)$/;
+
+/** Everything in a client's directory that is not one of its instructions, plans or notes. */
+const OF_CLIENTS =
+  /\/(?:\.claude\/(?!(?:worktrees|rules|plans|todos|tasks|agent-memory(?:-local)?|projects)\/|claude(?:\.local)?\.md$)|\.cursor\/(?!(?:plans|worktrees)\/)|\.codex\/(?!(?:memories|worktrees)\/|agents(?:\.override)?\.md$)|\.gemini\/(?!(?:tmp|plans|worktrees)\/|gemini\.md$)).+$/;
 
 /** Whether a program runs this file automatically, by its folded path. */
 export const isAutoRunFile = (path: string): boolean =>
-  START_UP.test(path) || TASKS.test(path) || OF_THE_SYSTEM.test(path);
+  OF_CLIENTS.test(path) || START_UP.test(path) || TASKS.test(path) || OF_THE_SYSTEM.test(path);
 
 /** Directories of files that a client obeys when its agent names them: skills, commands, agents and extensions. */
 export const USED_FOLDERS: readonly string[] = [

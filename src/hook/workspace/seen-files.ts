@@ -5,7 +5,6 @@
 import {
   existsSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { makeOwnFolder } from "../own-folder.ts";
 import { isMcpFile, isUsedFile, MCP_FILES, USED_FOLDERS } from "./auto-run-files.ts";
 import { hexHash } from "./hash.ts";
 
@@ -90,7 +90,7 @@ export class SeenFiles {
   }
 
   private writeLines(root: string, lines: ReadonlySet<string>): void {
-    mkdirSync(join(this.places.folder, "seen"), { recursive: true, mode: 0o700 });
+    makeOwnFolder(join(this.places.folder, "seen"));
     const path = this.listPath(root);
     const fresh = `${path}.${process.pid}.new`;
     writeFileSync(fresh, [...lines].join("\n"), { mode: 0o600 });

@@ -18,7 +18,7 @@ import {
 } from "../../govern/approvals/decide-request.ts";
 import { preApproveUnit } from "../../govern/approvals/pre-approve.ts";
 import { precomputingCall } from "../../govern/decide/precompute-values.ts";
-import { hasRole, seesTenant } from "../../govern/roles.ts";
+import { type CallerPrincipal, hasRole, seesTenant } from "../../govern/roles.ts";
 import { type GivenSignature, signatureSchema } from "../../govern/signing/payload.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { forbiddenError, invalidError, notFoundError } from "../../kernel/errors.ts";
@@ -255,6 +255,19 @@ export const withdrawRequest = defineOperation({
     return told(app, await app.core.store.transact(withdrawUnit(app.core, principal, approval_id)));
   },
 });
+
+/** Withdraws the open requests of a run, for the probe. Returns how many there were. */
+export async function withdrawRequestsOf(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  run_id: string,
+): Promise<number> {
+  const open = { owner: run_id, tag: approvalTags(["pending"]), limit: SERVICE_LIMITS.page_default };
+  const rows = await app.core.store.list("approvals", open);
+  for (const { doc } of rows)
+    told(app, await app.core.store.transact(withdrawUnit(app.core, principal, doc.id)));
+  return rows.length;
+}
 
 export const breakGlass = defineOperation({
   id: "break_glass",

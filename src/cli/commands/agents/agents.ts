@@ -22,7 +22,7 @@ export const registerAgents: RegisterCommand = (program, { io }) => {
       if (all.length === 0) io.err("no coding agent and no MCP server was found");
       for (const line of alignColumns(all.map((one) => rowOf(one, io)))) io.out(line);
       if (agents.length > 0 && carrierWords(io).length === 0)
-        io.err("slow: without perl every event starts Node");
+        io.err("slow: without perl and nc every event starts Node");
     });
 };
 

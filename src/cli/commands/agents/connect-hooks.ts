@@ -78,7 +78,7 @@ export async function connectHooks(context: CommandContext, named: string, flags
   const where = await writeService(context, { client, file, folder, settings, command, flags });
   await writeHook(io, client, { file, text, flags });
   if (carrier.length === 0)
-    io.out("slow: without perl every event starts Node; install perl and connect again");
+    io.out("slow: without perl and nc every event starts Node; install one and connect again");
   sayNext(io, client, where, flags);
 }
 

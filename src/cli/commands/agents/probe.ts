@@ -5,9 +5,18 @@
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { compensatorCommand, readerCommand } from "../../../child-process/rollback-commands.ts";
 import { isRemote } from "../../../config/setting-row.ts";
 import { conflictError } from "../../../kernel/errors.ts";
-import { CANARY_MANIFESTS, CANARY_RULES, type ProbeLine } from "../../../library/probe.ts";
+import {
+  CANARY_MANIFESTS,
+  CANARY_RULES,
+  PROBE_PRINCIPAL,
+  type ProbeLine,
+  rollBackProbe,
+} from "../../../library/probe.ts";
+import type { ServiceApp } from "../../../operations/app.ts";
+import { withdrawRequestsOf } from "../../../operations/approvals/approvals.ts";
 import { gatewayProbe } from "../../../service/start/gateway-probe.ts";
 import { runServerProbe } from "../../../service/start/probe.ts";
 import {
@@ -19,7 +28,7 @@ import {
 } from "../../context.ts";
 import { alignColumns, escapeControls } from "../../io.ts";
 import { schemaLine } from "../policy/schema-line.ts";
-import { probeHooks } from "./probe-hooks.ts";
+import { type HookProbeService, probeHooks } from "./probe-hooks.ts";
 
 export const registerProbe: RegisterCommand = (program, context) => {
   const { io } = context;
@@ -27,10 +36,15 @@ export const registerProbe: RegisterCommand = (program, context) => {
     .option("--policy <file>", "policy file")
     .option("--json", "print the result as JSON")
     .action(async (flags: CommandFlags) => {
-      const served = await context.withApp(flags, (app) => runServerProbe(app, gatewayProbe(app)), [
-        "policy",
-      ]);
-      const lines = [...served, ...(await probeHooks(io))];
+      const { rollback } = context.settings(flags);
+      const lines = await context.withApp(
+        flags,
+        async (app) => [
+          ...(await runServerProbe(app, gatewayProbe(app))),
+          ...(await probeHooks(io, hookService(app, rollback))),
+        ],
+        ["policy"],
+      );
       if (lines.some(({ verdict }) => verdict === "BROKEN")) context.done(1);
       else if (lines.some(({ verdict }) => verdict === "not checked")) context.done(EXIT_NEEDS_ATTENTION);
       if (flags["json"]) return io.out(JSON.stringify({ lines }));
@@ -54,6 +68,22 @@ export const registerProbe: RegisterCommand = (program, context) => {
       io.out(CANARY_RULES.trimEnd());
     });
 };
+
+/** What the probe of hooks asks of the service. */
+function hookService(
+  app: ServiceApp,
+  { compensator_cmd, reader_cmd, timeout_ms }: ServiceApp["settings"]["rollback"],
+): HookProbeService {
+  return {
+    withdraw: (run) => withdrawRequestsOf(app, PROBE_PRINCIPAL, run),
+    async rollback(run) {
+      if (compensator_cmd === null) return null;
+      const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
+      const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
+      return (await rollBackProbe(app, run, { compensator, reader })).complete;
+    },
+  };
+}
 
 function rowOf({
   surface,

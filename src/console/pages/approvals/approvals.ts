@@ -102,8 +102,9 @@ async function desk(
         }`;
   const body = html`${pageHead("Approvals", "Calls that need approval. The agent can retry once you decide.")}
 ${await approvalTabs(ctx, "waiting")}
+<div id="between" data-live>${shown === null ? null : betweenRequests(lines, shown.approval.id, sort)}</div>
 <div class="desk ${shown === null ? "at-list alone" : kind}"><div id="waiting" data-live>${list}</div>
-<div id="card" data-live>${shown === null ? null : html`${betweenRequests(lines, shown.approval.id, sort)}${approvalCard(ctx, shown, alike)}`}</div></div>
+<div id="card" data-live>${shown === null ? null : html`${approvalCard(ctx, shown, alike)}`}</div></div>
 ${await latestDecisions(ctx)}
 ${await delegationsCard(ctx)}`;
   return { page: { title: "Approvals", nav: "approvals", body, live } };

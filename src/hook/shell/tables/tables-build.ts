@@ -9,7 +9,7 @@ const NPM_OPTIONS =
 const JS_TEST =
   "-uw -t: -b? --run --watch --coverage --no-coverage --silent? --verbose --bail? --update --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
 const PY_LINT =
-  "-qv -j:% --check --diff --quiet --verbose --fix --no-fix --show-source --statistics --color --no-color";
+  "-qv -j:% --check --diff --quiet --verbose --fix>format --no-fix --show-source --statistics --color --no-color";
 
 export const BUILD_TABLE = `
 make: build -BiknqrstSw -j? -l? -C: -O? --jobs? --silent --quiet --keep-going --always-make --dry-run --just-print --directory= --no-print-directory --print-directory --question --trace --output-sync? --question [^=]*
@@ -26,11 +26,11 @@ mocha: build ${JS_TEST} -g: -R:% --reporter=%
 ava: build ${JS_TEST} -sTv -m: --match= --fail-fast --serial --tap
 playwright: build ${JS_TEST} -g: test|show-report|(?!install|codegen|open|cr|ff|wk|pdf|screenshot|run-server|launch-server|uninstall)[^-].*
 cypress: build -q --headless --headed --browser=% --spec= --quiet --e2e --component run|info|verify|version
-eslint: build -f:% -h --fix --fix-dry-run --fix-type=% --ext=% --max-warnings=% --quiet --cache --no-cache --format=% --color --no-color --no-error-on-unmatched-pattern --report-unused-disable-directives --no-inline-config --no-warn-ignored --ignore-pattern= --rule= --debug --stats --pass-on-no-patterns
-biome: build --write --apply --apply-unsafe --unsafe --fix --staged --changed --since=% --no-errors-on-unmatched --max-diagnostics=% --diagnostic-level=% --error-on-warnings --reporter=% --colors=% --verbose --files-ignore-unknown=% check|ci|format|lint|(?!init|start|stop|lsp-proxy|migrate|upgrade)[^-].*
-prettier: build -clwu --check --write --list-different --ignore-unknown --no-error-on-unmatched-pattern --log-level=% --loglevel=% --tab-width=% --print-width=% --single-quote --no-semi --trailing-comma=% --parser=% --cache --end-of-line=% --prose-wrap=% --use-tabs --no-color
-stylelint: build -qf:% --fix --quiet --formatter=% --max-warnings=% --cache --allow-empty-input --color --no-color
-oxlint: build --fix --quiet -D:A:W:% --max-warnings=%
+eslint: build -f:% -h --fix>format --fix-dry-run --fix-type=% --ext=% --max-warnings=% --quiet --cache --no-cache --format=% --color --no-color --no-error-on-unmatched-pattern --report-unused-disable-directives --no-inline-config --no-warn-ignored --ignore-pattern= --rule= --debug --stats --pass-on-no-patterns
+biome: build --write>format --apply>format --apply-unsafe>format --unsafe --fix>format --staged --changed --since=% --no-errors-on-unmatched --max-diagnostics=% --diagnostic-level=% --error-on-warnings --reporter=% --colors=% --verbose --files-ignore-unknown=% check|ci|format|lint|(?!init|start|stop|lsp-proxy|migrate|upgrade)[^-].*
+prettier: build -clu -w>format --check --write>format --list-different --ignore-unknown --no-error-on-unmatched-pattern --log-level=% --loglevel=% --tab-width=% --print-width=% --single-quote --no-semi --trailing-comma=% --parser=% --cache --end-of-line=% --prose-wrap=% --use-tabs --no-color
+stylelint: build -qf:% --fix>format --quiet --formatter=% --max-warnings=% --cache --allow-empty-input --color --no-color
+oxlint: build --fix>format --quiet -D:A:W:% --max-warnings=%
 webpack: build -w --mode=% --watch --progress --json --stats? --env=% --color --no-color build|watch|b|w
 vite: build -d? -l:m:% --mode=% --logLevel=% --minify? --sourcemap? --emptyOutDir --clearScreen --watch build|optimize
 rollup: build -cw --watch --silent --failAfterWarnings --bundleConfigAsCjs @0
@@ -43,14 +43,18 @@ svelte-check: build --tsconfig= --threshold=% --output=% --fail-on-warnings --wa
 attw: build --pack --format=%
 publint: build
 depcheck: build --ignores=% --json
-knip: build --production --fix --reporter=% --no-exit-code --include=% --exclude=%
+knip: build --production --fix>format --reporter=% --no-exit-code --include=% --exclude=%
 madge: build --circular --extensions=% --json
 pytest: build -qvxslraA -k:m: -n:r:% --verbose --quiet --exitfirst --maxfail=% --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --tb=% --durations=% --no-header --no-summary --collect-only --co --capture=% --cov? --cov-report=% --no-cov --cov-branch --markers --fixtures --color=% --numprocesses=% --showlocals --strict-markers --strict-config --disable-warnings --ignore= --deselect= --runxfail --timeout=% --reruns=% --asyncio-mode=% --setup-show --import-mode=% --benchmark-only --benchmark-skip --no-cov-on-fail --snapshot-update --doctest-modules --full-trace
 mypy: build ${PY_LINT} -p:m:% --strict --ignore-missing-imports --show-error-codes --no-error-summary --pretty --namespace-packages --explicit-package-bases --follow-imports=% --python-version=% --package=% --module=% --warn-unused-ignores --disallow-untyped-defs --no-incremental --check-untyped-defs --install-types>packages
 pyright: build ${PY_LINT} -p: --project= --outputjson --stats --warnings --pythonversion=% --verifytypes=% --level=%
-ruff: build ${PY_LINT} --select=% --ignore=% --extend-select=% --line-length=% --output-format=% --unsafe-fixes --show-fixes --preview --exclude= --target-version=% --no-cache --watch --exit-zero --force-exclude --statistics check|format|rule|version|(?!server|clean|config|linter|analyze)[^-].*
-black: build ${PY_LINT} -S -l:t:% --line-length=% --target-version=% --skip-string-normalization --exclude= --include= --preview --fast --safe --workers=%
-isort: build ${PY_LINT} -cr --check-only --profile=% --line-length=% --skip= --atomic --recursive
+ruff format: format ${PY_LINT} --line-length=% --preview --exclude= --target-version=% --no-cache --force-exclude
+ruff: build ${PY_LINT} --select=% --ignore=% --extend-select=% --line-length=% --output-format=% --unsafe-fixes --show-fixes --preview --exclude= --target-version=% --no-cache --watch --exit-zero --force-exclude --statistics --version -V
+ruff check: build ${PY_LINT} --select=% --ignore=% --extend-select=% --line-length=% --output-format=% --unsafe-fixes --show-fixes --preview --exclude= --target-version=% --no-cache --watch --exit-zero --force-exclude --statistics
+ruff rule: read
+ruff version: read
+black: format ${PY_LINT} -S -l:t:% --line-length=% --target-version=% --skip-string-normalization --exclude= --include= --preview --fast --safe --workers=%
+isort: format ${PY_LINT} -cr --check-only --profile=% --line-length=% --skip= --atomic --recursive
 flake8: build ${PY_LINT} --select=% --ignore=% --extend-ignore=% --max-line-length=% --max-complexity=% --exclude= --count --show-source --per-file-ignores=
 pylint: build ${PY_LINT} -rsE --errors-only --disable=% --enable=% --score=% --reports=% --output-format=% --fail-under=% --jobs=% --recursive=%
 bandit: build ${PY_LINT} -rliq -x: -f:% --recursive --severity-level=% --exclude=
@@ -58,10 +62,10 @@ coverage: build -m -i --show-missing --skip-covered --fail-under=% report|combin
 tox: build -lqvrp? -e:% --recreate --parallel? --listenvs --skip-missing-interpreters run|list|r|p
 nox: build -lqr -s:t:k:p:% --list --sessions=% --reuse-existing-virtualenvs --no-install --tags=%
 rustc: build --version --explain=% -V --edition=% --crate-type=% --emit=%
-rustfmt: build -lv --check --edition=% --verbose --quiet --files-with-diff
-gofmt: build one-dash --l --w --d --s --e
-goimports: build one-dash --l --w --d --e --local=%
-golangci-lint: build -v -E:D:% --fix --timeout=% --enable=% --disable=% --fast --new --new-from-rev=% --verbose --concurrency=% --tests? run|linters|version|fmt|(?!cache|config|custom|completion)[^-].*
+rustfmt: format -lv --check --edition=% --verbose --quiet --files-with-diff
+gofmt: format one-dash --l --w --d --s --e
+goimports: format one-dash --l --w --d --e --local=%
+golangci-lint: build -v -E:D:% --fix>format --timeout=% --enable=% --disable=% --fast --new --new-from-rev=% --verbose --concurrency=% --tests? run|linters|version|fmt|(?!cache|config|custom|completion)[^-].*
 staticcheck: build one-dash --checks=% --f=% --tests
 javac: build one-dash --d=>write --cp= --classpath= --source=% --target=% --release=% --Xlint --verbose --nowarn --g --version
 mvn: build -qBoUeXVN -T:% =-am =-DskipTests =-DskipITs --quiet --batch-mode --offline --no-transfer-progress --fail-at-end --fail-fast --threads=% --projects=% --also-make --version clean|validate|compile|test|test-compile|process-classes|package|verify|checkstyle:check|spotless:check|spotless:apply|dependency:tree
@@ -69,20 +73,20 @@ gradle: build -qidsw -x:% --quiet --info --debug --stacktrace --warn --offline -
 sbt: build =-batch compile|test|clean|update|scalafmt\\w*|testOnly.*|[\\w]+/test|[\\w]+/compile
 phpunit: build --filter= --testsuite=% --group=% --exclude-group=% --colors? --stop-on-failure --stop-on-error --testdox --verbose --debug --no-coverage --list-tests --order-by=% --no-progress
 phpstan: build --level=% --no-progress --error-format=% --memory-limit=% -l:% --no-ansi analyse|analyze|(?!clear-result-cache|worker|bisect)[^-].*
-php-cs-fixer: build --dry-run --diff --verbose -v --using-cache=% fix|check|[^-].*
+php-cs-fixer: format --dry-run --diff --verbose -v --using-cache=% fix|check|[^-].*
 rspec: build -cbpwd -f:% -e:t: --format=% --color --no-color --fail-fast? --example= --tag=% --only-failures --next-failure --backtrace --profile? --seed=% --order=% --dry-run --warnings
-rubocop: build -aADlxSEP -f:% --format=% --autocorrect --autocorrect-all --auto-correct --only=% --except=% --parallel --display-cop-names --fail-level=% --force-exclusion --lint
+rubocop: build -DlSEP -aAx>format -f:% --format=% --autocorrect>format --autocorrect-all>format --auto-correct>format --only=% --except=% --parallel --display-cop-names --fail-level=% --force-exclusion --lint
 shellcheck: build -ax -s:S:e:f:o:i:C:% --shell=% --severity=% --exclude=% --format=% --external-sources --color? --enable=%
 hadolint: build --ignore=% --failure-threshold=% --no-color --format=% -f:%
 yamllint: build -s -f:% --strict --format=%
-markdownlint: build -f --fix --ignore= --disable=
+markdownlint: build -f>format --fix>format --ignore= --disable=
 actionlint: build =-verbose --color --no-color
 gcc: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
 g++: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
 cc: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
 clang: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
 clang++: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
-clang-format: build -in --dry-run --Werror --style=% --verbose --assume-filename=%
+clang-format: format -in --dry-run --Werror --style=% --verbose --assume-filename=%
 swiftc: build -v --version
 swift: build -v -c:% --configuration=% --filter=% --parallel --verbose build|test|package|describe|show-dependencies
 npm: read -sqv --silent --quiet --version
@@ -116,8 +120,8 @@ cargo test: build ${CARGO_OPTIONS} ...
 cargo t: build ${CARGO_OPTIONS} ...
 cargo nextest: build ${CARGO_OPTIONS} ...
 cargo bench: build ${CARGO_OPTIONS} ...
-cargo clippy: build ${CARGO_OPTIONS} --fix --allow-dirty --allow-staged --no-deps -D:W:A:% ...
-cargo fmt: build ${CARGO_OPTIONS} --check ...
+cargo clippy: build ${CARGO_OPTIONS} --fix>format --allow-dirty --allow-staged --no-deps -D:W:A:% ...
+cargo fmt: format ${CARGO_OPTIONS} --check ...
 cargo doc: build ${CARGO_OPTIONS} --no-deps --document-private-items
 cargo run: build ${CARGO_OPTIONS} ...
 cargo r: build ${CARGO_OPTIONS} ...
@@ -129,7 +133,7 @@ cargo pkgid: read
 go: read
 go build: build ${GO_OPTIONS}
 go vet: build one-dash --v --n --x --json --tags=% --mod=%
-go fmt: build one-dash --n --x
+go fmt: format one-dash --n --x
 go run: build ${GO_OPTIONS} [^@]*
 go generate: build one-dash --v --n --x --run=% --skip=%
 go version: read one-dash --m --v

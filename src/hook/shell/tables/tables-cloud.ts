@@ -68,7 +68,7 @@ kubectl diff: unknown
 terraform: read one-dash --version --v
 terraform plan: read one-dash --no-color --input=% --refresh=% --target= --var= --compact-warnings --lock=% --detailed-exitcode --refresh-only --parallelism=% --json
 terraform validate: read one-dash --json --no-color
-terraform fmt: build one-dash --check --diff --recursive --list=% --write=% --no-color
+terraform fmt: format one-dash --check --diff --recursive --list=% --write=% --no-color
 terraform show: read one-dash --no-color @0
 terraform version: read one-dash --json
 terraform providers: read @0

@@ -14,13 +14,13 @@ export const LANGUAGE_TABLE = `
 deno: read -qV --version --quiet
 deno test: build ${DENO} @99
 deno check: build ${DENO}
-deno lint: build -q --quiet --json --compact --rules --fix
-deno fmt: build -q --quiet --check --ext=% --line-width=% --indent-width=% --no-semicolons --single-quote
+deno lint: build -q --quiet --json --compact --rules --fix>format
+deno fmt: format -q --quiet --check --ext=% --line-width=% --indent-width=% --no-semicolons --single-quote
 deno info: read --json
 ts-prune: build
 rome: build check|format|ci|[^-].*
-standard: build --fix
-xo: build --fix
+standard: build --fix>format
+xo: build --fix>format
 c8: build --reporter=% --all --check-coverage --lines=% @0
 nyc: build --reporter=% --all @0
 storybook: build --quiet build
@@ -32,7 +32,7 @@ ng: build --configuration=% --watch? --browsers=% --code-coverage --no-watch --n
 lerna: build --scope=% --stream --since=% --concurrency=% run|list|ls|changed|diff|[\\w:-]+
 size-limit: build --json
 changeset: build --verbose status
-dprint: build check|fmt
+dprint: format check|fmt
 uv: read -Vq --version --quiet
 uv pip list: read -q --outdated --format=% --quiet
 uv pip show: read -q --files --quiet
@@ -55,7 +55,7 @@ poetry build: build -f:% --format=% @0
 pdm list: read --graph --tree
 pipenv graph: read --json --bare
 hatch test: build -acpqv --all --cover --parallel --quiet --randomize --python=% --show
-hatch fmt: build --check -l --linter -f --formatter
+hatch fmt: format --check -l --linter -f --formatter
 hatch version: read @0
 hatch build: build -t:% --target=%
 pdm: read -V --version
@@ -94,7 +94,7 @@ rustup show: read active-toolchain|home
 rustup target list: read --installed
 rustup toolchain list: read -v
 rustup component list: read --installed
-clang-tidy: build -p: --quiet --fix --checks= --header-filter= --warnings-as-errors= --list-checks
+clang-tidy: build -p: --quiet --fix>format --checks= --header-filter= --warnings-as-errors= --list-checks
 cppcheck: build -qj:% --enable=% --std=% --quiet --inline-suppr --error-exitcode=% --suppress=% --force --verbose --template=%
 cpplint: build --filter=% --recursive --quiet
 include-what-you-use: unknown
@@ -113,13 +113,13 @@ javap: read one-dash --c --p --v --s --cp= --classpath=
 jar: read -tvf: --list --file=
 jdeps: read one-dash --s --summary
 kotlinc: build one-dash --version --d=>write --cp= --classpath= --include-runtime --nowarn
-ktlint: build -F --format --color --relative --reporter=%
+ktlint: build -F>format --format>format --color --relative --reporter=%
 detekt: build -i: --input= --parallel --build-upon-default-config --auto-correct
 google-java-format: build -in --replace --dry-run --set-exit-if-changed
 dotnet: read -h --version --info --list-sdks --list-runtimes
 dotnet build: build ${DOTNET} ${DOTNET_PROJECT}
 dotnet test: build ${DOTNET} ${DOTNET_PROJECT}
-dotnet format: build ${DOTNET} whitespace|style|analyzers|${DOTNET_PROJECT}
+dotnet format: format ${DOTNET} whitespace|style|analyzers|${DOTNET_PROJECT}
 dotnet clean: build ${DOTNET} ${DOTNET_PROJECT}
 dotnet list: read --outdated --vulnerable --deprecated --include-transitive --format=% package|reference|${DOTNET_PROJECT}
 dotnet sln list: read @0
@@ -128,7 +128,7 @@ ruby: read -v --version @0
 rake: build -qstv --silent --trace --quiet --tasks --dry-run ${TEST_NAMES}
 rails: build -bv --verbose --defer-output --fail-fast --seed=% --name= test|test:all|test:system|routes|stats|notes|about|version|zeitwerk:check|[\\w./-]+_test\\.rb(?::\\d+)*|test/[\\w./-]*
 minitest: build
-standardrb: build --fix --parallel
+standardrb: build --fix>format --parallel
 erb_lint: build --lint-all --autocorrect
 erblint: build --lint-all --autocorrect
 reek: build
@@ -163,13 +163,13 @@ phpcs: build -spn --standard=% --report=% --colors --extensions=%
 phpcbf: build -pn --standard=% --extensions=%
 php-cs-fixer: build --dry-run --diff --verbose -v --using-cache=% --no-interaction --format=% fix|check|[^-].*
 mix test: build --trace --failed --cover --stale --seed=% --only=% --exclude=% --max-failures=%
-mix format: build --check-formatted --dry-run
+mix format: format --check-formatted --dry-run
 mix compile: build --warnings-as-errors --force
 mix credo: build --strict
 just: build -ln --list --dry-run --summary @0
 task: build -l --list -a --list-all @0
 mise: read --version
-swiftlint: build --fix --quiet --strict lint
+swiftlint: build --fix>format --quiet --strict lint
 swift-format: build -ir --in-place --recursive lint|format|[\\w./-]+
 swift: build -v:c:% --configuration=% --filter= --parallel --verbose --skip-build build|test|package|describe|show-dependencies
 zig: build -O:% test|build|fmt|version|--check|[\\w./-]+\\.zig|[\\w./-]+
@@ -180,12 +180,12 @@ elm-test: build
 elm-format: build --validate --yes
 terraform-docs: read markdown|json|table|[\\w./-]+
 tflint: build --recursive --format=%
-taplo: build check|fmt|lint|format|[\\w./-]+
-markdownlint-cli2: build --fix
+taplo: format check|fmt|lint|format|[\\w./-]+
+markdownlint-cli2: build --fix>format
 cspell: build --no-progress --quiet --gitignore lint|[\\w./*{}-]+
 codespell: build -wqS:L:% --skip=%
 typos: build -w --write-changes --format=%
-shfmt: build -lwdsp -i:% --list --write --diff --simplify --indent=%
+shfmt: format -lwdsp -i:% --list --write --diff --simplify --indent=%
 sqlfluff: build --dialect=% lint|[\\w./-]+
 buf: build lint|breaking|build|format|-d|--diff
 protoc: unknown
