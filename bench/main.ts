@@ -8,6 +8,8 @@ import { print, type Row } from "./report.ts";
 export interface BenchOptions {
   rounds: number;
   seconds: number;
+  /** A checkout that the suite `agentdojo` reads. */
+  from?: string | undefined;
 }
 
 type Suite = (options: BenchOptions) => Promise<Row[]>;
@@ -24,11 +26,14 @@ const SUITES: Record<string, () => Promise<{ run: Suite }>> = {
   peers: () => import("./peers.ts"),
   start: () => import("./start.ts"),
   hook: () => import("./hook.ts"),
+  proxy: () => import("./proxy.ts"),
   snapshot: () => import("./snapshot.ts"),
   search: () => import("./search.ts"),
   simulate: () => import("./simulate.ts"),
   scale: () => import("./scale.ts"),
   idle: () => import("./idle.ts"),
+  carries: () => import("./carries.ts"),
+  agentdojo: () => import("./agentdojo.ts"),
 };
 
 const { suites, options } = asked();
@@ -44,11 +49,17 @@ function asked(): { suites: string[]; options: BenchOptions } {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { rounds: { type: "string", default: "5" }, seconds: { type: "string", default: "3" } },
+      options: {
+        rounds: { type: "string", default: "5" },
+        seconds: { type: "string", default: "3" },
+        from: { type: "string" },
+      },
     });
     const unknown = positionals.find((name) => !Object.hasOwn(SUITES, name));
     if (unknown !== undefined) throw new Error(`no suite ${unknown}`);
-    const options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+    const options = { rounds: Number(values.rounds), seconds: Number(values.seconds), from: values.from };
+    if (positionals.includes("agentdojo") && options.from === undefined)
+      throw new Error("agentdojo: --from <checkout of the benchmark> is missing");
     if (!(options.rounds >= 1 && options.seconds > 0))
       throw new Error("--rounds and --seconds: a number above 0");
     return { suites: positionals.length === 0 ? Object.keys(SUITES) : positionals, options };

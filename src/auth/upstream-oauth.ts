@@ -143,18 +143,21 @@ export class UpstreamOAuth {
       throw oauthRefused("the upstream's metadata is for another resource");
   }
 
-  /** The upstream's answer to a request without a token. */
-  private challenge(send: FetchLike): Promise<Response> {
+  /** The upstream's refusal of a request without a token. Some servers refuse only what follows `initialize`. */
+  private async challenge(send: FetchLike): Promise<Response> {
     const params = {
       protocolVersion: "2025-11-25",
       capabilities: {},
       clientInfo: { name: CLIENT_NAME, version: "1" },
     };
-    return send(this.spec.url, {
-      method: "POST",
-      headers: { accept: "application/json, text/event-stream", "content-type": "application/json" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
-    });
+    const ask = (method: string, given: object) =>
+      send(this.spec.url, {
+        method: "POST",
+        headers: { accept: "application/json, text/event-stream", "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 0, method, params: given }),
+      });
+    const first = await ask("initialize", params);
+    return first.status === 401 ? first : ask("tools/list", {});
   }
 
   private async serverMetadata(

@@ -19,6 +19,8 @@ import {
   type HookAnswer,
   type HookClient,
   type HookEvent,
+  isRecord,
+  nonEmptyString,
   passAnswer,
   readEvent,
   refuseAnswer,
@@ -288,12 +290,21 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
     return null;
   }
   if (note.command !== null) return endCommand(work, kept);
-  const end = await closeCall(context, settings, note);
+  const end = await closeCall(context, settings, note, writtenTexts(event.input));
   if (end !== null && "own" in end) notes.keepEdits(end.own);
   await reportOutcome(settings, note.run, note.step, editOutcome(event, note, end));
   forget();
   const missed = event.moment === "failed" ? [] : note.files;
-  return beyondUndo("edit", end === null ? missed : inFull(end, end.lost));
+  return beyondUndo("edit", end === null ? missed : inFull(end, [...end.lost, ...end.contested]));
+}
+
+const WRITTEN = ["content", "contents", "new_string", "new_source"];
+
+/** Texts that an edit says to write. */
+function writtenTexts(input: Record<string, unknown>): string[] {
+  const edits = Array.isArray(input["edits"]) ? input["edits"].filter(isRecord) : [];
+  const texts = [input, ...edits].flatMap((one) => WRITTEN.map((name) => nonEmptyString(one[name])));
+  return texts.filter((text) => text !== null);
 }
 
 interface AfterWork {

@@ -52,7 +52,9 @@ export async function carryRequest(
 ): Promise<CarriedAnswer> {
   const { target, headers, mask } = await vault.sign({ ...request, body_sha256: request.body?.sha256 });
   const answer = await exchange.send(toExchange({ ...request, target, headers }));
-  const lines = endToEnd(answer.headers).map(([name, value]) => [name, mask.text(value)] as const);
+  const lines = endToEnd(answer.headers).map(
+    (line) => line.map((text) => mask.text(text)) as unknown as HeaderLine,
+  );
   if (answer.upgraded !== undefined)
     return { status: answer.status, headers: lines, body: answer.body, upgraded: answer.upgraded };
   const read = decoded(request, answer, lines);

@@ -16,7 +16,7 @@ import {
 } from "../rules/http/target.ts";
 import { AnswerRecord, type CarriedAnswer, carryRequest } from "./carry.ts";
 import type { ProxyDeps } from "./deps.ts";
-import { gitCall, gitRequest, isOtherGit } from "./git.ts";
+import { gitCall, gitRequest, isOtherGit, readPushReport } from "./git.ts";
 import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
 import { type SpooledBody, spoolBody } from "./spool.ts";
 import { endToEnd, headerValue, ProxyRefusal } from "./wire.ts";
@@ -69,6 +69,10 @@ function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTa
   return match;
 }
 
+interface ReadTool {
+  readonly tool: string;
+}
+
 /** A tool's call, read from a request. */
 export interface ReadCall {
   readonly tool: string;
@@ -85,7 +89,7 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
   );
   if (git !== undefined && fitting.length === 0) {
     const coding = received.request.headers["content-encoding"];
-    return governRequest(deps, received, true, ({ head }) => gitCall(git, head, coding));
+    return governRequest(deps, received, true, (body) => gitCall(git, body, coding));
   }
   const match = matchRequest(deps, received, target);
   if (match.route.http.websocket === true)
@@ -133,7 +137,7 @@ async function governRequest(
     const { tool, args } = read(body);
     const reason = `${request.method} ${origin.host}`;
     const call = await acceptCall(deps.rules, caller, { tool, args, reason, gone: gone.signal });
-    await carryOut(deps, received, call, body);
+    await carryOut(deps, received, { ...call, tool }, body);
   } finally {
     response.removeListener("close", onClose);
     await body.close();
@@ -143,7 +147,7 @@ async function governRequest(
 async function carryOut(
   deps: ProxyDeps,
   { request, response, origin, target }: ReceivedRequest,
-  call: AcceptedCall,
+  call: AcceptedCall & ReadTool,
   body: SpooledBody,
 ): Promise<void> {
   let answer: CarriedAnswer;
@@ -168,8 +172,22 @@ function asBadGateway(error: unknown): SvcError {
     : new SvcError("delivery_failed", messageOf(error), { cause: error });
 }
 
-const statusOutcome = (status: number) =>
-  status < 400 ? "succeeded" : status < 500 ? "failed" : "uncertain";
+interface ReadOutcome {
+  readonly status: "succeeded" | "failed" | "uncertain";
+  readonly error?: string;
+}
+
+/** How the call ended. A push can be refused within an answer that succeeds. */
+function outcomeOf({ tool }: ReadTool, status: number, content: Buffer | undefined): ReadOutcome {
+  const error = `status ${status}`;
+  if (status >= 400) return { status: status < 500 ? "failed" : "uncertain", error };
+  if (tool !== "git.push" || status !== 200) return { status: "succeeded" };
+  const report = content === undefined ? null : readPushReport(content);
+  if (report === null)
+    return { status: "uncertain", error: "the answer does not say what became of the push" };
+  if (report.refused.length === 0 || report.changed.length > 0) return { status: "succeeded" };
+  return { status: "failed", error: `refused: ${report.refused.join("; ")}` };
+}
 
 /** Tells the client what an effect check found. An upstream cannot set it. */
 const EFFECT_HEADER = "svc-effect";
@@ -179,7 +197,7 @@ const EFFECT_HEADER = "svc-effect";
  * does. A client that leaves early ends the reading, and the outcome is that of the status.
  */
 async function passAnswer(
-  call: AcceptedCall,
+  call: AcceptedCall & ReadTool,
   { status, headers: sent, body }: CarriedAnswer,
   response: ServerResponse,
   isHead: boolean,
@@ -211,13 +229,8 @@ async function passAnswer(
     if (response.headersSent) response.destroy();
     throw asBadGateway(error);
   }
-  const outcome = statusOutcome(status);
   const result = record.result(status, type);
-  const effect = await call.end(
-    outcome === "succeeded"
-      ? { status: outcome, result }
-      : { status: outcome, result, error: `status ${status}` },
-  );
+  const effect = await call.end({ ...outcomeOf(call, status, record.content), result });
   // The answer passes unchanged: programs repeat a request that seems to have failed.
   if (effect !== undefined) headers = [...headers, [EFFECT_HEADER, effect]];
   const isWhole = !response.headersSent;
@@ -293,7 +306,7 @@ export async function handleUpgrade(
     throw asBadGateway(error);
   }
   const { upgraded, status, headers } = answer;
-  if (upgraded === undefined) return passAnswer(call, answer, received.response, false);
+  if (upgraded === undefined) return passAnswer({ ...call, tool }, answer, received.response, false);
   await call.end({ status: "succeeded", result: { status, body: null } });
   const lines = [...headers, ["Connection", "Upgrade"], ["Upgrade", "websocket"]];
   received.response.detachSocket(socket);

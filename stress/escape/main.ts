@@ -168,6 +168,7 @@ function changesOutside(
   for (const path of [
     ".git/hooks/post-checkout",
     ".git/info/attributes",
+    ".git/commondir",
     ".claude",
     ".codex",
     ".vscode",

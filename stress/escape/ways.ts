@@ -22,7 +22,7 @@ const socket = (family: number, type: number, protocol: number): string =>
 const unix = (path: string, address = `sockaddr_un(${path})`): string =>
   `perl -e 'use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, ${address}) and print "ESCAPED\\n"'`;
 const proxied = (request: string): string =>
-  `exec 3<>/dev/tcp/127.0.0.1/3128 && printf '${request}' >&3 && timeout 3 head -n 1 <&3 | grep -qE '^HTTP/1.. (200|101)' && echo ESCAPED`;
+  `exec 3<>/dev/tcp/127.0.0.1/3128 && printf "${request}" >&3 && timeout 3 head -n 1 <&3 | grep -qE '^HTTP/1.. (200|101)' && echo ESCAPED`;
 const connects = (target: string): string =>
   proxied(`CONNECT ${target} HTTP/1.1\\r\\nHost: ${target}\\r\\n\\r\\n`);
 
@@ -38,6 +38,11 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     "TCP to the metadata address": "timeout 2 bash -c 'exec 3<>/dev/tcp/169.254.169.254/80' && echo ESCAPED",
     "UDP to a name server":
       'perl -e \'use Socket; socket(my $s, AF_INET, SOCK_DGRAM, 17); send($s, "x", 0, sockaddr_in(53, inet_aton("1.1.1.1"))) and print "ESCAPED\\n"\'',
+    "TCP to a name server": "timeout 2 bash -c 'exec 3<>/dev/tcp/8.8.8.8/53' && echo ESCAPED",
+    "a broadcast":
+      'perl -e \'use Socket; for my $a ("255.255.255.255", "224.0.0.251") { socket(my $s, AF_INET, SOCK_DGRAM, 17); setsockopt($s, SOL_SOCKET, SO_BROADCAST, 1); send($s, "x", 0, sockaddr_in(5353, inet_aton($a))) and print "ESCAPED\\n" }\'',
+    "every IPv6 node":
+      'perl -e \'use Socket; socket(my $s, AF_INET6, SOCK_DGRAM, 17); send($s, "x", 0, pack_sockaddr_in6(53, inet_pton(AF_INET6, "ff02::1"))) and print "ESCAPED\\n"\'',
     "resolving a name": "getent hosts example.com >/dev/null && echo ESCAPED",
     "a raw socket": socket(2, 3, 1),
     "a packet socket": socket(17, 3, 0x0300),
@@ -76,6 +81,28 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     "a WebSocket upgrade": proxied(
       "GET http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n\\r\\n",
     ),
+    "CONNECT with a user": connects("allowed.test@127.0.0.1:$PORT"),
+    "CONNECT to a name with a dot": connects("localhost.:$PORT"),
+    "CONNECT to a short address": `${connects("127.1:$PORT")}; ${connects("0x7f000001:$PORT")}; :`,
+    "CONNECT to an address in an address": `${connects("[64:ff9b::7f00:1]:$PORT")}; ${connects("[::127.0.0.1]:$PORT")}; ${connects("[2002:7f00:1::]:$PORT")}; :`,
+    "CONNECT to another name of loopback": `${connects("ip6-localhost:$PORT")}; ${connects("LOCALHOST:$PORT")}; :`,
+    "a request behind a refused one": proxied(
+      "CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\nGET http://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n",
+    ),
+    "a request within a body": proxied(
+      "POST http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nTransfer-Encoding : chunked\\r\\nContent-Length: 60\\r\\n\\r\\n0\\r\\n\\r\\nGET http://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n",
+    ),
+    "an unknown transfer coding": proxied(
+      "POST http://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\nTransfer-Encoding: xchunked\\r\\n\\r\\n",
+    ),
+    "a header in the trailers": proxied(
+      "POST http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nTransfer-Encoding: chunked\\r\\nTrailer: Host\\r\\n\\r\\n0\\r\\nHost: 127.0.0.1\\r\\n\\r\\n",
+    ),
+    "an address with a user": proxied(
+      "GET http://example.com@127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n",
+    ),
+    "HTTP/2 without TLS": `${proxied("PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n")}; ${proxied("GET http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nConnection: Upgrade, HTTP2-Settings\\r\\nUpgrade: h2c\\r\\nHTTP2-Settings: AAMAAABkAAQAAP__\\r\\n\\r\\n")}; :`,
+    "a trace through the proxy": `${proxied("TRACE http://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n")}; ${proxied("OPTIONS * HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n")}; :`,
     "the file scheme": proxied("GET file:///etc/passwd HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"),
   }),
   ...group("sockets", {
@@ -115,6 +142,17 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
       "ls /proc/1/cwd/../../$OUT 2>/dev/null | grep -q canary && echo ESCAPED",
     "an inherited descriptor":
       "for fd in /proc/self/fd/*; do n=$(basename $fd); [ \"$n\" -gt 2 ] && readlink $fd | grep -qE 'socket|CANARY|canary|svc-run' && echo ESCAPED; done; :",
+    "files of process 1":
+      "cat /proc/1/mem /proc/1/map_files/* 2>/dev/null | head -c 1 | grep -q . && echo ESCAPED",
+    "the namespaces of process 1": "nsenter -t 1 -m -n true 2>/dev/null && echo ESCAPED",
+    "the place of an open file":
+      "for fd in 0 1 2; do ls /proc/self/fd/$fd/../canary 2>/dev/null && echo ESCAPED; done; ls /proc/self/root/$OUT /proc/self/cwd/../../outside 2>/dev/null | grep -q canary && echo ESCAPED; :",
+    "a namespace by clone3":
+      'perl -e \'my $a = pack("Q11", 0x10000000 | 0x40000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0); my $r = syscall(435, $a, 88); print "ESCAPED\\n" if $r >= 0\'',
+    "protection from the memory killer":
+      "(echo -1000 > /proc/self/oom_score_adj) 2>/dev/null && echo ESCAPED",
+    "the own limits":
+      "(mkdir /sys/fs/cgroup/svc-escape) 2>/dev/null && echo ESCAPED; (echo $$ > /sys/fs/cgroup/cgroup.procs) 2>/dev/null && echo ESCAPED; :",
     "the kernel's keyring": call(250, 219, "0, -3, 0, 0, 0"),
     "adding a key": call(248, 217, '"user", "svc", "x", 1, -3'),
     "a program that stays": "(setsid nohup sleep 300 >/dev/null 2>&1 &); echo held",
@@ -188,6 +226,8 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     "git's configuration": `git config core.fsmonitor ./evil 2>/dev/null && echo ESCAPED; ${writes(".git/config")}; :`,
     "a new repository in its place":
       "mv .git away 2>/dev/null && echo ESCAPED; rm -rf .git/hooks 2>/dev/null; [ -d .git/hooks ] || echo ESCAPED; :",
+    "git's common directory":
+      "mkdir -p evil/hooks && printf '[core]\\n\\tfsmonitor = touch $OUT/later\\n' > evil/config && echo ../evil > .git/commondir; echo held",
     "git's attributes": `${writes(".git/info/attributes")}; :`,
     "settings of a client":
       "(mkdir -p .claude && echo '{}' > .claude/settings.json) 2>/dev/null && echo ESCAPED; (echo x > .codex/config.toml) 2>/dev/null && echo ESCAPED; :",

@@ -157,15 +157,20 @@ function beginEdit({ random, root, folder, running }: History): RunningCall | nu
   } catch {
     return null;
   }
+  const overlap = overlapOf(running, { files: editedFiles(window) });
+  const isOwn = (bytes: Buffer | null) => bytes?.toString().startsWith("edit ") === true;
   return {
-    overlap: overlapOf(running, { files: editedFiles(window) }),
+    overlap,
     act: () =>
       attempt(() => {
         // Only a file that the call names: what is behind a link by now may be another.
         if (editedFiles(window).includes(join(realpathSync(dirname(path)), basename(path))))
           writeNamed(random, root, path);
       }),
-    end: () => idOf(closeEdit(folder, window, { run: "r", max_file: MAX_FILE })),
+    end: () => {
+      const own = overlap.others.all ? { isOwn } : {};
+      return idOf(closeEdit(folder, window, { run: "r", max_file: MAX_FILE, ...own }));
+    },
   };
 }
 

@@ -1,10 +1,15 @@
 /**
  * `npm run prove -- assertions [--count n --seed s]`: a million mutated passkey assertions, of which none may be accepted.
  * `npm run prove -- clients`: the sessions of all real coding agents, which it downloads (500 MB).
+ * `npm run prove -- conformance`: all authorization scenarios of the official MCP conformance suite, in both roles.
+ * `npm run prove -- authzen --folder <dir>`: the published requests of the AuthZEN working group's to-do scenario.
  * `npm run prove -- cascades [--count n --seed s]`: random histories of five agents, of which one is undone with what the
  * others built on it.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
+ * `npm run prove -- tau2 --from <checkout of tau2-bench> [--airline <directory>] [--limit <tasks>]
+ * [--python <program>]`: the ground truth of a shop and an airline, rolled back. The directory holds the airline's data
+ * of tau-bench, for a checkout without it.
  * `npm run prove -- packs`: the undos of every service pack against its emulator. `SVC_PACKS_OPENAPI=<directory>` also
  * compares each tool with the services' published descriptions, `<pack>.json`.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
@@ -14,22 +19,26 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { heldToPairs } from "../../test/support/told.ts";
 import { playCascade } from "./cascades.ts";
 import { playHistory } from "./histories.ts";
+import { playGroundTruth } from "./tau2/run.ts";
 
 const A_LINE = 1_000;
 const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
+  if (args[0] === "tau2") return proveTau2(args.slice(1));
+  if (args[0] === "assertions") return proveAssertions(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
+  if (args[0] === "conformance") return proveConformance(args.slice(1));
+  if (args[0] === "authzen") return proveAuthzen(args.slice(1));
   if (args[0] === "cascades") return proveCascades(args.slice(1));
   if (args[0] === "histories") return proveHistories(args.slice(1));
-  if (args[0] === "assertions") return proveAssertions(args.slice(1));
   const { values } = parseArgs({
     args,
     options: { pairs: { type: "string", default: "10000" }, seed: { type: "string", default: "0" } },
@@ -104,6 +113,34 @@ function proveProxy(args: string[]): number {
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 
+async function proveTau2(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      from: { type: "string" },
+      airline: { type: "string" },
+      python: { type: "string", default: "python3" },
+      limit: { type: "string" },
+    },
+  });
+  const { from: checkout, airline, python, limit } = values;
+  if (checkout === undefined) throw new Error("--from names a checkout of tau2-bench");
+  const from = {
+    checkout,
+    python,
+    ...(airline === undefined ? {} : { parts: airline }),
+    ...(limit === undefined ? {} : { limit: Number(limit) }),
+  };
+  let honest = true;
+  for (const domain of ["retail", "airline"] as const)
+    for (const restores of [false, true]) {
+      const count = await playGroundTruth(domain, restores, from);
+      console.log(JSON.stringify(count));
+      if (count.unnamed.length > 0) honest = false;
+    }
+  return honest ? 0 : 1;
+}
+
 function provePacks(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/packs", ...args];
   const env = { ...process.env, SVC_PROVE_PACKS: "all" };
@@ -113,5 +150,23 @@ function provePacks(args: string[]): number {
 function proveClients(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/clients", ...args];
   const env = { ...process.env, SVC_PROVE_CLIENTS: process.env["SVC_PROVE_CLIENTS"] ?? "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveConformance(args: string[]): number {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/gateway/conformance-auth.test.ts", ...args];
+  const env = { ...process.env, SVC_PROVE_CONFORMANCE: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function proveAuthzen(args: string[]): number {
+  const { values } = parseArgs({ args, options: { folder: { type: "string" } } });
+  const { folder } = values;
+  if (folder === undefined)
+    throw new Error(
+      "--folder names interop/authzen-todo-backend/test of the group's repository openid/authzen",
+    );
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/http/authzen-interop.test.ts"];
+  const env = { ...process.env, SVC_PROVE_AUTHZEN: resolve(folder) };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }

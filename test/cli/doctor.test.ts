@@ -605,7 +605,9 @@ describe("the output", () => {
   it("has colour on a terminal only, and what to do behind an arrow", async () => {
     const plain = await speak(["doctor"], { cwd: folder });
     expect(plain.out).not.toContain("\u001b");
-    expect(plain.out).toMatch(/^warn {2}keys .* -> create a key with svc keys add/m);
+    expect(plain.out).toMatch(
+      /^warn {2}keys .* -> create a key with svc keys add <name> --role admin --keys keys\.json/m,
+    );
     const bright = await speak(["doctor"], { cwd: folder, tty: true });
     expect(bright.out).toContain("\u001b[33mwarn\u001b[0m");
   });

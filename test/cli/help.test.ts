@@ -91,8 +91,11 @@ it("every command has an example with options and arguments that it takes", asyn
       ({ mandatory, long, defaultValue }) =>
         mandatory && (defaultValue ?? []).length === 0 && !given.includes(long ?? ""),
     );
-    const values = given.filter((word) =>
-      command.options.some(({ long, short, required }) => required && [long, short].includes(word)),
+    const values = words.filter((word, i) =>
+      command.options.some(
+        ({ long, short, required, optional }) =>
+          [long, short].includes(word) && (required || (optional && /^[^-]/.test(words[i + 1] ?? "-"))),
+      ),
     );
     const args = words.length - 1 - called.split(" ").length - given.length - values.length;
     const { registeredArguments: takes } = command;

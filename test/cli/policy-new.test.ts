@@ -64,7 +64,7 @@ describe("svc policy new", () => {
       expect([code, out], name).toEqual([0, expect.stringContaining(`wrote ${name}.yaml: `)]);
       expect(written(`${name}.yaml`).match(/yaml-language-server/g), name).toHaveLength(1);
     }
-    for (const args of [["--example", "../starter"], ["--example", "no"], []]) {
+    for (const args of [["--example", "../starter"], ["--example", "no"], ["--example"], []]) {
       const { code, err } = await svc(["policy", "new", "--out", "x.yaml", ...args]);
       expect([code, err]).toEqual([1, expect.stringContaining("deploys, email, exports")]);
       expect(existsSync(join(folder, "x.yaml"))).toBe(false);

@@ -1,9 +1,19 @@
 /** Incidents and agents in the console: lists, pages, forms and charts, as each role sees them. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { verifies } from "../support/verifies.ts";
+import { Browsing, scrollsSideways } from "./support/browsing.ts";
 import { loggedIn } from "./support/client.ts";
 import { type ConsoleServer, consoleServer, shiftedEnv } from "./support/server.ts";
 
+/** The space between each card and the next. */
+const GAPS = `(() => {
+  const boxes = [...document.querySelectorAll("main .card")].map((one) => one.getBoundingClientRect());
+  return boxes.slice(1).map((box, i) => box.top - boxes[i].bottom);
+})()`;
+/** Facts that are cut at the edge of their card. */
+const PAST_THEIR_CARD = `[...document.querySelectorAll(".facts dd *")]
+  .filter((one) => one.getBoundingClientRect().right > one.closest("dd").getBoundingClientRect().right + 1)
+  .map((one) => one.outerHTML)`;
 const EVIL = '<script>alert("x")</script>';
 
 let s: ConsoleServer;
@@ -18,6 +28,8 @@ beforeAll(async () => {
     await api("POST", `/v1/runs/u${i}/intents`, { tool: "crm.create", args: { i }, reason: EVIL });
   }
   await api("POST", "/v1/runs/u0/intents", { tool: "none.such", args: {}, reason: "r" });
+  await api("POST", "/v1/runs", { run_id: "asks", permissions: ["pay.refund"] });
+  await api("POST", "/v1/runs/asks/intents", { tool: "pay.refund", args: { amount: 900 }, reason: "r" });
   const halted = await s.api("admin", "POST", "/v1/halt", { reason: EVIL, actor: "agent" });
   halt_id = halted.body.id;
   id = (await s.api("auditor", "GET", "/v1/incidents")).body.incidents[0].id;
@@ -73,6 +85,49 @@ it("shows an agent with its buttons and charts, and search finds it", async () =
   expect(seen).not.toContain("Contain this agent");
 });
 
+it("leads to the open incident from the overview", async () => {
+  verifies("beyond.incidents.overview");
+  const { text } = await (await loggedIn(s.url, "operator")).get("/console");
+  expect(text).toMatch(
+    new RegExp(`href="/console/incidents/${id}">[\\s\\S]*incident[\\s\\S]*tasks? left, assigned to nobody`),
+  );
+});
+
+it("asks only those who can decide for a decision", async () => {
+  verifies("beyond.polish.decide-role");
+  const overview = async (key: string) => (await (await loggedIn(s.url, key)).get("/console")).text;
+  expect(await overview("approver")).toContain('<a href="/console/approvals">Decide</a>');
+  expect(await overview("auditor")).toContain('<a href="/console/approvals">All requests</a>');
+});
+
+it("says in words what happened, once", async () => {
+  verifies("beyond.incidents.timeline-words");
+  const { text } = await (await loggedIn(s.url, "auditor")).get(`/console/incidents/${id}`);
+  const rows = text.slice(text.indexOf("Timeline"));
+  expect(rows).toContain("call accepted");
+  expect(rows).not.toMatch(/<td[^>]*>intended</);
+  const [row] = /<tr>(?:(?!<tr>)[\s\S])*call accepted[\s\S]*?<\/tr>/.exec(rows)!;
+  expect(row.match(/call accepted/g)).toHaveLength(1);
+});
+
+it("leaves space between the cards of an agent and of an incident", async () => {
+  verifies("beyond.polish.card-gaps");
+  const browsing = await Browsing.at(s.url);
+  onTestFinished(() => browsing.close());
+  for (const phone of [false, true]) {
+    const { page, open } = await browsing.as("auditor", { phone });
+    if (phone) await page.setViewportSize({ width: 320, height: 800 });
+    for (const path of ["/actors/agent", `/incidents/${id}`]) {
+      await open(path);
+      const gaps = (await page.evaluate(GAPS)) as number[];
+      expect(gaps.length).toBeGreaterThan(1);
+      expect(Math.min(...gaps)).toBeGreaterThanOrEqual(10);
+      expect(await scrollsSideways(page)).toBe(false);
+      expect(await page.evaluate(PAST_THEIR_CARD)).toEqual([]);
+    }
+  }
+});
+
 it("an operator writes, assigns and closes; an auditor has no form and no way around it", async () => {
   verifies("beyond.incidents.console-work");
   const path = `/console/incidents/${id}`;
@@ -109,4 +164,16 @@ it("alerts of one group are one line with a count", async () => {
   expect(text.match(/An outcome is unknown/g)).toHaveLength(1);
   expect(text).toContain("3 times");
   expect(text).toContain("(and 2 more like it)");
+});
+
+it("a containment leads to the incident that it opened", async () => {
+  verifies("beyond.incidents.from-containment");
+  const started = await s.api("admin", "POST", "/v1/contain", {
+    actor: "a/b bot",
+    reason: "r",
+    confirm: true,
+  });
+  expect(started.status).toBe(202);
+  const { text } = await (await loggedIn(s.url, "operator")).get(`/console/contain/${started.body.job.id}`);
+  expect(text).toMatch(/href="\/console\/incidents\/inc_[0-9a-f-]{36}">Incident: \d+ tasks? left/);
 });

@@ -55,7 +55,7 @@ it("shows each decider the calls that are theirs, on the page and in the termina
     run_id: "shared",
     permissions: ["pay.refund", "crm.write"],
   });
-  const refund = { tool: "pay.refund", args: { amount: 7654 }, reason: "a broken parcel" };
+  const refund = { tool: "pay.refund", args: { amount: 7654.25 }, reason: "a broken parcel" };
   const contact = { tool: "crm.create", args: { name: "canary-name" }, reason: "a new customer" };
   const plans = "/v1/runs/shared/plans";
   const { body: plan } = await server.api("agent", "POST", plans, {
@@ -72,12 +72,12 @@ it("shows each decider the calls that are theirs, on the page and in the termina
       svc(["plans", "show", plan.id], { env }),
       svc(["approvals", "show", id], { env }),
     ]);
-    expect([terminal.out.includes("7654"), terminal.out.includes("canary-name")]).toEqual([money, name]);
+    expect([terminal.out.includes("7654.25"), terminal.out.includes("canary-name")]).toEqual([money, name]);
     expect([request.code, request.out.includes("canary-name")]).toEqual(name ? [0, true] : [1, false]);
     const { page, open } = await browsing.as(key);
     await open(`/plans/${plan.id}`);
     const shown = await page.locator("main").innerText();
-    expect([shown.includes("7,654") || shown.includes("7654"), shown.includes("canary-name")]).toEqual([
+    expect([shown.includes("7,654.25") || shown.includes("7654.25"), shown.includes("canary-name")]).toEqual([
       money,
       name,
     ]);

@@ -189,8 +189,12 @@ describe("the callback", () => {
     for (const change of [
       (url: URL) => url.searchParams.set("iss", "https://evil.example"),
       (url: URL) => url.searchParams.delete("iss"),
-      (url: URL) => url.searchParams.set("as", "0".repeat(16)),
-      (url: URL) => url.searchParams.delete("as"),
+      (url: URL) => {
+        url.pathname = `/oauth/callback/${"0".repeat(16)}`;
+      },
+      (url: URL) => {
+        url.pathname = "/oauth/callback";
+      },
     ]) {
       const browser = await signedIn(g, "admin");
       const back = await issuer.signIn(await pressConnect(browser, await linkFor("other")), "ann");
@@ -396,7 +400,7 @@ describe("the gateway", () => {
       {
         client_id: `${g.url}/oauth/client/${mark}`,
         client_name: "Takeback gateway",
-        redirect_uris: [`${g.url}/oauth/callback?as=${mark}`],
+        redirect_uris: [`${g.url}/oauth/callback/${mark}`],
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
         token_endpoint_auth_method: "none",

@@ -1,9 +1,4 @@
 /** People of an issuer: consent with their own session, and exchange of their tokens. */
-import {
-  Client,
-  type OAuthClientProvider,
-  StreamableHTTPClientTransport,
-} from "@modelcontextprotocol/client";
 import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Client as Browser } from "../console/support/client.ts";
@@ -11,11 +6,11 @@ import { type AuthorizationServer, authorizationServer } from "../support/author
 import { freePort } from "../support/ports.ts";
 import { verifies } from "../support/verifies.ts";
 import { consent, GUARDED_MANIFESTS, linkIn, tokenKey } from "./support/consent.ts";
-import { type AnyResult, call, type GatewayTest, testGateway, toolNames } from "./support/gateway.ts";
+import { type AnyResult, call, testGateway, toolNames } from "./support/gateway.ts";
+import { signedInClient } from "./support/mcp-sign-in.ts";
 import { type OAuthUpstream, oauthUpstream } from "./support/oauth-upstream.ts";
 
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
-const CALLBACK = "http://127.0.0.1:9/callback";
 const GROUPS: Record<string, string[]> = { ann: ["bots"], bob: ["bots"], olga: ["ops"] };
 
 let port: number;
@@ -66,37 +61,6 @@ beforeAll(async () => {
   up = await oauthUpstream(issuer.url);
 });
 
-class Memory implements OAuthClientProvider {
-  readonly redirectUrl = CALLBACK;
-  readonly clientMetadata = { redirect_uris: [CALLBACK], client_name: "c", scope: "openid tools.read" };
-  asked: URL | undefined;
-  private readonly kept = new Map<string, AnyResult>();
-  clientInformation = () => this.kept.get("client");
-  saveClientInformation = (value: unknown) => void this.kept.set("client", value);
-  tokens = () => this.kept.get("tokens");
-  saveTokens = (value: unknown) => void this.kept.set("tokens", value);
-  codeVerifier = () => this.kept.get("verifier");
-  saveCodeVerifier = (value: string) => void this.kept.set("verifier", value);
-  discoveryState = () => this.kept.get("discovery");
-  saveDiscoveryState = (value: unknown) => void this.kept.set("discovery", value);
-  redirectToAuthorization(url: URL): void {
-    this.asked = url;
-  }
-}
-
-/** An MCP client in which this person has signed in to the gateway. */
-async function clientOf(g: GatewayTest, login: string): Promise<{ client: Client; token: string }> {
-  const memory = new Memory();
-  const transport = () =>
-    new StreamableHTTPClientTransport(new URL(`${g.url}/mcp`), { authProvider: memory });
-  const first = transport();
-  await expect(new Client({ name: "c", version: "1" }).connect(first)).rejects.toThrow();
-  await first.finishAuth((await issuer.signIn(memory.asked!, login)).searchParams);
-  const client = new Client({ name: "c", version: "1" });
-  await client.connect(transport());
-  return { client, token: memory.tokens().access_token };
-}
-
 const oidc = () => ({
   issuer: issuer.url,
   audience: "svc",
@@ -119,7 +83,7 @@ describe("a person of the issuer", () => {
         oidc: oidc(),
       },
     });
-    const { client } = await clientOf(g, "ann");
+    const { client } = await signedInClient(g.url, issuer, "ann");
     const link = linkIn(await call(client, "whoami"))!;
     const { pathname } = new URL(link);
     const signIn = async (browser: Browser, login: string) => {
@@ -144,7 +108,7 @@ describe("a person of the issuer", () => {
     expect((await agent.get(back.pathname + back.search)).status).toBe(403);
     await consent(ann, issuer, link, "ann-at-the-server");
     expect(textOf(await call(client, "whoami"))).toBe("ann-at-the-server");
-    const { client: other } = await clientOf(g, "bob");
+    const { client: other } = await signedInClient(g.url, issuer, "bob");
     expect(linkIn(await call(other, "whoami"))).toBeDefined();
     await g.running.stop();
   });
@@ -160,7 +124,10 @@ describe("exchange", () => {
       config: { oidc: { issuer: issuer.url, audience: "svc", role_map: { bots: "agent" } } },
     });
     up.tokens.length = 0;
-    const [ann, bob] = [await clientOf(g, "ann"), await clientOf(g, "bob")];
+    const [ann, bob] = [
+      await signedInClient(g.url, issuer, "ann"),
+      await signedInClient(g.url, issuer, "bob"),
+    ];
     expect(await toolNames(ann.client)).toEqual(["whoami", "write"]);
     const answers: string[] = [];
     for (const { client } of [ann, bob, ann, bob]) answers.push(textOf(await call(client, "whoami")));
@@ -193,7 +160,7 @@ describe("exchange", () => {
       true,
       expect.stringContaining("needs the caller's own token"),
     ]);
-    const { client } = await clientOf(g, "ann");
+    const { client } = await signedInClient(g.url, issuer, "ann");
     const wrong = await call(client, "guarded.whoami");
     expect(textOf(wrong)).toContain("did not exchange the caller's token");
     expect(up.tokens).toEqual([]);

@@ -130,23 +130,46 @@ describe("git over HTTPS", () => {
     expect(await calls("git.push")).toContain("succeeded");
     expect(await calls("git.fetch")).toContain("succeeded");
 
+    await commit("fast-forward");
+    expect(await git("-C", "app", "push", "-q", "origin", "HEAD:main")).toMatchObject({ code: 0 });
+    await git("-C", "app", "checkout", "-q", "--orphan", "fresh");
     await commit("two");
-    const update = await git("-C", "app", "push", "-q", "origin", "HEAD:main");
+    const update = await git("-C", "app", "push", "-qf", "origin", "HEAD:main");
     expect(update.code).not.toBe(0);
     expect(update.out).toContain("403");
     const id = spawnSync(GIT, ["-C", join(work, "app"), "rev-parse", "HEAD"], { encoding: "utf8" });
     const { out } = await proxy.svc("approvals", "list", "--json");
     const [request] = JSON.parse(out).approvals;
     const shown = (await proxy.svc("approvals", "show", request.id, "--json")).out;
-    for (const text of [`${HOST}/team/app`, "refs/heads/main", id.stdout.trim(), "unknown"])
+    for (const text of [`${HOST}/team/app`, "refs/heads/main", id.stdout.trim(), "true"])
       expect(shown).toContain(text);
     await proxy.svc("approvals", "approve", request.id, "--as", "boss");
-    expect(await git("-C", "app", "push", "-q", "origin", "HEAD:main")).toMatchObject({ code: 0 });
-
+    expect(await git("-C", "app", "push", "-qf", "origin", "HEAD:main")).toMatchObject({ code: 0 });
     expect(await git("-C", "app", "push", "-q", "origin", "HEAD:side")).toMatchObject({ code: 0 });
+    await commit("three");
+    expect(await git("-C", "app", "push", "-q", "origin", "HEAD:main")).toMatchObject({ code: 0 });
+    const back = await git("-C", "app", "push", "-qf", "origin", "HEAD~1:main");
+    expect([back.code === 0, back.out]).toEqual([false, expect.stringContaining("403")]);
     const deleted = await git("-C", "app", "push", "-q", "origin", ":side");
     expect(deleted.code).not.toBe(0);
     expect(await git("clone", "-q", url, "again")).toMatchObject({ code: 0 });
+  });
+
+  it("records a push that the server refuses within its answer as failed", async () => {
+    verifies("beyond.git.refused-push");
+    const hook = join(root, "team/app.git/hooks/update");
+    writeFileSync(hook, "#!/bin/sh\ncase $1 in */no*) exit 1;; esac\n", { mode: 0o755 });
+    const before = (await calls("git.push")).filter((event) => event === "failed").length;
+    const refused = await git("-C", "app", "push", "-q", "origin", "HEAD:no");
+    expect(refused.out).toContain("hook declined");
+    const failed = (await proxy.records()).filter(
+      (one) => one["tool"] === "git.push" && one["event"] === "failed",
+    );
+    expect(failed).toHaveLength(before + 1);
+    expect(JSON.stringify(failed.at(-1))).toContain("hook declined");
+    const some = await git("-C", "app", "push", "-q", "origin", "HEAD:no2", "HEAD:yes");
+    expect(some.code).not.toBe(0);
+    expect((await calls("git.push")).at(-1)).toBe("succeeded");
   });
 
   it("in other protocols is refused with a sentence", async () => {

@@ -137,6 +137,17 @@ describe("svc run", () => {
     expect(log.stdout).not.toContain(".mcp.json");
   });
 
+  it("removes what would give git other hooks while the command runs", async () => {
+    verifies("beyond.run.protected");
+    const { bash, workspace } = place();
+    spawnSync(GIT, ["init", "-q", workspace]);
+    const { out, err } = await bash(
+      "mkdir evil; echo ../evil > .git/commondir; for i in $(seq 100); do [ -e .git/commondir ] || break; sleep 0.05; done; ls .git/commondir || echo gone",
+    );
+    expect([out, err]).toEqual(["gone\n", expect.stringContaining("would give git other hooks")]);
+    expect(existsSync(join(workspace, ".git/commondir"))).toBe(false);
+  });
+
   it("hides credentials and the service's own files", async () => {
     verifies("beyond.run.hidden");
     const { bash, home, file } = place();

@@ -180,6 +180,22 @@ describe("sandboxed: allow", () => {
     expect(out).toMatch(/resident:\nhook\.sock\nkept\nfixed\nfixed\nfixed\ngoverned/);
   });
 
+  it("takes neither too many sessions nor too large events", async () => {
+    verifies("beyond.run.hook-socket");
+    const socket = `${PLACE.folder}/resident/hook.sock`;
+    const { out, err } = await inside(
+      PLACE,
+      `perl -e 'use Socket; for my $n (1..202) { socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un("${socket}")) or die;
+         syswrite($s, "svc1 call claude-code\\n{\\"hook_event_name\\":\\"SessionEnd\\",\\"session_id\\":\\"n$n\\",\\"cwd\\":\\"$ENV{PWD}\\"}\\0"); print while <$s> }'
+       perl -e 'use Socket; $SIG{PIPE} = "IGNORE"; socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un("${socket}")) or die;
+         for (1..40) { defined syswrite($s, "x" x 1048576) or last } print while <$s>'`,
+      "9a1b2c3d-1111",
+    );
+    expect(out.match(/200 sessions at most/g), err).toHaveLength(2);
+    expect(out.match(/^pass$/gm)).toHaveLength(200);
+    expect(out).toContain("too large");
+  });
+
   it("cannot be reached from outside while the command runs", async () => {
     verifies("beyond.run.hook-socket");
     const running = inside(PLACE, "touch ready; until [ -e go ]; do sleep 0.05; done", "8a1b2c3d-1111");

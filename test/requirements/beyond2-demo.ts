@@ -39,5 +39,7 @@ export const beyond2Previews = section("beyond", "Exact previews", {
 export const beyond2Polish = section("beyond", "Console polish", {
   "beyond.polish.palette": [37, "Ctrl K opens a palette that goes to pages, runs, tools and actions by keyboard"],
   "beyond.polish.palette-safe": [37, "the palette keeps the content security policy, passes an accessibility check, shows only what the person may see, and presses no button"],
+  "beyond.polish.decide-role": [37, "the overview says `Decide` only while a request is open and to users who can decide"],
+  "beyond.polish.card-gaps": [37, "the cards of an agent's and of an incident's page stand apart, on a desktop and on a phone"],
   "beyond.polish.risk": [37, "risk is shown as a word with the labels that carry it, such as `High: external, financial`"],
 });

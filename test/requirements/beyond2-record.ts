@@ -7,6 +7,7 @@ export const beyond2Record = section("beyond", "Shell commands can be undone", {
   "beyond.record.git": [36, "of `.git` the record keeps `HEAD`, refs, `packed-refs`, the index, `config` and the stash's log; a refreshed index is no change"],
   "beyond.record.contents-local": [36, "contents stay in the service's directory (0600 in 0700), compressed, once per keyed hash; the server gets paths, sizes, modes and hashes"],
   "beyond.record.retention": [36, "contents of deleted runs are removed hourly and at start; if the service cannot be asked, nothing is removed"],
+  "beyond.record.legal-hold": [36, "a legal hold on the run keeps its recorded contents"],
   "beyond.record.retention-plan": [36, "`svc retention plan` counts the recorded bytes of the machine"],
   "beyond.record.difference": [36, "the difference of a command is its step's `before` and `after`: files, renames, modes, links and empty directories"],
   "beyond.record.exit-code": [36, "a command that failed is undone like one that succeeded"],

@@ -8,6 +8,7 @@ export const beyond2Standards = section("beyond", "Standards at the doors", {
   "beyond.oauth.gateway-url": [43, "the resource is `gateway_url` with the endpoint's path"],
   "beyond.oauth.challenge-401": [43, "a 401 of the gateway's endpoints holds `resource_metadata`"],
   "beyond.oauth.challenge-403": [43, "a 403 for a missing role is `insufficient_scope`"],
+  "beyond.oauth.conformance": [43, "the official conformance suite passes under a token of the issuer"],
   "beyond.oauth.without-oidc": [43, "without OIDC the metadata is a 404 and a 401 says `Bearer` alone"],
   "beyond.oauth.audience": [43, "a token is accepted for `oidc.audience` or for the endpoint that it was issued for, and nowhere else"],
 
@@ -16,6 +17,7 @@ export const beyond2Standards = section("beyond", "Standards at the doors", {
   "beyond.authzen.subject": [43, "`subject.id` is the caller (403); an auditor may preview for anybody"],
   "beyond.authzen.commit": [43, "with `context.commit` it is the intent; without `run_id` it is a 400"],
   "beyond.authzen.evaluations": [43, "at most 100 evaluations in one request, with defaults and the standard's semantics"],
+  "beyond.authzen.interop": [43, "the working group's to-do scenario is answered as it expects"],
   "beyond.authzen.metadata": [43, "`/.well-known/authzen-configuration` is open and names the endpoints"],
   "beyond.authzen.task": [43, "a decision that waits for approval answers with a task to poll; after the approval the same evaluation is permitted"],
   "beyond.authzen.task-own": [43, "a task of another agent is a 404, and a denial counts only for the call that was denied"],

@@ -29,7 +29,7 @@ export async function checkKeys({ settings, env }: CheckContext): Promise<Doctor
   if (path === null) {
     if (settings.oidc.issuer !== null)
       return [okFinding(KEYS, "no key file: only tokens of the OIDC issuer are accepted")];
-    const fix = "create a key with svc keys add, and set SVC_KEYS";
+    const fix = "create a key with svc keys add <name> --role admin --keys keys.json, and set SVC_KEYS";
     return [
       warnFinding(KEYS, "no keys and no OIDC issuer are configured, so a server rejects every request", fix),
     ];

@@ -3,6 +3,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { containAgent as containOp, getContain } from "../../operations/contain/contain.ts";
 import type { ContainReport, RunContainment } from "../../operations/contain/report.ts";
+import { listIncidents } from "../../operations/incidents/incidents.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import {
@@ -19,6 +20,7 @@ import { checkboxField, formElement, inputField, submitButton } from "../parts/f
 import { idText, runLink, runPath } from "../parts/ids.ts";
 import { formatCountOf, type MarkTone, markLabel } from "../parts/marks.ts";
 import { formatTime } from "../parts/time.ts";
+import { actorPath, incidentPath } from "./incidents/incident-list.ts";
 
 export const containRoutes = [
   getRoute("/contain", forecast),
@@ -114,7 +116,13 @@ async function start(ctx: PageContext): Promise<PageAnswer> {
 async function containment(ctx: PageContext): Promise<PageAnswer> {
   const id = ctx.params["id"] ?? "";
   const { job } = await ctx.call(getContain, { contain_id: id });
-  const body = html`${pageHead("Containment", job.reason)}
+  const { incidents } = await ctx.call(listIncidents, { status: "open" });
+  const links = job.actors.map((actor) => {
+    const open = incidents.find((one) => one.actor === actor);
+    if (open === undefined) return html`<a class="button" href="${actorPath(actor)}">See ${actor}</a> `;
+    return html`<a class="button" href="${incidentPath(open.id)}">Incident: ${formatCountOf(open.left, "task")} left</a> `;
+  });
+  const body = html`${pageHead("Containment", job.reason, html`<div class="links">${links}</div>`)}
 <div id="containment" data-live>${cardBlock(
     { title: job.actor, aside: outcomeMark({ state: job.state, report: job.report as JsonValue }) },
     factList([

@@ -5,7 +5,10 @@
 import { groupAlerts, groupMessage } from "../../alerts/groups.ts";
 import type { ApprovalView } from "../../govern/approvals/approval.ts";
 import { listAlerts } from "../../operations/alerts.ts";
+import { approveRequest } from "../../operations/approvals/approvals.ts";
 import { activeHalts } from "../../operations/halts.ts";
+import { listIncidents } from "../../operations/incidents/incidents.ts";
+import type { IncidentView } from "../../operations/incidents/report.ts";
 import { countRecords, ledgerOf } from "../../operations/ledger-reader.ts";
 import { listUndoDeadlines } from "../../operations/runs/horizon.ts";
 import type { FoundRun } from "../../operations/runs/run-search.ts";
@@ -21,6 +24,7 @@ import { checkRecordLines, trailList } from "../parts/records.ts";
 import { formatAgo, formatSpan, formatTimesIn } from "../parts/time.ts";
 import { type ListedAlert, sortBySeverity } from "./alerts.ts";
 import { openApprovals } from "./approvals/approval-data.ts";
+import { incidentPath } from "./incidents/incident-list.ts";
 
 const FEW = 6;
 
@@ -29,13 +33,14 @@ export const overviewRoutes = [getRoute("/", overview), getRoute("/edge", edge)]
 async function overview(ctx: PageContext): Promise<PageAnswer> {
   const { core } = ctx.app;
   const now = core.env.now();
-  const [day, open, alerts, attention, records, { undos }] = await Promise.all([
+  const [day, open, alerts, attention, records, { undos }, { incidents }] = await Promise.all([
     ctx.counts.lastDay(now),
     openApprovals(ctx),
     recentAlerts(ctx),
     ctx.call(searchRuns, { attention: true, limit: FEW }),
     countRecords(ctx.app),
     ctx.call(listUndoDeadlines, { limit: FEW }),
+    ctx.call(listIncidents, { status: "open", limit: FEW }),
   ]);
   const newest = await ledgerOf(ctx.app).records({ order: "desc", limit: 8 });
   const totals = sum(day.hours);
@@ -46,7 +51,7 @@ ${
   records === 0
     ? firstSteps(ctx)
     : html`${cardBlock({ title: "Calls per hour", aside: chartLegend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">Older hours are still being counted. They appear when this page refreshes.</p>`)}
-<div class="columns">${waitingCard(open, now)}${attentionCard(alerts, attention.runs, now)}</div>
+<div class="columns">${waitingCard(ctx, open, now)}${attentionCard({ incidents, alerts, runs: attention.runs }, now)}</div>
 ${cardBlock({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trailList(checkRecordLines(newest), { runs: true }))}`
 }</div>`;
   return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
@@ -166,7 +171,9 @@ function horizonTile(
   );
 }
 
-function waitingCard(open: readonly ApprovalView[], now: number): HtmlFragment {
+/** Only users who can decide are asked to. */
+function waitingCard(ctx: PageContext, open: readonly ApprovalView[], now: number): HtmlFragment {
+  const word = open.length > 0 && ctx.may(approveRequest) ? "Decide" : "All requests";
   const items = open
     .slice(0, FEW)
     .map(
@@ -174,14 +181,24 @@ function waitingCard(open: readonly ApprovalView[], now: number): HtmlFragment {
         html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${formatAgo(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
     );
   return cardBlock(
-    { title: "Pending requests", aside: html`<a href="/console/approvals">Decide</a>` },
+    { title: "Pending requests", aside: html`<a href="/console/approvals">${word}</a>` },
     items.length === 0
       ? html`<p class="calm">No pending requests.</p>`
       : html`<ul class="items">${items}</ul>${open.length > FEW ? html`<p class="soft">and ${open.length - FEW} more</p>` : null}`,
   );
 }
 
-function attentionCard(alerts: readonly ListedAlert[], runs: readonly FoundRun[], now: number): HtmlFragment {
+interface Attention {
+  incidents: readonly IncidentView[];
+  alerts: readonly ListedAlert[];
+  runs: readonly FoundRun[];
+}
+
+function attentionCard({ incidents, alerts, runs }: Attention, now: number): HtmlFragment {
+  const opened = incidents.map(
+    (one) =>
+      html`<li><a class="item" href="${incidentPath(one.id)}"><span class="item-main">${markLabel("bad", "incident")} ${one.actor}</span><span class="item-side">${formatAgo(one.opened_ms, now)}</span><span class="item-note">${formatCountOf(one.left, "task")} left, assigned to ${one.assigned_to ?? "nobody"}</span></a></li>`,
+  );
   const grouped = groupAlerts(alerts)
     .slice(0, FEW)
     .map(
@@ -197,9 +214,9 @@ function attentionCard(alerts: readonly ListedAlert[], runs: readonly FoundRun[]
     );
   return cardBlock(
     { title: "Needs attention", aside: html`<a href="/console/runs?attention=1">Runs</a>` },
-    grouped.length + others.length === 0
+    opened.length + grouped.length + others.length === 0
       ? html`<p class="calm">Nothing needs attention.</p>`
-      : html`<ul class="items">${grouped}${others.slice(0, FEW)}</ul>`,
+      : html`<ul class="items">${opened}${grouped}${others.slice(0, FEW)}</ul>`,
   );
 }
 

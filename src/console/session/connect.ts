@@ -55,7 +55,8 @@ export class ConsoleConnect {
       // This URL holds the code. Do not send it to the next page.
       reply.header("referrer-policy", "no-referrer");
     });
-    scope.get(CALLBACK_PATH, (request, reply) => this.orSay(reply, () => this.finish(request, reply)));
+    for (const path of [CALLBACK_PATH, `${CALLBACK_PATH}/:mark`])
+      scope.get(path, (request, reply) => this.orSay(reply, () => this.finish(request, reply)));
     scope.get(`${CLIENT_PATH}:mark`, async (request) => this.clientDocument(request));
   }
 
@@ -100,7 +101,8 @@ export class ConsoleConnect {
   }
 
   private async finish(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { state = "", code, error, iss, as } = singleValueQuery(request.query);
+    const { state = "", code, error, iss } = singleValueQuery(request.query);
+    const { mark: as } = request.params as { mark?: string };
     const session =
       stateKey(state) === null ? null : this.sessionOf(request.cookies[this.cookieOf(state)], state);
     const person = session === null ? undefined : await this.gate.sessions.personOf(session);
@@ -119,7 +121,7 @@ export class ConsoleConnect {
       throw notFoundError("unknown path", "unknown_route");
     return {
       client_id: `${console_url}${CLIENT_PATH}${mark}`,
-      ...clientMetadata(`${console_url}${CALLBACK_PATH}?as=${mark}`),
+      ...clientMetadata(`${console_url}${CALLBACK_PATH}/${mark}`),
       token_endpoint_auth_method: "none",
     };
   }

@@ -12,6 +12,7 @@ import type { ServiceApp } from "../../operations/app.ts";
 import {
   type AuthorizedUpstream,
   accessToken,
+  EVERY_TOOL,
   exchangedToken,
   missingConsent,
   noteWantedScopes,
@@ -158,14 +159,18 @@ async function discard(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => {});
 }
 
-/** The tool that a request calls, or null. */
+/** Requests of the connection itself, which every call needs. */
+const OPENING = new Set(["initialize", "server/discover", "tools/list"]);
+
+/** The tool that a request calls. Empty for a request that every call needs. Null for any other. */
 function calledTool(body: unknown): string | null {
   if (typeof body !== "string") return null;
   try {
     const message: unknown = JSON.parse(body);
-    if (!isJsonObject(message) || message["method"] !== "tools/call" || !isJsonObject(message["params"]))
-      return null;
-    const { name } = message["params"];
+    if (!isJsonObject(message)) return null;
+    const { method, params } = message;
+    if (typeof method === "string" && OPENING.has(method)) return EVERY_TOOL;
+    const name = method === "tools/call" && isJsonObject(params) ? params["name"] : undefined;
     return typeof name === "string" ? name : null;
   } catch {
     return null;

@@ -78,10 +78,17 @@ export interface EditEnd extends RecordedEnd {
   own: OwnEdit[];
 }
 
+interface EditToClose {
+  run: string;
+  max_file: number;
+  /** Whether the edit itself left this content. Absent if no command ran at the same time. */
+  isOwn?: ((bytes: Buffer | null) => boolean) | undefined;
+}
+
 export function closeEdit(
   folder: string,
   { root, places }: EditWindow,
-  { run, max_file }: { run: string; max_file: number },
+  { run, max_file, isOwn }: EditToClose,
 ): EditEnd {
   const store = new ContentStore(recordFolder(folder), true);
   const safe = new SafeFolder(root);
@@ -90,7 +97,9 @@ export function closeEdit(
   for (const { path, given, before, blob, sha256 } of places) {
     const { state: after, bytes } = stateToRecord(safe, store, path, max_file);
     own.push({ path: given, before: blob, was: sha256, after: bytes === null ? null : hexHash(bytes) });
-    if (!isSameState(before, after)) changes.push({ path, before, after });
+    const contested = isOwn !== undefined && after?.kind !== "directory" && !isOwn(bytes);
+    if (!isSameState(before, after))
+      changes.push({ path, before, after, ...(contested ? { contested } : {}) });
   }
   changes.sort((a, b) => (a.path < b.path ? -1 : 1));
   const lost = changes
@@ -105,7 +114,7 @@ export function closeEdit(
     before: stepState(store, record, "before", []),
     after: stepState(store, record, "after", []),
     summary: summarizeDifference(changes),
-    contested: [],
+    contested: changes.filter(({ contested }) => contested === true).map(({ path }) => path),
     lost,
     own,
   };

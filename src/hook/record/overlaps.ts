@@ -33,10 +33,14 @@ export function overlapWith(running: Iterable<OverlappingCall>, writes: CallWrit
 
 function meet({ writes: own, others }: OverlappingCall, writes: CallWrites): void {
   if ("files" in writes) for (const file of writes.files) others.files.add(file);
-  else if (!("root" in own) || !isRelated(own.root, writes.root)) return;
+  else if (!reaches(own, writes.root)) return;
   else if (writes.build) others.output = true;
   else others.all = true;
 }
+
+/** Whether a command in the directory can change what the call writes. */
+const reaches = (writes: CallWrites, root: string): boolean =>
+  "root" in writes ? isRelated(writes.root, root) : writes.files.some((file) => file.startsWith(`${root}/`));
 
 const isRelated = (a: string, b: string): boolean =>
   `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);

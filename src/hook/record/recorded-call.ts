@@ -84,17 +84,22 @@ interface CallToClose {
   edit?: EditWindow | null | undefined;
 }
 
-/** Null if the call was not recorded, or its window is not known any more. */
+const holdsAny = (bytes: Buffer | null, texts: readonly string[]): boolean =>
+  bytes !== null && texts.some((text) => bytes.includes(text));
+
+/** `written`: texts that an edit writes. Null if the call was not recorded, or its window is not known any more. */
 export async function closeCall(
   context: CallContext,
   { folder, snapshot }: RecordPlace,
   { window, run, edit }: CallToClose,
+  written: readonly string[] = [],
 ): Promise<RecordedEnd | EditEnd | null> {
   const { records } = context;
   if (edit) {
-    if (window !== undefined) records?.leave(window);
+    const overlapped = window !== undefined && records?.leave(window) === true;
+    const isOwn = overlapped ? (bytes: Buffer | null) => holdsAny(bytes, written) : undefined;
     try {
-      return closeEdit(folder, edit, { run, max_file: snapshot.max_file });
+      return closeEdit(folder, edit, { run, max_file: snapshot.max_file, isOwn });
     } catch {
       return null;
     }

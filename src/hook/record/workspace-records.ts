@@ -73,8 +73,11 @@ export class WorkspaceRecords {
     return this.opened({ files }, null);
   }
 
-  leave(window: string): void {
+  /** Whether a command that may write anything ran at the same time. */
+  leave(window: string): boolean {
+    const open = this.calls.get(window);
     this.calls.delete(window);
+    return open?.others.all === true;
   }
 
   /** Records the workspace before a command, within the time. */

@@ -11,6 +11,8 @@ import { foldPath, isAutoRunFile } from "./auto-run-files.ts";
 const SKIPPED = new Set(["node_modules"]);
 /** Not followed below: their own files decide. */
 const GIT = ".git";
+/** A file that names another directory with git's configuration and hooks. An empty one would stop git. */
+export const COMMON_DIR = "commondir";
 const MAX_ENTRIES = 500_000;
 
 /** Read-only even if they do not exist yet, directly in the workspace. */
@@ -40,7 +42,7 @@ export const PROTECTED_FILES = [
   ".lefthook.yml",
   ".devcontainer.json",
 ] as const;
-const IN_GIT = ["config", "config.worktree", "hooks", "info/attributes", "modules"] as const;
+const IN_GIT = ["config", "config.worktree", COMMON_DIR, "hooks", "info/attributes", "modules"] as const;
 
 export interface ProtectedTree {
   /** Existing paths that stay readable. */
@@ -72,13 +74,20 @@ export function protectedTree(workspace: string): ProtectedTree {
       if (stats === undefined) continue;
       const kind = kindOf(path, stats);
       if (kind !== null) {
+        const more = kind === "repositories" ? commonDirOf(path) : [];
+        for (const one of [path, ...more]) marks.set(one, markOf(lstatSync(one)));
         found[kind].push(path);
-        marks.set(path, markOf(stats));
+        found.read_only.push(...more);
       } else if (stats.isDirectory() && !SKIPPED.has(entry)) open.push(path);
     }
   }
   return { ...found, marks };
 }
+
+const commonDirOf = (repository: string): string[] => {
+  const path = join(repository, COMMON_DIR);
+  return lstatSync(path, { throwIfNoEntry: false }) === undefined ? [] : [path];
+};
 
 function listed(folder: string): string[] {
   try {

@@ -41,6 +41,8 @@ export const CALLBACK_PATH = "/oauth/callback";
 export const CLIENT_PATH = "/oauth/client/";
 
 const TOKEN = /^([0-9a-f]{32})\.([0-9a-f]{32})$/;
+/** A redirect URI with the mark of its issuer. A path, because some issuers drop the query of a redirect URI. */
+const MARKED = /\/oauth\/callback\/([0-9a-f]{16})$/;
 const STATE = /^([0-9a-f]{32})\.[0-9a-f]{64}$/;
 /** A refused registration is not tried again for this long. */
 const REGISTER_AGAIN_MS = 60_000;
@@ -132,7 +134,7 @@ export async function beginConnect(
   const base = app.settings.console_url!;
   const mark = issuerMark(found.issuer);
   const isConfigured = link.spec.auth.client_id !== null;
-  const redirect_uri = `${base}${CALLBACK_PATH}${isConfigured ? "" : `?as=${mark}`}`;
+  const redirect_uri = `${base}${CALLBACK_PATH}${isConfigured ? "" : `/${mark}`}`;
   const client =
     (await oauth.knownClient(found, `${base}${CLIENT_PATH}${mark}`)) ??
     (await registeredClient(app, link.spec, found, redirect_uri));
@@ -226,7 +228,7 @@ function assertIssuer(
   { found, redirect_uri }: UpstreamSignIn,
   given: Pick<ConnectResponse, "iss" | "as">,
 ): void {
-  const expected = new URL(redirect_uri).searchParams.get("as") ?? undefined;
+  const expected = MARKED.exec(redirect_uri)?.[1];
   if (given.as !== expected) throw invalidError("this response is from another issuer");
   const isNamed = found.metadata["authorization_response_iss_parameter_supported"] === true;
   if (given.iss === undefined ? isNamed : given.iss !== found.issuer)

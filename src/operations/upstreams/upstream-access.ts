@@ -107,6 +107,9 @@ function holderLives(app: ServiceApp, { holder }: UpstreamConsentDoc): boolean {
   return app.today(holder) !== null;
 }
 
+/** Names the connection itself instead of a tool, where all tools need further scopes. */
+export const EVERY_TOOL = "";
+
 /** What a holder's calls lack at an upstream, or null. */
 export interface MissingConsent {
   scopes: readonly string[];
@@ -121,7 +124,9 @@ export async function missingConsent(
 ): Promise<MissingConsent | null> {
   const doc = await app.core.store.get("upstream_consents", consentKey(spec.name, principal));
   if (doc === undefined || doc.tokens === null || !holderLives(app, doc)) return { scopes: [] };
-  const wanted = tool !== null && Object.hasOwn(doc.wanted, tool) ? doc.wanted[tool]! : [];
+  const wanted = [EVERY_TOOL, tool ?? EVERY_TOOL].flatMap((name) =>
+    Object.hasOwn(doc.wanted, name) ? doc.wanted[name]! : [],
+  );
   return wanted.length === 0 ? null : { scopes: wanted };
 }
 

@@ -16,6 +16,7 @@ import {
   connectionKey,
   consentUpstream,
   endConsent,
+  missingConsent,
   resealConsents,
 } from "./upstream-access.ts";
 
@@ -94,10 +95,12 @@ export const connectUpstream = defineOperation({
   errors: { not_found: "no upstream with this name has its own sign-in" },
   async run({ app, principal }, { upstream }) {
     const spec = consentUpstream(app, upstream);
-    if (isPersonal(spec)) return offerConnectLink(app, upstream, principal);
+    const missing = await missingConsent(app, spec, isPersonal(spec) ? principal.id : null, null);
+    const scopes = missing?.scopes ?? [];
+    if (isPersonal(spec)) return offerConnectLink(app, upstream, principal, scopes);
     if (!hasRole(principal, "admin") || tenantBinding(principal) !== null)
       throw forbiddenError("only an admin of the entire service connects this upstream, for everybody");
-    return offerConnectLink(app, upstream, null);
+    return offerConnectLink(app, upstream, null, scopes);
   },
 });
 

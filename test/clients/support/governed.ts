@@ -1,9 +1,13 @@
 /** A real coding agent, connected as a user connects it: a service, a hook, a workspace with a git repository. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
+import { createServer } from "node:tls";
+import { fileURLToPath } from "node:url";
 import { startSvcServer, svc } from "../../support/cli.ts";
 import { program } from "../../support/programs.ts";
+import { selfSigned } from "../../support/proxy.ts";
 import { tempDir } from "../../support/tmp.ts";
 import { type ClientPackageName, installClient, type RealClient } from "./install.ts";
 import {
@@ -12,7 +16,7 @@ import {
   type ScriptedTurnOrder,
   startModelServer,
 } from "./model-server.ts";
-import { type ClientRun, HEADLESS, runClient } from "./run-client.ts";
+import { type ClientPlace, type ClientRun, HEADLESS, runClient } from "./run-client.ts";
 
 export interface SessionResult extends ClientRun {
   requests: ModelRequest[];
@@ -54,6 +58,8 @@ export interface GovernedClient {
 export interface SessionOptions {
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
+  /** Inside `svc run`, with the model's address allowed. */
+  confined?: true;
   /** The prompt, if it is not only the word that begins the conversation. */
   prompt?: string;
 }
@@ -110,8 +116,15 @@ export async function governedClient(
       const script = isScript(turns) ? turns : { [MAIN]: turns };
       const scripted = await startModelServer(script);
       try {
-        const place = { home, workspace, model: scripted.url };
-        const ended = await runClient(client, command, place, more.prompt ?? Object.keys(script)[0]!, more);
+        // Codex trusts no certificate that signs itself.
+        const front = more.confined ? await (client === "codex" ? plainFront : tlsFront)(scripted.url) : null;
+        const place = { home, workspace, model: front?.url ?? scripted.url };
+        const prompt = more.prompt ?? Object.keys(script)[0]!;
+        const words =
+          front === null ? command : confinedWords(client, command, { place, config, env: more.env });
+        const env = { ...more.env, ...(front === null ? {} : { NODE_EXTRA_CA_CERTS: front.file }) };
+        const ended = await runClient(client, words, place, prompt, { ...more, env });
+        front?.close();
         const main = scripted.requests.reduce<ModelRequest | null>(
           (longest, one) => (one.results.length >= (longest?.results.length ?? 0) ? one : longest),
           null,
@@ -160,6 +173,49 @@ export async function governedClient(
     },
   };
 }
+
+const plainFront = async (model: string): Promise<TlsFront> => ({
+  url: model.replace("127.0.0.1", "localhost"),
+  file: "",
+  close: () => {},
+});
+
+interface TlsFront {
+  url: string;
+  /** The certificate to trust. */
+  file: string;
+  close(): void;
+}
+
+/** The model behind TLS, as providers are: the proxy passes it through unread. */
+async function tlsFront(model: string): Promise<TlsFront> {
+  const certificate = selfSigned(["localhost"]);
+  const server = createServer(certificate, (socket) => {
+    const to = connect(Number(new URL(model).port), "127.0.0.1");
+    socket.on("error", () => to.destroy());
+    to.on("error", () => socket.destroy());
+    socket.pipe(to).pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `https://localhost:${port}`, file: certificate.file, close: () => server.close() };
+}
+
+/** The client's variables are words of the command, because the confined side starts without any. */
+function confinedWords(
+  client: RealClient,
+  command: readonly string[],
+  { place, config, env }: { place: ClientPlace; config: string; env?: SessionOptions["env"] },
+): string[] {
+  const variables = { ...HEADLESS[client].env(place), TERM: "dumb", ...env };
+  return [
+    ...[process.execPath, SVC, "run", "--config", config, "--allow-host", "localhost", "--", "env"],
+    ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    ...command,
+  ];
+}
+
+const SVC = fileURLToPath(new URL("../../../bin/svc.js", import.meta.url));
 
 /** The server takes a free port, so the hook must know it. */
 function pointAt(settings: string, server: string): void {

@@ -1,7 +1,9 @@
 /** The drills of all packs. */
 import type { PackDrill } from "../drill.ts";
 import { github } from "./github.ts";
+import { calendar, drive, gmail } from "./google.ts";
 import { slack } from "./slack.ts";
 import { stripe } from "./stripe.ts";
+import { twilio } from "./twilio.ts";
 
-export const PACK_DRILLS: readonly PackDrill[] = [stripe, slack, github];
+export const PACK_DRILLS: readonly PackDrill[] = [stripe, slack, github, calendar, drive, gmail, twilio];

@@ -69,7 +69,7 @@ export interface CopiedState {
 
 /** Null for an unknown program. */
 export function copyClientState(program: string, home: string, into: string): CopiedState | null {
-  const name = basename(program);
+  const name = basename(program).replace(/\.[cm]?js$/, "");
   const state = Object.hasOwn(STATES, name) ? STATES[name]! : undefined;
   if (state === undefined) return null;
   const own = join(home, state.folder);

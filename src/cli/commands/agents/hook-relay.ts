@@ -24,6 +24,10 @@ const AGAIN_MS = 50;
 /** The system allows no longer path of a socket. */
 const MAX_SOCKET_PATH = 107;
 const MAX_CONNECTIONS = 64;
+/** Bytes of all events that the relay holds at once. */
+const MAX_HELD_BYTES = 67_108_864;
+/** Each session leaves a file behind, so the confined side cannot begin any number. */
+const MAX_SESSIONS = 200;
 const END = 0;
 
 export interface HookRelay {
@@ -55,16 +59,24 @@ export async function startHookRelay(
   const evidence = encodeConfined(confined);
   const hand = (client: HookClient, event: string) =>
     handOver(folder, target, `${client} ${evidence}`, event);
-  const ended: (() => Promise<Socket>)[] = [];
+  const ended = new Map<string, () => Promise<Socket>>();
+  const sessions = new Set<string>();
+  const held = { bytes: 0 };
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (from) => {
     open.add(from);
     from.once("close", () => open.delete(from));
     from.on("error", () => from.destroy());
     if (open.size > MAX_CONNECTIONS) return void from.destroy();
-    readRequest(from, (client, event) => {
-      if (isSessionEnd(client, event)) {
-        ended.push(() => hand(client, event));
+    readRequest(from, held, (client, event) => {
+      const { session, isEnd } = sessionOf(client, event);
+      sessions.add(session);
+      if (sessions.size > MAX_SESSIONS) {
+        sessions.delete(session);
+        return refuse(from, `svc run takes the events of ${MAX_SESSIONS} sessions at most`);
+      }
+      if (isEnd) {
+        ended.set(session, () => hand(client, event));
         from.end(encodeAnswer({ code: 0, out: "", err: "" }));
         return;
       }
@@ -87,23 +99,34 @@ export async function startHookRelay(
     async close() {
       server.close();
       for (const one of open) one.destroy();
-      for (const handEnd of ended) await handEnd().then(answered, () => {});
+      for (const handEnd of ended.values()) await handEnd().then(answered, () => {});
     },
   };
 }
 
 /** Calls `done` with the one event of the connection. Everything but an event is refused. */
-function readRequest(from: Socket, done: (client: HookClient, event: string) => void): void {
+function readRequest(
+  from: Socket,
+  held: { bytes: number },
+  done: (client: HookClient, event: string) => void,
+): void {
   const parts: Buffer[] = [];
   let size = 0;
+  from.once("close", () => {
+    held.bytes -= size;
+  });
   const onData = (part: Buffer) => {
     size += part.length;
-    if (size > MAX_EVENT_BYTES) return refuse(from, "the call is too large");
+    held.bytes += part.length;
+    if (size > MAX_EVENT_BYTES || held.bytes > MAX_HELD_BYTES) {
+      from.off("data", onData);
+      return refuse(from, "the calls under way are too large");
+    }
     parts.push(part);
     if (part.at(-1) !== END) return;
     from.off("data", onData);
     from.resume();
-    const text = Buffer.concat(parts).subarray(0, -1).toString("utf8");
+    const text = Buffer.concat(parts.splice(0)).subarray(0, -1).toString("utf8");
     const cut = text.indexOf("\n");
     const [protocol, verb, client, ...more] = text.slice(0, cut).split(" ");
     const known = HOOK_CLIENTS.find((one) => one === client);
@@ -117,13 +140,13 @@ function readRequest(from: Socket, done: (client: HookClient, event: string) => 
 const refuse = (from: Socket, why: string): void =>
   void from.end(encodeAnswer(refuseAnswer(`svc: ${why}`)), () => from.destroy());
 
-function isSessionEnd(client: HookClient, event: string): boolean {
+/** An event that cannot be read belongs to no session. The process that judges calls refuses it. */
+function sessionOf(client: HookClient, event: string): { session: string; isEnd: boolean } {
   try {
     const read = readEvent(client, JSON.parse(event));
-    return read !== null && typeof read !== "string" && read.session_over;
-  } catch {
-    return false;
-  }
+    if (read !== null && typeof read !== "string") return { session: read.session, isEnd: read.session_over };
+  } catch {}
+  return { session: "", isEnd: false };
 }
 
 /** Connects to the resident process, which it starts if there is none, and sends the event. */

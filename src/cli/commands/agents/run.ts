@@ -1,8 +1,18 @@
 /** `svc run -- <command>`: starts an agent that writes only to its workspace and reaches only the governed proxy. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  watch,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bwrapArguments, type ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
 import { launchConfined } from "../../../child-process/confine/launch.ts";
@@ -11,7 +21,12 @@ import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
 import { packageFile } from "../../../child-process/package-files.ts";
 import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
-import { newProtected, type ProtectedTree, protectedTree } from "../../../hook/workspace/protected-tree.ts";
+import {
+  COMMON_DIR,
+  newProtected,
+  type ProtectedTree,
+  protectedTree,
+} from "../../../hook/workspace/protected-tree.ts";
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
 import { openHttpService } from "../../../service/start/http-undo.ts";
@@ -73,8 +88,8 @@ interface RunPlace {
   readonly workspace: string;
   /** Directory of this run's own files. */
   readonly folder: string;
-  /** The command's program; undefined if only the confined side may know it. */
-  readonly program: string | undefined;
+  /** Programs that the command names, such as `env`, `node` and a script. Empty if only the confined side knows them. */
+  readonly programs: readonly string[];
   readonly placeholders: MountPlaceholders;
 }
 
@@ -90,10 +105,11 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     home,
     workspace: checkedWorkspace(resolve(io.cwd, given), home),
     folder: mkdtempSync(join(tmpdir(), "svc-run-")),
-    program: findProgram(command[0]!, io.env, io.cwd),
+    programs: programWords(command).flatMap((word) => findProgram(word, io.env, io.cwd) ?? []),
     placeholders: new MountPlaceholders(),
   };
-  const { workspace, folder, program, placeholders } = place;
+  const { workspace, folder, placeholders } = place;
+  const program = findProgram(command[0]!, io.env, io.cwd);
   const limits = resourceLimits(`svc-run-${randomUUID()}`);
   const service = await openHttpService(withQuietLog(settings), io.clock);
   let relay: HookRelay | null = null;
@@ -104,7 +120,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     const hooks = hooksFolder(io.env);
     if (hasHooks(hooks)) relay = await startHookRelay(hooks, folder, { run_id, secret, workspace });
     const before = protectedTree(workspace);
-    const state = copyClientState(command[0]!, home, folder);
+    const state = copyClientState(programWords(command).at(-1)!, home, folder);
     writeRunFiles(folder, home, running.ca_pem);
     const plan = planConfinement(place, settings, before, { state, relay });
     io.err(`svc run: ${run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
@@ -117,7 +133,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
       command: [program === undefined ? command[0]! : realpathSync(program), ...command.slice(1)],
       connected: (socket) => running.proxy.server.emit("connection", socket),
       started: () => relay?.hide(),
-    });
+    }).finally(guardRepositories(before, io.err));
     await running.stop();
     placeholders.remove();
     state?.bringBack();
@@ -133,20 +149,50 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   }
 }
 
+/**
+ * Removes a file that would give git other hooks, as soon as the command makes it: git runs outside at the same time.
+ * Returns the end of the watch.
+ */
+function guardRepositories({ repositories, marks }: ProtectedTree, tell: (text: string) => void): () => void {
+  const watchers = repositories.map((repository) => {
+    const path = join(repository, COMMON_DIR);
+    const look = () => {
+      if (marks.has(path) || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+      rmSync(path, { recursive: true, force: true });
+      tell(`svc run: removed ${escapeControls(path)}, which would give git other hooks`);
+    };
+    return watch(repository, look).on("error", () => {});
+  });
+  return () => {
+    for (const watcher of watchers) watcher.close();
+  };
+}
+
+/** Words that name programs: the command after `env` and its assignments, and the script after `node`. */
+function programWords(command: readonly string[]): string[] {
+  const [first = "", ...rest] = command;
+  const name = basename(first);
+  if (name === "env") {
+    const at = rest.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
+    return at < 0 ? [first] : [first, ...programWords(rest.slice(at))];
+  }
+  const [script] = rest;
+  return name === "node" && script !== undefined && !script.startsWith("-") ? [first, script] : [first];
+}
+
 interface ConfinedClient {
   readonly state: CopiedState | null;
   readonly relay: HookRelay | null;
 }
 
 function planConfinement(
-  { home, workspace, folder, program, placeholders }: RunPlace,
+  { home, workspace, folder, programs, placeholders }: RunPlace,
   settings: LoadedSettings,
   tree: ProtectedTree,
   { state, relay }: ConfinedClient,
 ): ConfinementPlan {
   const guarded = protectWorkspace(workspace, tree, ownPaths(settings), placeholders);
   const node = realpathSync(process.execPath);
-  const programs = [node, ...(program === undefined ? [] : [program])];
   return {
     ...guarded,
     ...topDirectories(),
@@ -157,7 +203,7 @@ function planConfinement(
     hook_mounts: relay === null ? [] : hookMounts(relay, home),
     writable: [...guarded.writable, ...(state === null ? [] : [[state.from, state.to] as const])],
     programs: [
-      ...programs.flatMap((path) => placesOfProgram(path, workspace)),
+      ...[node, ...programs].flatMap((path) => placesOfProgram(path, workspace)),
       ...(relay === null ? [] : ownProgram()),
     ],
     env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },

@@ -20,7 +20,8 @@ const EXAMPLES = fileURLToPath(packageFile("examples/policies"));
 
 interface NewPolicyFlags {
   out: string;
-  example?: string;
+  /** True without a name. */
+  example?: string | true;
   force?: boolean;
 }
 
@@ -28,7 +29,7 @@ export function registerNewPolicy(group: Command, context: CommandContext): void
   group
     .command("new")
     .description("Write a first policy from questions or an example")
-    .option("--example <name>", "copy this example instead of asking, such as refunds")
+    .option("--example [name]", "copy this example instead of asking; without a name, list the examples")
     .option("--out <file>", "where to write it", "policy.yaml")
     .option("--force", "replace a file that is already there")
     .action((flags: NewPolicyFlags) => newPolicy(context, flags));
@@ -66,8 +67,9 @@ async function askedText({ ask, err }: CommandContext["io"]): Promise<string> {
   return policyFromAnswers(await askForPolicy(ask, err));
 }
 
-async function exampleText(name: string): Promise<string> {
+async function exampleText(name: string | true): Promise<string> {
   const names = await exampleNames();
+  if (name === true) throw invalidError(`--example: choose one of: ${names.join(", ")}`);
   if (!names.includes(name))
     throw invalidError(`--example: unknown example; choose one of: ${names.join(", ")}`);
   const text = await readTextFile(join(EXAMPLES, `${name}.yaml`));

@@ -78,9 +78,9 @@ function wholeText(
 
 /** The value behind a diff that leaves out unchanged lines: folded without an excerpt, which would repeat the diff. */
 function rawText(title: string, text: string, next: NextKey): HtmlFragment {
-  const count = `raw value, ${formatCountOf(text.length, "character")}`;
+  const all = `Show the raw value, ${formatCountOf(text.length, "character")}`;
   const body = html`<pre class="preview" tabindex="0" aria-label="${title}">${text}</pre>`;
-  return folding({ title, start: "", long: true, next, count }, body);
+  return folding({ title, start: "", long: true, next, all }, body);
 }
 
 const isLongDiff = (lines: readonly DiffLine[]): boolean =>
@@ -95,11 +95,18 @@ interface Folding {
   long: boolean;
   next: NextKey;
   count?: string;
+  /** Label that opens the value, instead of one with its count. */
+  all?: string;
 }
 
-function folding({ title, start, long, next, count }: Folding, body: HtmlFragment): HtmlFragment {
+const showAll = (count: string | undefined): string =>
+  count === undefined ? "Show all" : `Show all ${count}`;
+
+function folding(
+  { title, start, long, next, count, all = showAll(count) }: Folding,
+  body: HtmlFragment,
+): HtmlFragment {
   if (!long) return body;
-  const all = count === undefined ? "Show all" : `Show all ${count}`;
   return html`<details class="long" open data-long="${next()}"><summary>${start === "" ? null : html`<span class="long-start">${start}</span>`}<span class="long-all">${all}<span class="unseen"> of ${title}</span></span><span class="long-less">Show less</span></summary>${body}</details>`;
 }
 

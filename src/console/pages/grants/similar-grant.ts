@@ -4,7 +4,7 @@
  */
 
 import type { z } from "zod";
-import { runInSlices } from "../../../child-process/event-loop-slices.ts";
+import { nextEventLoopTurn, runInSlices } from "../../../child-process/event-loop-slices.ts";
 import { OPEN_APPROVAL_STATUSES } from "../../../govern/approvals/approval.ts";
 import {
   ARGUMENT_HOLDS,
@@ -60,8 +60,11 @@ export async function similarGrantForm(ctx: PageContext, shown: ShownRequest): P
   if (isSignatureRequired(ctx.app.core, approval)) return emptyHtml;
   try {
     const like = await likeCall(ctx, shown);
+    // Yield: reading, drafting and drawing a call can each look through a megabyte.
+    await nextEventLoopTurn();
     const draft = draftOf({ ...ctx, form: NOTHING_SENT }, like);
     await ctx.call(checkGrant, { ...grantOf(draft), reason: APPROVE_SIMILAR_LABEL });
+    await nextEventLoopTurn();
     return foldedForm(APPROVE_SIMILAR_LABEL, similarGrantFields(ctx, { shown, like, draft }));
   } catch (error) {
     if (error instanceof SvcError) return emptyHtml;

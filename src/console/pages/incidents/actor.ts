@@ -52,7 +52,7 @@ function openCard({ incidents, halts, alerts, requests }: ActorView, now: number
       .filter(({ status }) => status === "open")
       .map(
         ({ id, opened_ms }) =>
-          html`${markLabel("bad", "incident")} <a href="${incidentPath(id)}">Open since ${formatAgo(opened_ms, now)}</a>`,
+          html`${markLabel("bad", "incident")} <a href="${incidentPath(id)}">Opened ${formatAgo(opened_ms, now)}</a>`,
       ),
     ...halts.map(
       (one) =>
@@ -64,7 +64,7 @@ function openCard({ incidents, halts, alerts, requests }: ActorView, now: number
         html`${markLabel("info", "request")} <a href="/console/approvals/${id}"><code>${tool}</code></a> ${formatAgo(requested_ms, now)}`,
     ),
   ];
-  if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("No open incident"));
+  if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("Nothing is open"));
   return cardBlock({ title: "Open" }, bulletList(lines));
 }
 

@@ -1,6 +1,7 @@
 /** Page of an incident: remaining tasks with their buttons, assignee, notes and timeline. */
 
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { isLedgerEvent, LEDGER_EVENTS } from "../../../ledger/events.ts";
 import { liftHalts } from "../../../operations/halts.ts";
 import {
   addIncidentNote,
@@ -172,18 +173,24 @@ function timelineCard({ timeline, more }: IncidentReport): HtmlFragment {
   if (timeline.length === 0) return cardBlock({ title: "Timeline" }, emptyState("No records visible to you"));
   const rows = timeline
     .toReversed()
-    .map((entry) => [formatTime(entry.at_ms), entry.event, entry.by, whatHappened(entry)]);
+    .map((entry) => [formatTime(entry.at_ms), eventLabel(entry.event), entry.by, whatHappened(entry)]);
   return cardBlock(
     { title: "Timeline", aside: more ? "older entries are not shown" : "newest first" },
     tableBlock("Timeline", ["When", "What", "Who", "About"], rows),
   );
 }
 
-function whatHappened({ tool, run_id, step, rule, card_hash, text }: TimelineEntry): TemplateValue {
+const eventLabel = (event: string): string => (isLedgerEvent(event) ? LEDGER_EVENTS[event] : event);
+
+/** Part of a record's detail that the entry shows as the card. */
+const CARD_DETAIL = /; card sha256:[0-9a-f]{64}/;
+
+function whatHappened({ event, tool, run_id, step, rule, card_hash, text }: TimelineEntry): TemplateValue {
   const at = step === null ? null : html` step ${step}`;
+  const more = text === eventLabel(event) ? "" : text.replace(CARD_DETAIL, "");
   return html`${tool === null ? null : html`<code>${tool}</code>`}${at}${run_id === null ? null : html` ${runLink(run_id)}`}${
     rule === null ? null : html` <span class="soft">rule ${rule}</span>`
-  }${card_hash === null ? null : html` <span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`}<br>${formatTimesIn(text)}`;
+  }${card_hash === null ? null : html` <span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`}${more === "" ? null : html`<br>${formatTimesIn(more)}`}`;
 }
 
 async function exportIncident(ctx: PageContext): Promise<PageAnswer> {

@@ -1,0 +1,78 @@
+/** The time that a record may take, and what a machine without the contents says. */
+import { readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, vi } from "vitest";
+import { tempDir } from "../../../test/support/tmp.ts";
+import { verifies } from "../../../test/support/verifies.ts";
+import { singleCall } from "../resident/services.ts";
+import { SNAPSHOT_DEFAULTS } from "./record-scope.ts";
+import { closeCall, openCall } from "./recorded-call.ts";
+import { undoRecord } from "./undo-record.ts";
+import { createWorkspaceRecords, type WorkspaceRecords } from "./workspace-records.ts";
+
+const place = { folder: tempDir("call"), snapshot: SNAPSHOT_DEFAULTS };
+const command = (more: { arrived_ms: number; limit_ms: number }) => ({
+  ...{ session: "s", cwd: place.folder, command: { cwd: place.folder }, files: [], tool: "code.shell_write" },
+  ...more,
+});
+
+it("gives a record the time until 5 s before the client's limit, counted from the event", async () => {
+  verifies("beyond.record.told");
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
+  const waits: number[] = [];
+  const records = {
+    begin: async (_: string, __: unknown, { wait_ms }: { wait_ms: number }) => {
+      waits.push(wait_ms);
+      return { problem: "the record was not ready in time" };
+    },
+  } as unknown as WorkspaceRecords;
+  const context = { ...singleCall(place.folder), records };
+  for (const arrived_ms of [1_000_000, 998_000])
+    expect(await openCall(context, place, command({ arrived_ms, limit_ms: 30_000 }))).toMatchObject({
+      window: null,
+      problem: "the record was not ready in time",
+    });
+  expect(waits).toEqual([25_000, 23_000]);
+  vi.useRealTimers();
+});
+
+it("gives up a record that has no time left", async () => {
+  verifies("beyond.record.told");
+  const records = createWorkspaceRecords({ folder: place.folder });
+  records.meet("s", place.folder, SNAPSHOT_DEFAULTS);
+  const begin = await records.begin("s", SNAPSHOT_DEFAULTS, { build: false, wait_ms: 0 });
+  expect(begin).toEqual({ problem: "the record was not ready in time" });
+  expect(records.open).toBe(0);
+  await records.close();
+});
+
+it.each([
+  ["the edit's own text", "new text", "old"],
+  ["another's text", "something else", "something else"],
+])("undoes an edit during a command only if the file holds %s", async (_, left, expected) => {
+  verifies("beyond.record.overlap", "beyond.record.edits");
+  const cwd = realpathSync(tempDir("overlap"));
+  const file = join(cwd, "a");
+  writeFileSync(file, "old");
+  const records = createWorkspaceRecords({ folder: place.folder });
+  records.meet("s", cwd, SNAPSHOT_DEFAULTS);
+  await records.begin("s", SNAPSHOT_DEFAULTS, { build: false, wait_ms: 60_000 });
+  const context = { ...singleCall(place.folder), records };
+  const call = { session: "s", cwd, command: null, files: [file], tool: "code.edit" };
+  const { window, edit } = await openCall(context, place, { ...call, arrived_ms: 0, limit_ms: 0 });
+  writeFileSync(file, left);
+  const note = { run: "r", tool: "code.edit", edit, window: window! };
+  const end = await closeCall(context, place, note, ["new text"]);
+  undoRecord(place.folder, end!.before.record.name, { skip: [], overwrite: false });
+  expect(readFileSync(file, "utf8")).toBe(expected);
+  await records.close();
+});
+
+it("names the machine that has the contents", () => {
+  verifies("beyond.record.other-machine");
+  const name = `rec_${"0".repeat(32)}@laptop.example`;
+  expect(undoRecord(place.folder, name, { skip: [], overwrite: false })).toEqual({
+    error: "the recorded contents are on laptop.example",
+    left: [],
+  });
+});
