@@ -3,7 +3,7 @@
  * values are in no record, log line or error.
  */
 import { readFile } from "node:fs/promises";
-import { sign as signForAws } from "aws4";
+import aws4 from "aws4";
 import { runCommand } from "../child-process/run-command.ts";
 import type { CredentialSpec } from "../config/sections/proxy.ts";
 import { NotSentError } from "../egress/exchange.ts";
@@ -153,7 +153,7 @@ function awsSigned(
   const own = headers.filter(([header]) => /^(?:content-type|x-amz-.*)$/i.test(header));
   if (own.some(([header, text]) => /^x-amz-content-sha256$/i.test(header) && text.startsWith("STREAMING-")))
     throw failure(name, "a body that is signed in chunks cannot be signed again");
-  const signed = signForAws(
+  const signed = aws4.sign(
     {
       host: hostText(origin),
       path: target,

@@ -32,6 +32,8 @@ const FORMS: [path: string, least: PrincipalRole, button?: Record<string, string
   ["/incidents/:id/close", "operator"],
   ["/passkeys", "approver"],
   ["/passkeys/options", "approver"],
+  ["/upstreams/:name/link", "auditor"],
+  ["/upstreams/:id/revoke", "auditor"],
   ["/push", "auditor"],
   ["/push/here", "auditor"],
   ["/push/:id/quiet", "auditor"],

@@ -150,7 +150,7 @@ describe("ask_reason", () => {
     expect(await answer.json()).toMatchObject({ arg_names: ["n"] });
     const operator = await g.connect("approver", { path: "/operator/mcp" });
     await call(operator, "svc_approve_action", { approval_id });
-    // The same call with another reason is the same call.
+    // The same call with another reason is the same call. Its step keeps the reason that was approved.
     const done = await call(client, "fake__create", { n: 1, svc_reason: "as agreed" });
     expect(done._meta["svc/decision"]).toBe("allow");
     await until(() => received().some(({ params }) => params.name === "create"), "the call");
@@ -160,7 +160,8 @@ describe("ask_reason", () => {
       "steps",
       `${done._meta["svc/run_id"]}/${done._meta["svc/step"]}`,
     );
-    expect(JSON.stringify(step)).toContain("as agreed");
+    expect(JSON.stringify(step)).toContain("the customer asked for it");
+    expect(JSON.stringify(step)).not.toContain("as agreed");
   });
 
   it(`is a planned call's reason, whichever spelling names the tool ${verifies("beyond.names.both-spellings", "beyond.reason.taken-out")}`, async () => {
