@@ -88,6 +88,11 @@ import {
   revokePasskey,
 } from "../../src/operations/signing/passkeys.ts";
 import { previewCallImpact, previewOwnCallImpact } from "../../src/operations/simulate/impact.ts";
+import {
+  connectUpstream,
+  disconnectUpstream,
+  listUpstreams,
+} from "../../src/operations/upstreams/upstreams.ts";
 import { Client, loggedIn } from "../console/support/client.ts";
 import { type ConsoleServer, consoleServer } from "../console/support/server.ts";
 import { ROOT } from "../support/files.ts";
@@ -210,6 +215,7 @@ const AGENT_ROWS: Record<string, ServiceOperation> = {
   "svc.await_approval": getApproval,
   "svc.withdraw": withdrawRequest,
   "svc.propose_plan": proposePlan,
+  "svc.connect_upstream": connectUpstream,
 };
 const OPERATOR_ROWS: Record<string, ServiceOperation> = {
   "svc.list_runs": searchRuns,
@@ -303,6 +309,7 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "POST /runs/:id/steps/:n/resolve": resolveOutcome,
   "POST /runs/:id/rollback": startRollback,
   "POST /runs/:id/replay": replayCapturedRun,
+  "GET /runs/:id/dependents": getRollbackPlan,
   "GET /runs/:id/report": runReport,
   "GET /runs/:id/report.pdf": runReportAsPdf,
   "GET /runs/:id/bundle": bundleRun,
@@ -352,6 +359,9 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "POST /grants/challenge": createGrant,
   "POST /passkeys/:id/confirm": confirmPasskey,
   "POST /passkeys/:id/revoke": revokePasskey,
+  "GET /upstreams": listUpstreams,
+  "POST /upstreams/:name/link": connectUpstream,
+  "POST /upstreams/:id/revoke": disconnectUpstream,
   "GET /push": listDevices,
   "POST /push": addDevice,
   "POST /push/here": addDevice,

@@ -1,6 +1,7 @@
 /** The forging service against the gateway: its own service answers whatever the table says. */
 import { beforeAll, describe, it, vi } from "vitest";
 import type { ServiceOperation } from "../../src/operations/pipeline/operation.ts";
+import { call, fakeUpstream, type GatewayTest, testGateway } from "../gateway/support/gateway.ts";
 import {
   type AskedCall,
   FORGERY_NAMES,
@@ -10,7 +11,6 @@ import {
   playHonestly,
 } from "../support/forgeries.ts";
 import { verifies } from "../support/verifies.ts";
-import { call, fakeUpstream, type GatewayTest, testGateway } from "./support/gateway.ts";
 
 const forged = vi.hoisted(() => ({
   change: (_op: string, _input: unknown, answer: unknown): unknown => answer,
