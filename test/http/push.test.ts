@@ -1,10 +1,14 @@
 /** Push messages over HTTP: who gets which, what they hold, and what a liar tries. */
 
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { type PushBrowser, type PushService, pushService } from "../support/push-service.ts";
 import { type TestServer, type TestServerOptions, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -242,6 +246,27 @@ describe("devices", () => {
     await until(async () => (await devices("ann"))[0].last_error === "answered 403", "the error");
     await until(() => s.logged.some((line) => line.includes("not delivered")), "the warning");
     expect(s.logged.join()).not.toContain("/push/");
+  });
+
+  it("follow a key to another tenant, with what else belongs to it", async () => {
+    const token_key = join(tempDir("moved"), "token.key");
+    writeFileSync(token_key, randomBytes(32), { mode: 0o600 });
+    const upstreams = "[{name: linear, url: https://mcp.example.com/mcp, auth: {type: oauth}}]";
+    const boss = { role: "admin", tenant_only: true };
+    const config = `${CONFIG}console: login\ntoken_key: ${token_key}\nupstreams: ${upstreams}\n`;
+    const bosses = ["t1", "t2"].map((tenant) => ({ ...boss, name: `${tenant}-admin`, tenant }));
+    await open({ config, keys: [...KEYS, ...bosses] });
+    const { id } = await subscribed("tom");
+    const link = () => s.call("tom", "POST", "/v1/upstreams/linear/link", {});
+    expect((await link()).status).toBe(200);
+    const { keys } = (await s.call("admin", "GET", "/v1/keys")).body;
+    const { index } = keys.find(({ name }: { name: string }) => name === "tom");
+    await s.call("admin", "PATCH", `/v1/keys/${index}`, { tenant: "t2" });
+    expect(await devices("t1-admin")).toEqual([]);
+    expect((await s.call("t1-admin", "DELETE", `/v1/push/${id}`)).status).toBe(404);
+    for (const key of ["tom", "t2-admin"]) expect(await devices(key)).toMatchObject([{ id }]);
+    await subscribed("tom");
+    expect((await link()).status).toBe(200);
   });
 
   it("end with the key, and move to the person who added the browser last", async () => {
