@@ -273,8 +273,13 @@ describe("devices", () => {
     verifies("beyond.push.signing-out", "beyond.push.moves");
     await open();
     const { browser } = await subscribed("ann");
-    await subscribed("bob", browser);
+    // Another spelling is the same browser.
+    const { endpoint, keys: secrets } = browser.subscription;
+    const other = { endpoint: ` ${endpoint.replace("https://", "HTTPS://")}#x`, keys: secrets };
+    expect((await s.call("lea", "POST", "/v1/push", other)).status).toBe(201);
     expect(await devices("ann")).toEqual([]);
+    await subscribed("bob", browser);
+    expect(await devices("lea")).toEqual([]);
     await ask("pay.refund");
     const all = await ask("any.one");
     await gets(browser, all);

@@ -119,12 +119,23 @@ function assertPublicKey(p256dh: string): void {
   }
 }
 
-/** Throws for endpoints that messages would not be sent to. */
-async function assertEndpoint(app: ServiceApp, endpoint: string): Promise<void> {
-  if (!URL.canParse(endpoint) || new URL(endpoint).protocol !== "https:")
+/** One spelling of each endpoint, so that a browser is one device of one person. */
+function plainEndpoint(endpoint: string): string | null {
+  if (!URL.canParse(endpoint)) return null;
+  const url = new URL(endpoint);
+  url.hash = "";
+  url.hostname = url.hostname.replace(/\.+$/, "");
+  return url.href;
+}
+
+/** The endpoint in its one spelling. Throws for endpoints that messages would not be sent to. */
+async function checkedEndpoint(app: ServiceApp, given: string): Promise<string> {
+  const endpoint = plainEndpoint(given);
+  if (endpoint === null || !endpoint.startsWith("https:"))
     throw invalidError("endpoint: must be an https URL");
   const refused = await app.pushEgress.check(endpoint);
   if (refused !== null) throw invalidError(`endpoint: ${refused.message}`);
+  return endpoint;
 }
 
 export const addDevice = defineOperation({
@@ -155,10 +166,10 @@ export const addDevice = defineOperation({
   output: deviceShape,
   feature: pushOff,
   errors: { conflict: "you have too many devices" },
-  async run({ app, principal }, { endpoint, keys, label }) {
+  async run({ app, principal }, { endpoint: named, keys, label }) {
     const owner = requireDeviceOwner(principal);
     assertPublicKey(keys.p256dh);
-    await assertEndpoint(app, endpoint);
+    const endpoint = await checkedEndpoint(app, named);
     const { public_key } = await serverKeys(app);
     const { p256dh, auth } = keys;
     const given = { endpoint, p256dh, auth, server_key: public_key, label: label ?? "browser" };
@@ -301,7 +312,8 @@ export async function deviceAt(
   const own = passkeyOwner(principal);
   if (own === null) return undefined;
   const person = await app.core.store.get("push_devices", ownerKey(own));
-  return person?.devices.find((one) => one.endpoint === endpoint);
+  const plain = plainEndpoint(endpoint);
+  return person?.devices.find((one) => plainEndpoint(one.endpoint) === plain);
 }
 
 /** Removes the devices of a console session that ends. */
