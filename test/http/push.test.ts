@@ -267,6 +267,18 @@ describe("devices", () => {
     for (const key of ["tom", "t2-admin"]) expect(await devices(key)).toMatchObject([{ id }]);
     await subscribed("tom");
     expect((await link()).status).toBe(200);
+    // The tenant of a person can also change elsewhere, such as at the issuer.
+    const { store } = s.app.core;
+    const [row] = await store.list("push_devices", { limit: 1 });
+    await store.transact({ run: (tx) => tx.put("push_devices", row!.key, { ...row!.doc, tenant: "t9" }) });
+    expect(await devices("t2-admin")).toEqual([]);
+    expect(await devices("tom")).toHaveLength(2);
+    expect((await s.call("tom", "PATCH", `/v1/push/${id}`, { quiet: null })).status).toBe(200);
+    expect((await s.call("tom", "POST", `/v1/push/${id}/test`, {})).body.ok).toBe(true);
+    expect((await s.call("t2-admin", "DELETE", `/v1/push/${id}`)).status).toBe(404);
+    expect((await s.call("tom", "DELETE", `/v1/push/${id}`)).status).toBe(200);
+    await subscribed("tom");
+    expect(await devices("t2-admin")).toHaveLength(2);
   });
 
   it("end with the key, and move to the person who added the browser last", async () => {
