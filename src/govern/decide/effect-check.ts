@@ -53,7 +53,7 @@ interface CheckedEffect {
 }
 
 /**
- * Compares the observation. Without one, or with a missing value in a template, nothing was checked: no read can have
+ * Compares the observation. Without one, or with a missing value in a template, nothing was checked. No read can have
  * been made without its arguments, whatever is reported.
  */
 export function checkEffect(

@@ -173,8 +173,8 @@ const stale =
   "a rollback of one of these runs is in progress, or the state to overwrite differs from the plan";
 
 /**
- * Throws not_found for steps that do not exist or belong to another tenant than the run: everybody in its tenant can
- * read the job's report.
+ * Throws not_found for steps that do not exist or belong to another tenant than the run, because everybody in its
+ * tenant can read the job's report.
  */
 async function assertChosen(
   app: ServiceApp,
