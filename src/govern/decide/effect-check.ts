@@ -53,8 +53,8 @@ interface CheckedEffect {
 }
 
 /**
- * Compares the observation. Without one, or with a missing value in a template, nothing was checked. No read can have
- * been made without its arguments, whatever is reported.
+ * Compares the observation. Without one, or with a missing value in a template, nothing was checked. A read without its
+ * arguments was not made, also if an agent reports one.
  */
 export function checkEffect(
   check: Pick<EffectCheckRead, "args" | "expect">,
