@@ -1,8 +1,9 @@
 /** API keys: lists and manages the entries of the key file. The ledger names the key, never its value. */
 import * as z from "zod";
 import type { KeyFields, KeyManager, KeyView } from "../auth/key-manager.ts";
+import { allRows } from "../govern/port/pages.ts";
 import { devicesOf } from "../govern/push/change-devices.ts";
-import { PRINCIPAL_ROLES, tenantBinding } from "../govern/roles.ts";
+import { PRINCIPAL_ROLES, type StoredPrincipal, tenantBinding } from "../govern/roles.ts";
 import { revokeAllPasskeys } from "../govern/signing/enrol.ts";
 import { keyOwner, ownerKey } from "../govern/signing/passkey.ts";
 import { conflictError, forbiddenError, notFoundError } from "../kernel/errors.ts";
@@ -68,7 +69,7 @@ async function record(
   { app, principal }: ApiCaller,
   event: LedgerEvent,
   detail: string,
-  { deleted, ended }: { deleted?: KeyView; ended?: KeyView } = {},
+  { deleted, ended, moved }: { deleted?: KeyView; ended?: KeyView; moved?: KeyView } = {},
 ): Promise<void> {
   const { core } = app;
   const owner = deleted === undefined ? null : keyOwner(deleted.fingerprint);
@@ -87,6 +88,47 @@ async function record(
     },
   });
   announceRecords(core.listeners, written);
+  if (moved !== undefined) await moveBelongings(app, moved);
+}
+
+const bindingOf = ({ tenant, tenant_only }: KeyView) => tenantBinding({ tenant, tenant_only });
+
+const isMoved = (before: KeyView, after: KeyView): boolean =>
+  before.tenant !== after.tenant || bindingOf(before) !== bindingOf(after);
+
+/**
+ * Moves what belongs to a key to its new tenant. Otherwise the admins of the old one would see it, and its person would
+ * not.
+ */
+async function moveBelongings({ core: { store } }: ServiceApp, key: KeyView): Promise<void> {
+  const tenant = bindingOf(key);
+  const held = ({ tenant: _, ...holder }: StoredPrincipal): StoredPrincipal =>
+    tenant === null ? holder : { ...holder, tenant };
+  const own = ownerKey(keyOwner(key.fingerprint));
+  await store.transact({
+    needs: [
+      ["push_devices", own],
+      ["passkeys", own],
+    ],
+    run(tx) {
+      const devices = tx.get("push_devices", own);
+      if (devices !== undefined)
+        tx.put("push_devices", own, { ...devices, tenant, holder: held(devices.holder) });
+      const passkeys = tx.get("passkeys", own);
+      if (passkeys !== undefined)
+        tx.put("passkeys", own, { ...passkeys, tenant, holder: held(passkeys.holder) });
+    },
+  });
+  for await (const { key: id, doc: known } of allRows(store, "upstream_consents"))
+    if (known.holder?.credential === key.fingerprint)
+      await store.transact({
+        needs: [["upstream_consents", id]],
+        run(tx) {
+          const doc = tx.get("upstream_consents", id);
+          if (doc?.holder?.credential !== key.fingerprint) return;
+          tx.put("upstream_consents", id, { ...doc, tenant: key.tenant, holder: held(doc.holder) });
+        },
+      });
 }
 
 /** Keys with the same name are one principal, so a tenant-bound caller cannot use a name taken outside its tenant. */
@@ -207,10 +249,12 @@ export const changeKey = defineOperation({
   async run(call, { index, fingerprint, ...body }) {
     const key = await named(call, index, fingerprint);
     const fields = withinTenant(call, body as KeyFields);
+    const before = (await manager(call.app).list()).find((one) => one.fingerprint === key.fingerprint);
     const changed = await manager(call.app).patch(key.place, fields, key.fingerprint);
     const what = Object.keys(body).sort().join(", ") || "nothing";
     const ended = changed.disabled ? { ended: changed } : {};
-    await record(call, "key_changed", `key ${changed.name}: ${what} changed`, ended);
+    const moved = before !== undefined && isMoved(before, changed) ? { moved: changed } : {};
+    await record(call, "key_changed", `key ${changed.name}: ${what} changed`, { ...ended, ...moved });
     if (changed.disabled) await sweepConsents(call.app, call.principal.name);
     return asShown(call, changed);
   },

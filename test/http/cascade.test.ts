@@ -183,6 +183,17 @@ describe("the preview of dependents", () => {
     expect((await w.plan(bad, "east-operator")).status).toBe(404);
     const foreign = await w.rollback(other, { with: [{ run_id: bad, step: 0 }] }, "east-operator");
     expect(foreign.status).toBe(404);
+    // Everybody in the run's tenant reads the job's report, so it covers no run of another tenant.
+    for (const [run_id, chosen] of [
+      [other, bad],
+      [bad, other],
+    ] as const) {
+      const crossing = await w.rollback(run_id, { with: [{ run_id: chosen, step: 0 }], confirm: true });
+      expect(crossing).toMatchObject({
+        status: 404,
+        body: { error: expect.stringContaining("another tenant") },
+      });
+    }
   });
 
   it("forgets runs with what they left", async () => {

@@ -1,10 +1,14 @@
 /** Push messages over HTTP: who gets which, what they hold, and what a liar tries. */
 
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { type PushBrowser, type PushService, pushService } from "../support/push-service.ts";
 import { type TestServer, type TestServerOptions, testServer } from "../support/server.ts";
+import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -244,12 +248,50 @@ describe("devices", () => {
     expect(s.logged.join()).not.toContain("/push/");
   });
 
+  it("follow a key to another tenant, with what else belongs to it", async () => {
+    const token_key = join(tempDir("moved"), "token.key");
+    writeFileSync(token_key, randomBytes(32), { mode: 0o600 });
+    const upstreams = "[{name: linear, url: https://mcp.example.com/mcp, auth: {type: oauth}}]";
+    const boss = { role: "admin", tenant_only: true };
+    const config = `${CONFIG}console: login\ntoken_key: ${token_key}\nupstreams: ${upstreams}\n`;
+    const bosses = ["t1", "t2"].map((tenant) => ({ ...boss, name: `${tenant}-admin`, tenant }));
+    await open({ config, keys: [...KEYS, ...bosses] });
+    const { id } = await subscribed("tom");
+    const link = () => s.call("tom", "POST", "/v1/upstreams/linear/link", {});
+    expect((await link()).status).toBe(200);
+    const { keys } = (await s.call("admin", "GET", "/v1/keys")).body;
+    const { index } = keys.find(({ name }: { name: string }) => name === "tom");
+    await s.call("admin", "PATCH", `/v1/keys/${index}`, { tenant: "t2" });
+    expect(await devices("t1-admin")).toEqual([]);
+    expect((await s.call("t1-admin", "DELETE", `/v1/push/${id}`)).status).toBe(404);
+    for (const key of ["tom", "t2-admin"]) expect(await devices(key)).toMatchObject([{ id }]);
+    await subscribed("tom");
+    expect((await link()).status).toBe(200);
+    // The tenant of a person can also change elsewhere, such as at the issuer.
+    const { store } = s.app.core;
+    const [row] = await store.list("push_devices", { limit: 1 });
+    await store.transact({ run: (tx) => tx.put("push_devices", row!.key, { ...row!.doc, tenant: "t9" }) });
+    expect(await devices("t2-admin")).toEqual([]);
+    expect(await devices("tom")).toHaveLength(2);
+    expect((await s.call("tom", "PATCH", `/v1/push/${id}`, { quiet: null })).status).toBe(200);
+    expect((await s.call("tom", "POST", `/v1/push/${id}/test`, {})).body.ok).toBe(true);
+    expect((await s.call("t2-admin", "DELETE", `/v1/push/${id}`)).status).toBe(404);
+    expect((await s.call("tom", "DELETE", `/v1/push/${id}`)).status).toBe(200);
+    await subscribed("tom");
+    expect(await devices("t2-admin")).toHaveLength(2);
+  });
+
   it("end with the key, and move to the person who added the browser last", async () => {
     verifies("beyond.push.signing-out", "beyond.push.moves");
     await open();
     const { browser } = await subscribed("ann");
-    await subscribed("bob", browser);
+    // Another spelling is the same browser.
+    const { endpoint, keys: secrets } = browser.subscription;
+    const other = { endpoint: ` ${endpoint.replace("https://", "HTTPS://")}#x`, keys: secrets };
+    expect((await s.call("lea", "POST", "/v1/push", other)).status).toBe(201);
     expect(await devices("ann")).toEqual([]);
+    await subscribed("bob", browser);
+    expect(await devices("lea")).toEqual([]);
     await ask("pay.refund");
     const all = await ask("any.one");
     await gets(browser, all);

@@ -23,6 +23,7 @@ const MANIFESTS = `
 ${["note.write", "note.pretend", "note.other"].map((tool) => write(tool)).join("\n")}
 ${write("note.later", CHECK.replace("retries: 0", "retries: 4, backoff_ms: 1"))}
 ${write("note.blind", CHECK.replace("note.get", "note.crash"))}
+${write("note.blank", CHECK.replace("$args.id", "$result.id"))}
 ${write("note.far", CHECK.replace("note.get", "far.get"))}
 - {tool: note.plain, effect: compensable, permission: p, ${UNDO}}
 - {tool: note.drop, effect: irreversible, permission: p, effect_check: {tool: note.get, args: {id: $args.id}, expect: {is_error: true}, retries: 0}}
@@ -159,12 +160,20 @@ describe("over HTTP", () => {
       step: 3,
       status: "failed",
     });
+    // The check's arguments need the result, so nobody can have read what this agent says it observed.
+    await ask(run, "note.blank");
+    expect(await end(run, 4, { result: undefined, observed: { text: "canary" } })).toEqual({
+      step: 4,
+      status: "succeeded",
+      effect_check: "not checked",
+    });
     const ends = (await trail(run)).filter(({ event }) => event !== "intended");
     expect(ends.map(({ event, detail }) => [event, detail])).toEqual([
       ["succeeded", "effect: not checked"],
       ["succeeded", "effect: not checked"],
       ["succeeded", undefined],
       ["failed", undefined],
+      ["succeeded", "effect: not checked"],
     ]);
   });
 

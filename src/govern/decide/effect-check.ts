@@ -52,13 +52,17 @@ interface CheckedEffect {
   mismatch: string | null;
 }
 
-/** Compares the observation. Without one, or with a missing value in the template, nothing was checked. */
+/**
+ * Compares the observation. Without one, or with a missing value in a template, nothing was checked. A read without its
+ * arguments was not made, also if an agent reports one.
+ */
 export function checkEffect(
-  check: Pick<EffectCheckRead, "expect">,
+  check: Pick<EffectCheckRead, "args" | "expect">,
   values: CallValues,
   observed: JsonValue | undefined,
 ): CheckedEffect {
-  const expect = observed === undefined ? undefined : fillTemplate(check.expect, values);
+  const isReadable = observed !== undefined && fillTemplate(check.args, values) !== undefined;
+  const expect = isReadable ? fillTemplate(check.expect, values) : undefined;
   if (expect === undefined || observed === undefined) return { found: "not checked", mismatch: null };
   const mismatch = effectMismatch(expect, observed);
   return mismatch === null ? { found: "held", mismatch } : { found: "missing", mismatch };

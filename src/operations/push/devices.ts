@@ -99,6 +99,19 @@ async function viewerOf(app: ServiceApp, principal: CallerPrincipal): Promise<Vi
   return { principal, server_key: off ? null : (await serverKeys(app)).public_key };
 }
 
+/** The store for a person's own devices, which stay theirs when their tenant changes. */
+const ownStore = ({ core }: Pick<ServiceApp, "core">) => unconfinedStore(core.store);
+
+function isOwn(principal: CallerPrincipal, device_id: string): boolean {
+  const own = passkeyOwner(principal);
+  return own !== null && deviceOwnerKey(device_id) === ownerKey(own);
+}
+
+async function ownDevices(app: ServiceApp, principal: CallerPrincipal): Promise<PersonDevices | undefined> {
+  const own = passkeyOwner(principal);
+  return own === null ? undefined : await ownStore(app).get("push_devices", ownerKey(own));
+}
+
 const binary = (bytes: number, what: string) =>
   z
     .string()
@@ -119,12 +132,23 @@ function assertPublicKey(p256dh: string): void {
   }
 }
 
-/** Throws for endpoints that messages would not be sent to. */
-async function assertEndpoint(app: ServiceApp, endpoint: string): Promise<void> {
-  if (!URL.canParse(endpoint) || new URL(endpoint).protocol !== "https:")
+/** One spelling of each endpoint, so that a browser is one device of one person. */
+function plainEndpoint(endpoint: string): string | null {
+  if (!URL.canParse(endpoint)) return null;
+  const url = new URL(endpoint);
+  url.hash = "";
+  url.hostname = url.hostname.replace(/\.+$/, "");
+  return url.href;
+}
+
+/** The endpoint in its one spelling. Throws for endpoints that messages would not be sent to. */
+async function checkedEndpoint(app: ServiceApp, given: string): Promise<string> {
+  const endpoint = plainEndpoint(given);
+  if (endpoint === null || !endpoint.startsWith("https:"))
     throw invalidError("endpoint: must be an https URL");
   const refused = await app.pushEgress.check(endpoint);
   if (refused !== null) throw invalidError(`endpoint: ${refused.message}`);
+  return endpoint;
 }
 
 export const addDevice = defineOperation({
@@ -155,14 +179,14 @@ export const addDevice = defineOperation({
   output: deviceShape,
   feature: pushOff,
   errors: { conflict: "you have too many devices" },
-  async run({ app, principal }, { endpoint, keys, label }) {
+  async run({ app, principal }, { endpoint: named, keys, label }) {
     const owner = requireDeviceOwner(principal);
     assertPublicKey(keys.p256dh);
-    await assertEndpoint(app, endpoint);
+    const endpoint = await checkedEndpoint(app, named);
     const { public_key } = await serverKeys(app);
     const { p256dh, auth } = keys;
     const given = { endpoint, p256dh, auth, server_key: public_key, label: label ?? "browser" };
-    const change = await app.core.store.transact(addDeviceUnit(app.core, principal, given));
+    const change = await ownStore(app).transact(addDeviceUnit(app.core, principal, given));
     await takeOver(app, owner, endpoint);
     return deviceView({ principal, server_key: public_key }, change.person, change.device);
   },
@@ -191,10 +215,10 @@ export const listDevices = defineOperation({
   }),
   async run({ app, principal }) {
     const viewer = await viewerOf(app, principal);
-    const own = passkeyOwner(principal);
-    const seen = (await peopleWithDevices(app)).filter(
-      ({ owner }) => owner === own || hasRole(principal, "admin"),
-    );
+    const own = await ownDevices(app, principal);
+    const all = hasRole(principal, "admin") ? await peopleWithDevices(app) : [];
+    const others = all.filter(({ owner }) => owner !== passkeyOwner(principal));
+    const seen = own === undefined ? others : [own, ...others];
     const devices = seen.flatMap((person) =>
       person.devices.map((device) => deviceView(viewer, person, device)),
     );
@@ -214,7 +238,7 @@ export const changeDevice = defineOperation({
   output: deviceShape,
   errors: { not_found: "unknown device" },
   async run({ app, principal }, { device_id, quiet }) {
-    const change = await app.core.store.transact(changeOwnDeviceUnit(principal, device_id, { quiet }));
+    const change = await ownStore(app).transact(changeOwnDeviceUnit(principal, device_id, { quiet }));
     return deviceView(await viewerOf(app, principal), change.person, change.device);
   },
 });
@@ -228,7 +252,8 @@ export const removeDevice = defineOperation({
   output: deviceShape,
   errors: { not_found: "unknown device" },
   async run({ app, principal }, { device_id }) {
-    const change = await app.core.store.transact(removeDeviceUnit(principal, device_id));
+    const store = isOwn(principal, device_id) ? ownStore(app) : app.core.store;
+    const change = await store.transact(removeDeviceUnit(principal, device_id));
     return deviceView(await viewerOf(app, principal), change.person, change.device);
   },
 });
@@ -248,10 +273,7 @@ export const testDevice = defineOperation({
   feature: pushOff,
   errors: { not_found: "unknown device" },
   async run({ app, principal }, { device_id }) {
-    const own = passkeyOwner(principal);
-    const key = deviceOwnerKey(device_id);
-    const person =
-      own === null || key !== ownerKey(own) ? undefined : await app.core.store.get("push_devices", key);
+    const person = await ownDevices(app, principal);
     const device = person?.devices.find(({ id }) => id === device_id);
     if (device === undefined) throw unknownDevice();
     return sendPushTest(app, device);
@@ -289,7 +311,7 @@ export async function bindDevice(
   id: string,
   session: string,
 ): Promise<void> {
-  await app.core.store.transact(changeOwnDeviceUnit(principal, id, { session }));
+  await ownStore(app).transact(changeOwnDeviceUnit(principal, id, { session }));
 }
 
 /** The caller's device with this endpoint. */
@@ -298,10 +320,9 @@ export async function deviceAt(
   principal: CallerPrincipal,
   endpoint: string,
 ): Promise<PushDevice | undefined> {
-  const own = passkeyOwner(principal);
-  if (own === null) return undefined;
-  const person = await app.core.store.get("push_devices", ownerKey(own));
-  return person?.devices.find((one) => one.endpoint === endpoint);
+  const person = await ownDevices(app, principal);
+  const plain = plainEndpoint(endpoint);
+  return person?.devices.find((one) => plainEndpoint(one.endpoint) === plain);
 }
 
 /** Removes the devices of a console session that ends. */
@@ -311,5 +332,5 @@ export async function endPushSession(
   session: string,
 ): Promise<void> {
   const owner = passkeyOwner(principal);
-  if (owner !== null) await app.core.store.transact(endSessionUnit(owner, session));
+  if (owner !== null) await ownStore(app).transact(endSessionUnit(owner, session));
 }

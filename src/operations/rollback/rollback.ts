@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { OVERWRITE_TARGETS } from "../../govern/port/docs.ts";
 import { type CallerPrincipal, hasRole, toStoredPrincipal } from "../../govern/roles.ts";
-import { STEP_STATUSES } from "../../govern/runs/run.ts";
+import { type RunDoc, STEP_STATUSES } from "../../govern/runs/run.ts";
 import { passkeyRequired } from "../../govern/signing/signature.ts";
 import { forbiddenError, invalidError, notFoundError, SvcError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
@@ -172,13 +172,27 @@ function assertOneRun({ children, with: chosen }: Covered, overwrite: OverwriteD
 const stale =
   "a rollback of one of these runs is in progress, or the state to overwrite differs from the plan";
 
-/** Throws not_found for steps that do not exist or belong to another tenant. */
-async function assertChosen(app: ServiceApp, chosen: readonly ChosenStep[] = []): Promise<void> {
+/**
+ * Throws not_found for steps that do not exist or belong to another tenant than the run, because everybody in its
+ * tenant can read the job's report.
+ */
+async function assertChosen(
+  app: ServiceApp,
+  { tenant }: Pick<RunDoc, "tenant">,
+  chosen: readonly ChosenStep[] = [],
+): Promise<void> {
   const runs = new Map<string, number>();
   for (const { run_id, step } of chosen) {
-    if (!runs.has(run_id)) runs.set(run_id, (await readRun(app, run_id)).next_step);
-    if (step >= runs.get(run_id)!) throw notFoundError(`with: run ${run_id} has no step ${step}`);
+    const known = runs.get(run_id) ?? (await countSteps(app, tenant, run_id));
+    runs.set(run_id, known);
+    if (step >= known) throw notFoundError(`with: run ${run_id} has no step ${step}`);
   }
+}
+
+async function countSteps(app: ServiceApp, tenant: string | null, run_id: string): Promise<number> {
+  const run = await readRun(app, run_id);
+  if (run.tenant !== tenant) throw notFoundError(`with: run ${run_id} belongs to another tenant`);
+  return run.next_step;
 }
 
 export const rollbackPlanned = z.strictObject({ dry_run: z.literal(true), plan: undoPlanShape });
@@ -200,13 +214,13 @@ export const startRollback = defineOperation({
   run_of: ({ run_id }) => run_id,
   async run(caller, { run_id, confirm, overwrite: step, reason, current_hash, to, ...body }) {
     const { app, principal } = caller;
-    await readRun(app, run_id);
+    const run = await readRun(app, run_id);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
     assertOneRun(body, overwrite);
     const own = !hasRole(principal, "operator");
     if (own && body.with !== undefined)
       throw forbiddenError("with: steps of other runs need the operator role; omit this field");
-    await assertChosen(app, body.with);
+    await assertChosen(app, run, body.with);
     if (confirm !== true && (body.children === true || body.with !== undefined))
       return {
         dry_run: true as const,
@@ -247,11 +261,11 @@ export const rollbackHere = defineOperation({
   feature: (_, caller) => (caller?.undo === undefined ? "this surface has no undo tools" : null),
   async run(caller, { run_id, overwrite: step, reason, current_hash, to, children, with: chosen, ...body }) {
     const { app, principal, undo } = caller;
-    await readRun(app, run_id);
+    const run = await readRun(app, run_id);
     assertMayApproveAll(app, body.approve_compensations);
     const overwrite = overwriteOf(step, { reason, current_hash, to });
     assertOneRun({ children, with: chosen }, overwrite);
-    await assertChosen(app, chosen);
+    await assertChosen(app, run, chosen);
     if (overwrite !== undefined) await checkOverwrite(app, run_id, overwrite, surfaceStateReader(undo));
     const asked: RollbackOptions = {
       stop: app.background.signal,
