@@ -416,8 +416,9 @@ describe("evidence", () => {
           await page.evaluate('getComputedStyle(document.querySelector(".halted")).backgroundColor'),
         ).toBe("rgb(168, 30, 22)");
       }
-      const alerts = page.locator("main .items", { hasText: "critical" }).last();
-      expect(await alerts.locator("li").first().innerText()).toContain("critical");
+      // Open incidents come before the alerts.
+      const alerts = page.locator("main .items").last().locator("li").filter({ hasNotText: "incident" });
+      expect(await alerts.first().innerText()).toContain("critical");
       expect((await ask("crm.get", {})).reasons).toEqual(["kill switch: an agent runs wild"]);
       await open("/evidence");
       await page.getByText("Block more").click();
