@@ -33,9 +33,9 @@ import { approvalTabs } from "./approval-tabs.ts";
 import { delegationsCard } from "./delegations.ts";
 import { latestDecisions } from "./latest-decisions.ts";
 
-const MOST_LINES = 100;
+const MAX_LINES = 100;
 /** Grouped pages hold more, because a burst of requests is reviewed and decided by group. */
-const MOST_GROUPED = SERVICE_LIMITS.page_max;
+const MAX_GROUPED_LINES = SERVICE_LIMITS.page_max;
 const PATH = "/console/approvals";
 
 export const approvalRoutes = [
@@ -50,7 +50,7 @@ export const approvalRoutes = [
 
 /** Requests are grouped if the policy sets `approvals.flood`. */
 const groupsAlike = ({ app }: PageContext): boolean => app.core.rules().policy.approvals.flood !== null;
-const mostLines = (ctx: PageContext): number => (groupsAlike(ctx) ? MOST_GROUPED : MOST_LINES);
+const lineLimit = (ctx: PageContext): number => (groupsAlike(ctx) ? MAX_GROUPED_LINES : MAX_LINES);
 
 const sortOf = (ctx: PageContext): ApprovalSort =>
   (Object.keys(APPROVAL_SORTS) as ApprovalSort[]).find((sort) => sort === ctx.query["sort"]) ?? "age";
@@ -58,7 +58,7 @@ const sortOf = (ctx: PageContext): ApprovalSort =>
 /** Shows the list and the first request's card. A phone shows only the list. */
 async function waiting(ctx: PageContext): Promise<PageAnswer> {
   const sort = sortOf(ctx);
-  const found = await requestLines(ctx, sort, mostLines(ctx));
+  const found = await requestLines(ctx, sort, lineLimit(ctx));
   const first = found.lines[0]?.approval.id;
   const shown = first === undefined ? null : await shownRequest(ctx, first);
   return desk(ctx, found, shown, {
@@ -72,7 +72,7 @@ async function waiting(ctx: PageContext): Promise<PageAnswer> {
 async function oneRequest(ctx: PageContext): Promise<PageAnswer> {
   const id = ctx.params["id"]!;
   const sort = sortOf(ctx);
-  const [found, shown] = await Promise.all([requestLines(ctx, sort, mostLines(ctx)), shownRequest(ctx, id)]);
+  const [found, shown] = await Promise.all([requestLines(ctx, sort, lineLimit(ctx)), shownRequest(ctx, id)]);
   if (shown === null) throw notFoundError(`unknown approval request ${id}`);
   return desk(ctx, found, shown, { sort, live: `${PATH}/${encodeURIComponent(id)}`, kind: "at-card" });
 }

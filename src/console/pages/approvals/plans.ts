@@ -99,7 +99,7 @@ ${shown.status === "pending" && shown.card_hash !== undefined ? cardBlock({ titl
 }
 
 /** Maximum number of card lines on a page. The user opens the remaining calls one by one. */
-const MOST_DRAWN = 4_000;
+const MAX_DRAWN = 4_000;
 const LINE_CHARS = 200;
 
 function callCards(ctx: PageContext, shown: PlanShown): HtmlFragment[] {
@@ -111,7 +111,7 @@ function callCards(ctx: PageContext, shown: PlanShown): HtmlFragment[] {
 function closedCalls(shown: PlanShown, open: number): ReadonlySet<number> {
   const cost = (i: number): number => drawnLines(shown.cards?.[i] ?? null);
   const closed = new Set<number>();
-  let left = MOST_DRAWN - (shown.calls[open] === undefined ? 0 : cost(open));
+  let left = MAX_DRAWN - (shown.calls[open] === undefined ? 0 : cost(open));
   for (const i of shown.calls.keys()) {
     if (i === open) continue;
     left -= cost(i);
