@@ -1,11 +1,8 @@
 /** Tries the drafted undos of one upstream, which a person named as disposable, and judges each by the server's state. */
-import { newRun, openRunUnit } from "../../govern/runs/open-run.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import type { DrillTools } from "../../operations/drills/ports.ts";
-import { drillPrincipal } from "../../operations/drills/run-drill.ts";
-import { type DraftTrial, tryDraft } from "../../operations/drills/try-draft.ts";
-import { executeRollback } from "../../rollback/undo/execute.ts";
+import { type DraftTrial, makeUndoableCall, tryDraft } from "../../operations/drills/try-draft.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import { drillsThrough } from "../drills.ts";
 import type { McpGateway } from "../gateway.ts";
@@ -200,22 +197,8 @@ class DraftTrials {
     return called === null ? null : { values: [called.result ?? null, made.args], undo: called.undo };
   }
 
-  /** Makes a call in a run of its own, which `undo` rolls back. Null if it was not possible. */
-  private async call(tool: string, args: JsonObject) {
-    const { core, background } = this.app;
-    const principal = drillPrincipal(this.by);
-    const { permissions } = core.rules().manifests;
-    const run = newRun(core, principal, { permissions, reason: "something to try a drafted undo on" });
-    await core.store.transact(openRunUnit(run));
-    const answer = await this.tools.make(run, principal, tool, args);
-    if ("problem" in answer) return null;
-    const { make: _, ...undo } = this.tools;
-    return {
-      result: answer.result,
-      undo: async () => {
-        await executeRollback(core, run.run_id, { ...undo, actor: this.by, stop: background.signal });
-      },
-    };
+  private call(tool: string, args: JsonObject) {
+    return makeUndoableCall(this.app, this.tools, { tool, args, by: this.by });
   }
 
   /** Answers of the reading tools that need no arguments. */

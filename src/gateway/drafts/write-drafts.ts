@@ -1,6 +1,6 @@
 /**
- * Writes into drafted manifests what a trial showed. An undo that held is no guess any more; one that did nothing is
- * taken out. Keeps the author's comments, and leaves `lifecycle: draft`, because a person approves.
+ * Writes into drafted manifests what a trial showed. An undo that held loses the marks of a guess; one that did
+ * nothing is taken out. Keeps the author's comments, and leaves `lifecycle: draft`, because a person approves.
  */
 import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from "yaml";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";

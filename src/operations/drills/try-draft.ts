@@ -1,5 +1,5 @@
 /**
- * Tries a drafted undo in a run of its own: makes the call, undoes it, and lets the caller look at the state in between.
+ * Tries a drafted undo in a separate run: makes the call, undoes it, and lets the caller look at the state in between.
  * Without a verification in the manifest, the caller's looks are the only evidence.
  */
 import { newRun, openRunUnit } from "../../govern/runs/open-run.ts";
@@ -16,7 +16,7 @@ import { drillPrincipal, keepDrill } from "./run-drill.ts";
 export interface DraftLooks {
   beforeCall(run_id: string): Promise<void>;
   afterCall(run_id: string, made: { result: JsonValue | undefined }): Promise<void>;
-  /** Returns what is wrong with the state after the undo; null if it is as before. */
+  /** Returns the difference that the undo left; null if the state is as before. */
   afterUndo(run_id: string): Promise<string | null>;
 }
 
@@ -64,4 +64,29 @@ export async function tryDraft(
   } catch (error) {
     return { found: "not tried", run_id, problem: clean(messageOf(error)) };
   }
+}
+
+async function openTrial({ core }: ServiceApp, by: string, reason: string) {
+  const principal = drillPrincipal(by);
+  const { permissions } = core.rules().manifests;
+  const run = newRun(core, principal, { permissions, reason });
+  await core.store.transact(openRunUnit(run));
+  return { run, principal };
+}
+
+/** Makes a call that a trial needs first. `undo` rolls it back. Null if the call could not be made. */
+export async function makeUndoableCall(
+  app: ServiceApp,
+  { make, ...undo }: DrillTools,
+  { tool, args, by }: { tool: string; args: JsonValue; by: string },
+): Promise<{ result: JsonValue | undefined; undo: () => Promise<void> } | null> {
+  const { run, principal } = await openTrial(app, by, "preparation of a trial");
+  const made = await make(run, principal, tool, args);
+  if ("problem" in made) return null;
+  return {
+    result: made.result,
+    async undo() {
+      await executeRollback(app.core, run.run_id, { ...undo, actor: by, stop: app.background.signal });
+    },
+  };
 }
