@@ -35,7 +35,7 @@ export function createUnaskedTest(home: string): UnaskedTest {
     const isUnasked = pathsMeant(text, home, cwd).some(
       (path) =>
         isAutoRunFile(foldPath(path.replaceAll("\\", "/"))) ||
-        isGitFile(path) ||
+        isOfGit(path, reach) ||
         isKept(path, keptIn(cwd), reach) ||
         isOtherName(path, { cwd, home, kept: keptIn(cwd) }),
     );
@@ -66,9 +66,9 @@ function pathsMeant(text: string, home: string, cwd: string): string[] {
   return [...new Set([...full, ...files].flatMap((path) => [path, resolveLinks(path)]))];
 }
 
-/** A `.git` that is a file, or does not exist yet, determines the location of git's configuration. */
-const isGitFile = (path: string): boolean =>
-  foldPath(basename(path)) === ".git" && statOrNull(path)?.isDirectory() !== true;
+/** A `.git` that is a file, or does not exist yet, determines the location of git's configuration. A directory holds it. */
+const isOfGit = (path: string, reach: boolean): boolean =>
+  foldPath(basename(path)) === ".git" && (reach || statOrNull(path)?.isDirectory() !== true);
 
 function isKept(path: string, kept: readonly KeptPath[], reach: boolean): boolean {
   const parts = pathSegments(path);
