@@ -156,7 +156,7 @@ function peersOf(places: readonly EditedPlace[], path: string, before: MaybePath
   return { peers: same.map((one) => one.path).filter((one) => one !== path) };
 }
 
-/** Names that an edited file got while the edit ran. What was there before the edit is not recorded. */
+/** Names that an edited file got while the edit ran. Their earlier state is not recorded. */
 function namesGained({ root, workspace, places }: EditWindow, changes: readonly RecordedChange[]): string[] {
   const known = new Set(places.map(({ path }) => path));
   const gained = changes.flatMap(({ before, after }) => {

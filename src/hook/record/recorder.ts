@@ -27,7 +27,7 @@ import {
   writeRecord,
 } from "./record-file.ts";
 import { createExclusionTest, isBuildOutput, isGitIndex, type SnapshotSettings } from "./record-scope.ts";
-import { StatHelpers } from "./stat-helpers.ts";
+import { StatPool } from "./stat-pool.ts";
 import { type IndexEntry, WorkspaceIndex } from "./workspace-index.ts";
 
 /** How many names a step or a remark lists. */
@@ -93,7 +93,7 @@ export class WorkspaceRecorder {
         isExcluded: createExclusionTest(snapshot.exclude),
         never: [service, folder],
         keep,
-        helpers: new StatHelpers(setting.helpers),
+        helpers: new StatPool(setting.helpers),
       },
       {
         changing: (path, before) => {

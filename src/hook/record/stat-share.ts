@@ -7,7 +7,7 @@
 export const STAT_CONTROL = { ready: 0, done: 1, found: 2 } as const;
 /** Numbers for each file: times, size, inode. */
 export const STAT_FIELDS = 4;
-/** In place of a size: nothing to look at. */
+/** Instead of a size: nothing to look at. */
 export const NO_FILE = -1;
 
 export interface StatShare {

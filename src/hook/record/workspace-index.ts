@@ -17,7 +17,7 @@ import {
 } from "./path-state.ts";
 import { readContent } from "./read-content.ts";
 import { isKeptOfGit, trackedExclusions } from "./record-scope.ts";
-import type { StatHelpers, StatSubject } from "./stat-helpers.ts";
+import type { StatPool, StatSubject } from "./stat-pool.ts";
 
 const RACY_MS = 20;
 
@@ -31,7 +31,7 @@ export interface IndexOptions {
   /** Keeps a content and returns its hash. */
   keep(path: string, bytes: Buffer): string;
   /** Threads that look at a part of the files. */
-  helpers?: StatHelpers<FileEntry>;
+  helpers?: StatPool<FileEntry>;
 }
 
 /** Hears of every path before its entry changes, and of paths that it cannot see any more. */

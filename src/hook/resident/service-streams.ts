@@ -6,7 +6,7 @@ import type { ServiceStream } from "../service.ts";
 /** Older ones belong to settings that changed. */
 const MAX_STREAMS = 8;
 
-export class ServiceStreams {
+class ServiceStreams {
   private readonly streams = new Map<string, StreamClient>();
   // A person chose this server, so only the egress rules that always apply are checked.
   private readonly egress: EgressClient = createEgress({ block_private: false }, {});

@@ -27,8 +27,8 @@ export interface StatSubject {
   helper?: number;
 }
 
-export class StatHelpers<T extends StatSubject> {
-  private helpers: StatHelper<T>[] = [];
+export class StatPool<T extends StatSubject> {
+  private helpers: StatThread<T>[] = [];
   private fresh: T[] = [];
   private round = 0;
   private isStarted = false;
@@ -74,7 +74,7 @@ export class StatHelpers<T extends StatSubject> {
       if (size < this.least || this.threads < 2) return;
       this.isStarted = true;
       const room = Math.ceil((size * 2) / this.threads) + this.least;
-      this.helpers = Array.from({ length: this.threads - 1 }, () => new StatHelper<T>(room));
+      this.helpers = Array.from({ length: this.threads - 1 }, () => new StatThread<T>(room));
     }
     const { fresh, helpers, threads } = this;
     this.fresh = [];
@@ -92,7 +92,7 @@ export class StatHelpers<T extends StatSubject> {
   }
 }
 
-class StatHelper<T extends StatSubject> {
+class StatThread<T extends StatSubject> {
   private readonly worker: Worker;
   private readonly control: Int32Array;
   private readonly metadata: Float64Array;
