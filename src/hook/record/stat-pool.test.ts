@@ -17,7 +17,7 @@ import { until } from "../../../test/support/until.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { createExclusionTest, SNAPSHOT_DEFAULTS } from "./record-scope.ts";
 import { StatPool } from "./stat-pool.ts";
-import { WorkspaceIndex } from "./workspace-index.ts";
+import { type FileEntry, WorkspaceIndex } from "./workspace-index.ts";
 
 const NAMES = Array.from({ length: 40 }, (_, n) => `d${n % 4}/${n}.txt`);
 
@@ -29,7 +29,7 @@ function indexed() {
     writeFileSync(join(root, name), `text of ${name}`);
   }
   const read: string[] = [];
-  const helpers = new StatPool({ least: 1, threads: 3 });
+  const helpers = new StatPool<FileEntry>({ least: 1, threads: 3 });
   const index = new WorkspaceIndex(
     {
       ...SNAPSHOT_DEFAULTS,

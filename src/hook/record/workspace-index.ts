@@ -50,7 +50,7 @@ export interface IndexEntry {
   racy: boolean;
 }
 
-interface FileEntry extends IndexEntry, StatSubject {
+export interface FileEntry extends IndexEntry, StatSubject {
   /** The directory that holds it. */
   node?: DirectoryEntry;
   /** It cannot be looked at any more, and the listener knows. */
