@@ -116,7 +116,9 @@ export class AgentPeer {
     const { passthrough, subscriptions, tasks } = this.gateway;
     if (method.startsWith("tasks/")) {
       const principal = this.asking(context);
-      if (this.era === "modern") return answerNewer(tasks, method, params, principal);
+      // The SDK takes the client's answers out of the parameters.
+      const answered = { ...params, ...context.retried };
+      if (this.era === "modern") return answerNewer(tasks, method, answered, principal);
       if (this.takesTasks) return answerOlder(tasks, method, params, principal, context);
     }
     const request = {
