@@ -166,8 +166,9 @@ export class UpstreamOAuth {
       throw registersNobody(issuer, withoutMark(redirect_uri));
     const sdk = await loadSdk();
     const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+    // In the body first: issuers of the MCP Python SDK refuse a header without `client_id` in the body.
     const method =
-      ["client_secret_basic", "client_secret_post"].find((one) => methods.includes(one)) ?? "none";
+      ["client_secret_post", "client_secret_basic"].find((one) => methods.includes(one)) ?? "none";
     try {
       return await sdk.registerClient(issuer, {
         metadata,

@@ -33,6 +33,7 @@ export const beyond2Upstreams = section("beyond", "Sign-in at upstreams", {
   "beyond.upstream-oauth.doctor": [43, "`svc doctor` discovers each upstream's issuer through the egress rules, and checks `token_key`"],
   "beyond.upstream-oauth.stores": [43, "connections work alike on every store, and survive a restart"],
   "beyond.upstream-oauth.conformance": [43, "the authorization scenarios of the official conformance suite pass in the role of a client"],
+  "beyond.upstream-oauth.servers": [43, "tool servers by other authors that demand OAuth are connected, used and disconnected"],
   "beyond.upstream-oauth.off": [43, "an upstream without `auth` writes and offers what it did before"],
   "beyond.upstream-exchange.caller": [43, "`auth: {type: exchange}` exchanges the caller's token (RFC 8693) at the configured issuer, for each caller apart"],
   "beyond.upstream-exchange.key": [43, "a caller without a token of the issuer gets an error that says so, and nothing is sent"],

@@ -29,7 +29,7 @@ const SIGN_IN = "upstreams";
 const TOKEN_KEY = "token_key";
 const CREATE_KEY = "create the key with: openssl rand -out <file> 32";
 
-/** Discovers the issuer of each upstream. Every URL of its documents passes the egress rules, and nobody signs in. */
+/** Discovers the issuer of each upstream. Every URL of its documents passes the egress rules. */
 export async function checkUpstreamSignIns({ settings, egress }: CheckContext): Promise<DoctorFinding[]> {
   const upstreams = authorizedUpstreams({ settings });
   if (upstreams.length === 0) return [];

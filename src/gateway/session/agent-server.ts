@@ -116,9 +116,7 @@ export class AgentPeer {
     const { passthrough, subscriptions, tasks } = this.gateway;
     if (method.startsWith("tasks/")) {
       const principal = this.asking(context);
-      // The SDK takes the client's answers out of the parameters.
-      const answered = { ...params, ...context.retried };
-      if (this.era === "modern") return answerNewer(tasks, method, answered, principal);
+      if (this.era === "modern") return answerNewer(tasks, method, params, principal, context);
       if (this.takesTasks) return answerOlder(tasks, method, params, principal, context);
     }
     const request = {

@@ -96,8 +96,8 @@ const isUnchanged = (a: StoredPrincipal | null, b: StoredPrincipal): boolean =>
   a?.tenant === b.tenant && sameNames(a?.groups ?? [], b.groups);
 
 /**
- * The document as the caller's own. Links and sign-ins of an earlier credential of the same name end, because somebody
- * else's account would finish them.
+ * The document as the caller's own. Links and sign-ins of an earlier credential of the same name end, because another
+ * account would finish them.
  */
 function ownConsent(
   core: EngineCore,
