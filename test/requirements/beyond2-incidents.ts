@@ -38,6 +38,7 @@ export const beyond2Incidents = section("beyond", "Agents and incidents", {
   "beyond.actor.calls": [37, "it counts calls by decision and hour of the last 24 hours, undone steps and failed undos"],
   "beyond.actor.permissions": [37, "it lists permissions used and unused"],
   "beyond.actor.open": [37, "it lists open requests, grants, halts, standing steps, drills of its tools, alerts and incidents"],
+  "beyond.actor.halted": [37, "it lists only halts that can block its calls, and says whether they block all of them, on every surface"],
   "beyond.actor.tenant": [37, "a bound caller sees the part of its tenant, and an actor of another tenant is a 404"],
   "beyond.actor.console": [37, "the console has a page of an agent with buttons to halt and contain it and to see its policy, and search finds it"],
   "beyond.actor.charts": [37, "its charts are drawn on the server, with a pattern for each series and the numbers as a table"],
