@@ -1,6 +1,6 @@
 /** Queue of calls to be written, limited in number and weight, so that a slow store cannot fill the memory. */
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
-import { memberNames } from "../kernel/json/large-value-cache.ts";
+import { memberNames } from "../kernel/json/known-large.ts";
 
 const MAX_QUEUED_CALLS = 10_000;
 const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024;

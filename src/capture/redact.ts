@@ -3,7 +3,7 @@
  * personal data. Values that are too long, too many or too deep are cut.
  */
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
-import { memberNames } from "../kernel/json/large-value-cache.ts";
+import { memberNames } from "../kernel/json/known-large.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { type CallValues, parsePath } from "../kernel/paths.ts";
 import type { ToolManifest } from "../rules/manifest/types.ts";

@@ -5,7 +5,8 @@
  */
 import { type PausableWork, UNITS_PER_PAUSE } from "../pausable-work.ts";
 import type { JsonValue } from "./json.ts";
-import { isLargeValue, memberNames } from "./large-value-cache.ts";
+import { memberNames } from "./known-large.ts";
+import { isLargeValue } from "./large-value-cache.ts";
 
 export function toCanonicalJson(value: JsonValue): string {
   if (value === null || typeof value === "boolean") return String(value);

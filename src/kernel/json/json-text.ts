@@ -1,7 +1,8 @@
 /** Pausable JSON serialization: writes a small value at once, and a large one member by member. */
 import { type PausableWork, UNITS_PER_PAUSE } from "../pausable-work.ts";
 import type { JsonValue } from "./json.ts";
-import { isLargeValue, memberNames } from "./large-value-cache.ts";
+import { memberNames } from "./known-large.ts";
+import { isLargeValue } from "./large-value-cache.ts";
 
 /** A member that is itself small can have up to 1,000 values. */
 const PAUSE_AFTER = UNITS_PER_PAUSE / 1_024;

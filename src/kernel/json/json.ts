@@ -6,7 +6,7 @@
 import { invalidError } from "../errors.ts";
 import { SERVICE_LIMITS } from "../limits.ts";
 import { type PausableWork, UNITS_PER_PAUSE } from "../pausable-work.ts";
-import { noteMembers } from "./large-value-cache.ts";
+import { noteMembers } from "./known-large.ts";
 
 /** A value that JSON can represent. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };

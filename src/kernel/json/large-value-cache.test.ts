@@ -11,7 +11,8 @@ import { type PausableWork, runAtOnce, UNITS_PER_PAUSE } from "../pausable-work.
 import { toCanonicalJson, toCanonicalJsonInSteps } from "./canonical.ts";
 import { type JsonObject, type JsonValue, parseJson, parseJsonBytesInSteps } from "./json.ts";
 import { jsonTextInSteps } from "./json-text.ts";
-import { isLargeValue, memberNames } from "./large-value-cache.ts";
+import { memberNames } from "./known-large.ts";
+import { isLargeValue } from "./large-value-cache.ts";
 
 const BYTES = 200_000;
 const SHAPES = Object.entries(LARGEST_ARGS).map(([name, make]) => [name, make(BYTES)] as const);

@@ -4,35 +4,16 @@
  * its value.
  */
 import type { PausableWork } from "../pausable-work.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonValue } from "./json.ts";
+import { FEW_MEMBERS, isKnownLarge, noteLarge } from "./known-large.ts";
 
-/** A value is large if it has more members or more text than this. */
-const FEW_VALUES = 1_000;
+/** A value with more text than this, or with more than `FEW_MEMBERS` values, is large. */
 const SHORT_CHARS = 32_768;
 
-/** Values known to be large. Even the first look at an object lists all of its names, so there is no second one. */
-const large = new WeakSet<object>();
-
 export function isLargeValue(value: JsonValue): boolean {
-  if (costLeft(value, { values: FEW_VALUES, chars: SHORT_CHARS }) !== undefined) return false;
-  if (value !== null && typeof value === "object") large.add(value);
+  if (costLeft(value, { values: FEW_MEMBERS, chars: SHORT_CHARS }) !== undefined) return false;
+  if (value !== null && typeof value === "object") noteLarge(value);
   return true;
-}
-
-/** For a parser, which knows how many members an object has before anybody lists them. */
-export function noteMembers(object: JsonObject, members: number): void {
-  if (members > FEW_VALUES) large.add(object);
-}
-
-/** Names of wide objects: listing tens of thousands takes as long as a slice of other work. */
-const wideNames = new WeakMap<object, readonly string[]>();
-
-/** The same as `Object.keys`, for a value that nobody changes. */
-export function memberNames(object: JsonObject): readonly string[] {
-  if (!large.has(object)) return Object.keys(object);
-  const names = wideNames.get(object) ?? Object.keys(object);
-  wideNames.set(object, names);
-  return names;
 }
 
 interface Room {
@@ -51,7 +32,7 @@ function costLeft(value: JsonValue, room: Room): Room | undefined {
     return room.chars < 0 ? undefined : room;
   }
   if (value === null || typeof value !== "object") return room;
-  if (large.has(value)) return undefined;
+  if (isKnownLarge(value)) return undefined;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) if (costLeft(value[i]!, room) === undefined) return undefined;
     return room;

@@ -1,6 +1,6 @@
 /** Runs a finder over JSON, values and keys, since a field's name can be a secret too. */
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import { memberNames } from "../../kernel/json/large-value-cache.ts";
+import { memberNames } from "../../kernel/json/known-large.ts";
 import { type PausableWork, runAtOnce, textUnits, UNITS_PER_PAUSE } from "../../kernel/pausable-work.ts";
 import type { DetectorHit, HitFinder } from "./hits.ts";
 import { redactPii } from "./pii.ts";

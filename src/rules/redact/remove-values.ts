@@ -11,7 +11,7 @@
  * the call has more values than can be searched.
  */
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { memberNames } from "../../kernel/json/large-value-cache.ts";
+import { memberNames } from "../../kernel/json/known-large.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { isCommonWords } from "./message-words.ts";
 import { foldText } from "./text-variants.ts";

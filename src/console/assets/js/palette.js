@@ -11,7 +11,7 @@
   };
   const goTo = (href) => () => location.assign(href);
 
-  /* The parts of a link are apart on the page, by style alone. */
+  /* Only the style separates the parts of a link. */
   const textOf = (element) => {
     const parts = [];
     const walk = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);

@@ -32,7 +32,7 @@ import type { ShownRequest } from "./approval-data.ts";
 import { sentenceHtml } from "./approval-list.ts";
 import { cardValues } from "./card-fields.ts";
 
-/** An offer that was not taken, with what was typed and why. */
+/** A refused offer: the typed fields, and the reason. */
 export interface RefusedOffer {
   args: string;
   note: string;

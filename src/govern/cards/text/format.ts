@@ -4,7 +4,8 @@
  */
 import { tryTimestamp } from "../../../kernel/duration.ts";
 import { isJsonObject, type JsonValue } from "../../../kernel/json/json.ts";
-import { isLargeValue, memberNames } from "../../../kernel/json/large-value-cache.ts";
+import { memberNames } from "../../../kernel/json/known-large.ts";
+import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../../kernel/pausable-work.ts";
 import { visibleText } from "../../../kernel/text/escape-invisible.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";

@@ -3,7 +3,7 @@
  * manifest does not declare is quoted, so that it cannot pass for a label.
  */
 import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
-import { memberNames } from "../../../kernel/json/large-value-cache.ts";
+import { memberNames } from "../../../kernel/json/known-large.ts";
 import { type PausableWork, UNITS_PER_PAUSE } from "../../../kernel/pausable-work.ts";
 import { visibleOneLine } from "../../../kernel/text/escape-invisible.ts";
 import { CARD_LIMITS } from "./limits.ts";
