@@ -27,9 +27,7 @@ export interface RunningProxy {
 type Identify = ProxyDeps["identify"];
 
 /** What a proxy needs of whoever decides: this process, or a server. */
-export interface ProxyParts
-  extends Pick<ProxyDeps, "log" | "now" | "identify">,
-    Omit<ProxyRules, "reads"> {
+export interface ProxyParts extends Pick<ProxyDeps, "log" | "now" | "identify">, Omit<ProxyRules, "reads"> {
   readonly settings: LoadedSettings;
 }
 
@@ -49,7 +47,14 @@ export async function createProxy(service: RunningService, identify?: Identify):
   });
 }
 
-export function startProxy({ settings, manifests, showsBefore, wait_ms, guard, ...rest }: ProxyParts): RunningProxy {
+export function startProxy({
+  settings,
+  manifests,
+  showsBefore,
+  wait_ms,
+  guard,
+  ...rest
+}: ProxyParts): RunningProxy {
   const carrier = requestCarrier(settings);
   const origins = [...httpRoutes(manifests()).origins, ...carrier.vault.origins];
   const authority = new RunAuthority([...new Set(origins.map(({ host }) => host))], rest.now());

@@ -5,6 +5,7 @@ import type { LoadedSettings } from "../../config/settings.ts";
 import { createOperationsClient, type OperationsClient } from "../../http/api/operations-client.ts";
 import type { RuntimeEnv } from "../../kernel/env.ts";
 import { SvcError } from "../../kernel/errors.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { listHttpTools } from "../../operations/registry/http-tools.ts";
 import { openRun } from "../../operations/runs/runs.ts";
 import type { ProxyCaller } from "../../proxy/governed.ts";
@@ -13,6 +14,8 @@ import type { HttpTool, HttpToolSet } from "../../rules/http/routes.ts";
 import { createLogger } from "../../telemetry/log.ts";
 import { type RunningProxy, startProxy } from "./proxy.ts";
 
+/** A request that waits for approval is held by the server for a while. */
+const ANSWER_MS = SERVICE_LIMITS.approval_wait_s * 1_000 + 30_000;
 /** Time after which the tools are asked for again. */
 const TOOLS_AGE_MS = 10_000;
 
@@ -35,7 +38,7 @@ export async function createRemoteRunProxy(
   { server, settings, env, own_folder }: RemoteProxyOptions,
   sandbox: string,
 ): Promise<RemoteRunProxy> {
-  const client = createOperationsClient({ ...server, stream: true });
+  const client = createOperationsClient({ ...server, stream: true, timeout_ms: ANSWER_MS });
   try {
     const tools = await RemoteTools.load(client);
     const { permissions, wait_ms } = tools;
