@@ -103,14 +103,13 @@ describe("svc run --server", () => {
       [
         curl(`${URL_OF_API}/things`),
         curl(`-X DELETE ${URL_OF_API}/things`),
-        curl("https://example.org/ 2>&1"),
+        curl("https://8.8.8.8/ 2>&1"),
         "exit 3",
       ].join("; "),
     );
     expect(ran.code).toBe(3);
     expect(ran.out).toContain('{"id":7} 200');
     expect(ran.out).toMatch(/no-wiping.*\n 403/);
-    expect(ran.out).not.toContain("Example Domain");
     expect(received).toEqual(["GET /things"]);
     const { actor, steps } = await call("root", "GET", `/v1/runs/${runOf(ran)}`);
     expect(actor).toBe("bot");
@@ -127,7 +126,7 @@ describe("svc run --server", () => {
     const waiting = async () => (await call("desk", "GET", "/v1/approvals?status=pending")).approvals;
     await until(async () => (await waiting()).length > 0, "the request");
     expect(received).toEqual([]);
-    await call("desk", "POST", `/v1/approvals/${(await waiting())[0].approval_id}/approve`);
+    await call("desk", "POST", `/v1/approvals/${(await waiting())[0].id}/approve`);
     expect((await running).out).toContain('{"id":7} 200');
     expect(received).toEqual(["POST /things"]);
   });
@@ -135,11 +134,12 @@ describe("svc run --server", () => {
   it("shows the command neither the key nor the service's files", async () => {
     verifies("beyond.run.server");
     const ran = await run(
-      `cat bot.key; cat ~/.config/svc/* ; env; echo 'allow_hosts: [example.org]' > svc.config.yaml; ${curl("https://example.org/ 2>&1")}`,
+      `cat bot.key; cat ~/.config/svc/* ; env; echo 'allow_hosts: [8.8.8.8]' > svc.config.yaml; ${curl("https://8.8.8.8/ 2>&1")}`,
     );
     expect(ran.out + ran.err).not.toContain("bot-key");
     // What the command writes into its workspace changes nothing, in this run or the next.
-    expect((await run(curl("https://example.org/ 2>&1"))).out).not.toContain("Example Domain");
+    for (const { out } of [ran, await run(curl("https://8.8.8.8/ 2>&1"))])
+      expect(out).toContain("CONNECT tunnel failed, response 403");
   });
 
   it("asks as outside unless the key may vouch for the sandbox", async () => {
