@@ -26,7 +26,7 @@ export interface RunningProxy {
 
 type Identify = ProxyDeps["identify"];
 
-/** What a proxy needs of whoever decides: this process, or a server. */
+/** What a proxy needs from its decider, which is this process or a server. */
 export interface ProxyParts extends Pick<ProxyDeps, "log" | "now" | "identify">, Omit<ProxyRules, "reads"> {
   readonly settings: LoadedSettings;
 }

@@ -180,7 +180,7 @@ function programWords(command: readonly string[]): string[] {
   return name === "node" && script !== undefined && !script.startsWith("-") ? [first, script] : [first];
 }
 
-/** Who decides the calls of the run: this process with local data, or a server. */
+/** Decider of the calls of a run: this process with local data, or a server. */
 interface Decider {
   readonly running: RunningProxy & { run_id: string };
   readonly credentials: readonly CredentialSpec[];
