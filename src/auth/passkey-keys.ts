@@ -32,7 +32,7 @@ function isUsualRsa({ n = "", e = "" }: JsonWebKey): boolean {
 
 export async function fromCose(cose: Uint8Array): Promise<Pick<PasskeyPublicKey, "public_key" | "alg">> {
   const { decodeCredentialPublicKey } = await import("@simplewebauthn/server/helpers");
-  const key = decodeCredentialPublicKey(new Uint8Array(cose)) as unknown as Map<number, number | Uint8Array>;
+  const key = decodeCredentialPublicKey(new Uint8Array(cose)) as Map<number, number | Uint8Array>;
   const alg = (Object.keys(COSE) as PasskeyAlgorithm[]).find((name) => COSE[name] === key.get(3));
   const part = (label: number) => Buffer.from(key.get(label) as Uint8Array).toString("base64url");
   if (alg === undefined) throw new Error("its algorithm is not one of ES256, EdDSA and RS256");

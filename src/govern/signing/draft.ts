@@ -1,6 +1,6 @@
 /** What each kind of decision signs, as it is now. A challenge and the unit that decides build the same payload. */
 import { valueHash } from "../../kernel/hash.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
+import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import { runAtOnce } from "../../kernel/pausable-work.ts";
 import { asksSignatures } from "../../rules/policy/checks/approvals.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
@@ -118,7 +118,7 @@ export function grantDraft(
 ): PayloadDraft {
   const { match, rules, when, args_only, max_uses, budget, irreversible, reason } = terms;
   const limits = { ...(args_only && { args_only }), max_uses, budget, irreversible };
-  const subject = { match, rules, when, ...limits, reason, expires_ms } as unknown as JsonValue;
+  const subject = asJson({ match, rules, when, ...limits, reason, expires_ms });
   const subject_hash = valueHash(subject);
   return { ...head(core, { kind: "grant", decision: "grant", by }), id, subject_hash, expires_ms };
 }

@@ -169,9 +169,9 @@ function rollbackInput(flags: CommandFlags) {
   return {
     retries: readRetries(flags["retries"] as string | undefined),
     approve_compensations: flags["approveCompensations"] === true,
-    ...(flags["skip"] === undefined ? {} : { skip: flags["skip"] as unknown as string[] }),
+    ...(flags["skip"] === undefined ? {} : { skip: flags["skip"] as string[] }),
     ...(flags["children"] === true ? { children: true } : {}),
-    ...(flags["with"] === undefined ? {} : { with: flags["with"] as unknown as ChosenStep[] }),
+    ...(flags["with"] === undefined ? {} : { with: flags["with"] as ChosenStep[] }),
     ...readOverwrite(flags as Record<string, string | undefined>),
   };
 }
