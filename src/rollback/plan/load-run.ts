@@ -75,9 +75,7 @@ export async function addProofs(
 export async function loadForRollback(store: StateStore, run_id: string): Promise<LoadedRun> {
   const run = await loadRunDoc(store, run_id);
   const steps = await listSteps(store, run_id, 0);
-  const active = steps.filter(
-    (step) => ACTIVE_STEP_STATUSES.has(step.status) && step.manifest_hash !== null,
-  );
+  const active = steps.filter((step) => ACTIVE_STEP_STATUSES.has(step.status) && step.manifest_hash !== null);
   const hashes = [...new Set(active.map((step) => step.manifest_hash!))];
   const manifests = new Map<string, ToolManifest>();
   await eachOf(hashes, async (hash) => {

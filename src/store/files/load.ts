@@ -69,7 +69,8 @@ function judge(
   const { size } = disk.facts(ledger_fd);
   // Checked before any repair. Nothing that this process knew was torn or unacknowledged.
   const isOurs =
-    last_known === undefined || (isContinued(last_known, base, journals) && endsAt(disk, ledger_fd, size, last_known));
+    last_known === undefined ||
+    (isContinued(last_known, base, journals) && endsAt(disk, ledger_fd, size, last_known));
   if (!isOurs) return emptyRecovery(olderStateError("ledger.jsonl"), base);
   if (!endsAt(disk, ledger_fd, size, base)) {
     const problem =

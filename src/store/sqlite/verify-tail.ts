@@ -25,12 +25,23 @@ interface VerifiedTail {
 }
 
 /** Verifies the tail. `last_known` is the last position that this process knew. */
-export function verifyTail(reader: LedgerStatements, base: CheckpointPosition, last_known: HeadRow): VerifiedTail {
+export function verifyTail(
+  reader: LedgerStatements,
+  base: CheckpointPosition,
+  last_known: HeadRow,
+): VerifiedTail {
   const head = reader.head();
   if (head === undefined) throw new SvcError("corrupt", "svc.db has no row for the end of its ledger");
   const { journals, end, isWhole, crcs } = readJournals(reader, base, head);
   const nothing = [{ generation: head.generation, units: [], bytes: 0 }];
-  if (!isContinued(reader, last_known, crcs.get(last_known.n) ?? (head.n === last_known.n ? head.crc : undefined), head))
+  if (
+    !isContinued(
+      reader,
+      last_known,
+      crcs.get(last_known.n) ?? (head.n === last_known.n ? head.crc : undefined),
+      head,
+    )
+  )
     return { head, journals: nothing, problem: olderStateError("svc.db"), known: "nothing" };
   const rotten = verifyRecords(reader, base, head.head);
   if (isWhole) {
