@@ -48,7 +48,7 @@ def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                raise Invalid(f"the key {show(key)!r} stands twice")
+                raise Invalid(f"the key {show(key)!r} appears twice")
             seen.add(key)
     return result
 

@@ -105,7 +105,7 @@ export function planSubject({ id, run_id, reason, calls }: PlanDoc): JsonValue {
   return { id, run_id, reason, calls: calls.map(({ tool, args_hash }) => ({ tool, args_hash })) };
 }
 
-interface StandingTerms {
+interface IssuedTerms {
   id: string;
   by: string;
   expires_ms: number;
@@ -113,7 +113,7 @@ interface StandingTerms {
 
 export function grantDraft(
   core: EngineCore,
-  { id, by, expires_ms }: StandingTerms,
+  { id, by, expires_ms }: IssuedTerms,
   terms: GrantTerms & { reason: string },
 ): PayloadDraft {
   const { match, rules, when, args_only, max_uses, budget, irreversible, reason } = terms;
@@ -125,7 +125,7 @@ export function grantDraft(
 
 export function delegationDraft(
   core: EngineCore,
-  { id, by, expires_ms }: StandingTerms,
+  { id, by, expires_ms }: IssuedTerms,
   { to_id, tools, reason }: { to_id: string; tools: string; reason: string },
 ): PayloadDraft {
   const subject_hash = valueHash({ to_id, tools, reason, expires_ms });

@@ -125,7 +125,7 @@ async function tryBegin(
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
     blocked_by: group.blocked_by,
-    beside: (await loadOverlappingSteps(core.store, run, first)).filter((other) => !covers.includes(other)),
+    overlaps: (await loadOverlappingSteps(core.store, run, first)).filter((other) => !covers.includes(other)),
     hints: first,
     current,
     overwrite,
@@ -219,10 +219,10 @@ function begunUndo(tx: StoreTx, run_id: string, n: number): UndoCall {
       `step ${n} is ${step.status}: no compensation of it is in progress`,
     );
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const standing = classifyUndo(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
-  if (standing?.kind !== "compensate")
+  const classified = classifyUndo(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
+  if (classified?.kind !== "compensate")
     throw conflictError("compensation_lost", `the compensation of step ${n} can no longer be reported`);
-  return standing.undo;
+  return classified.undo;
 }
 
 function endOf(core: EngineCore, undo: UndoCall, outcome: WorkerOutcome): UndoEnd {

@@ -86,12 +86,12 @@ const NO_LINES: ReadonlyMap<number, string> = new Map();
 async function linesOf(
   context: CommandContext,
   run: string,
-  { children = [], with: beside = [] }: TreeReport,
+  { children = [], with: others = [] }: TreeReport,
   flags: CommandFlags,
 ): Promise<Map<string, ReadonlyMap<number, string>>> {
   const lines = new Map<string, ReadonlyMap<number, string>>();
   await context.withDoor(flags, async (door) => {
-    for (const run_id of [run, ...[...children, ...beside].map((other) => other.run_id)])
+    for (const run_id of [run, ...[...children, ...others].map((other) => other.run_id)])
       lines.set(run_id, stepLines((await door.perform(getRun, { run_id })).steps));
   });
   return lines;
@@ -236,12 +236,12 @@ function describeProgress(progress: RollbackProgress, { color }: CommandIo): str
 }
 
 function describeReport(
-  { run_id, error, children, with: beside, ...report }: RunReport,
+  { run_id, error, children, with: others, ...report }: RunReport,
   known: ReadonlyMap<number, string>,
 ): string[] {
   const run = escapeControls(run_id);
   const below = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
-  const scope = beside === undefined ? below : ` with steps of ${formatCountOf(beside.length, "other run")}`;
+  const scope = others === undefined ? below : ` with steps of ${formatCountOf(others.length, "other run")}`;
   const lines = [`run ${run}: rollback${scope} ${report.complete ? "complete" : "not complete"}`];
   if (error !== undefined) lines.push(`  not rolled back: ${escapeControls(error)}`);
   const list = (name: string, steps: readonly number[]) => {
