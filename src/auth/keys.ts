@@ -68,7 +68,7 @@ export class KeyRing {
     return undefined;
   }
 
-  /** Whether the entry with this name and fingerprint is disabled or expired. False if there is no such entry. */
+  /** Whether the entry with this name and fingerprint is disabled or expired. False for an unknown entry. */
   hasEnded(name: string, now: number, fingerprint: string | undefined): boolean {
     const entry = this.entries.find(
       (one) => one.name === name && fingerprintOf(one.key_sha256) === fingerprint,

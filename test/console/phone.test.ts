@@ -139,7 +139,9 @@ it("is in its place when it is first painted, and stays there", async () => {
       await expect.poll(() => page.evaluate("performance.getEntriesByType('paint').length")).toBe(2);
       if (script) {
         await page.locator(".more-below").first().waitFor({ state: "attached" });
-        await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+        await page.evaluate(
+          "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+        );
       }
       expect([path, script, moved]).toEqual([path, script, []]);
       await context.close();

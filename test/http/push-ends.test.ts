@@ -108,7 +108,10 @@ it("ends with a key that is disabled in the file or expires, also for what waits
   await until(() => service.answers.length === 0 && s.env.sleepers > 2, "the first attempts");
   const path = join(s.folder, "keys.json");
   const entries = JSON.parse(readFileSync(path, "utf8")) as { name: string }[];
-  writeFileSync(path, JSON.stringify(entries.map((one) => (one.name === "ann" ? { ...one, disabled: true } : one))));
+  writeFileSync(
+    path,
+    JSON.stringify(entries.map((one) => (one.name === "ann" ? { ...one, disabled: true } : one))),
+  );
   await s.app.reload();
   await s.env.advance(5_000);
   for (const browser of [bob, lea]) await gets(browser, second);

@@ -117,7 +117,10 @@ it("hashes arguments as the service does", async () => {
   for (let i = 0; i < 500; i++) numbers.push((Math.random() - 0.5) * 10 ** (i / 10 - 25));
   // Larger whole numbers are refused by both.
   const exact = numbers.filter((one) => !Number.isInteger(one) || Number.isSafeInteger(one));
-  const values: JsonValue[] = [...exact, { z: ["\u2028", "😀", "\u0001\"\\"], "\ue000": 1, "😀": null, a: true }];
+  const values: JsonValue[] = [
+    ...exact,
+    { z: ["\u2028", "😀", '\u0001"\\'], "\ue000": 1, "😀": null, a: true },
+  ];
   const script = `
 import json, sys
 from reversi_sdk.approvers import _keyed_hash
@@ -128,9 +131,33 @@ print(json.dumps([_keyed_hash("salt", one) for one in json.load(open(sys.argv[1]
 
 it("reads globs as the service does", async () => {
   verifies("beyond.approvers.python");
-  const globs = ["*", "pay.*", "pay.re?und", "{pay,mail}.*", "a{b,{c,d}*}e", "a,b", "pay.(x)", "😀?", "??", "{}x"];
+  const globs = [
+    "*",
+    "pay.*",
+    "pay.re?und",
+    "{pay,mail}.*",
+    "a{b,{c,d}*}e",
+    "a,b",
+    "pay.(x)",
+    "😀?",
+    "??",
+    "{}x",
+  ];
   const broken = ["{", "}", "a{b", "{".repeat(11) + "}".repeat(11), "x".repeat(2_001), "{a,b}".repeat(10)];
-  const texts = ["pay.refund", "pay.", "mail.send", "abe", "acxe", "ade", "a,b", "pay.(x)", "😀x", "😀", "x", "p\ny"];
+  const texts = [
+    "pay.refund",
+    "pay.",
+    "mail.send",
+    "abe",
+    "acxe",
+    "ade",
+    "a,b",
+    "pay.(x)",
+    "😀x",
+    "😀",
+    "x",
+    "p\ny",
+  ];
   const script = `
 import json, sys
 from reversi_sdk.approvers import _units, glob_pattern

@@ -26,9 +26,7 @@ export function seededRandom(seed: number): Random {
 }
 
 /** Keys of every algorithm, for signatures that claim another one. */
-const OTHERS = (["ES256", "EdDSA", "RS256"] as SoftAlgorithm[]).map(
-  (alg) => new SoftPasskey(AT, { alg }),
-);
+const OTHERS = (["ES256", "EdDSA", "RS256"] as SoftAlgorithm[]).map((alg) => new SoftPasskey(AT, { alg }));
 
 /** CBOR that ends early, claims more than there is, or nests without end. */
 export function brokenCbor(random: Random): Uint8Array {

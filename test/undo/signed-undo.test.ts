@@ -114,7 +114,9 @@ it("tries a signed undo again until it took effect, and not after that", async (
   const compensator = async () => void undone++;
   expect(await rollBack(run_id, compensator)).toMatchObject({ complete: true });
   forger.lies.push(({ path }) => heard.get(path));
-  forger.lies.push(({ path }) => (path.endsWith("/outcome") ? { step: 0, status: "compensated" } : undefined));
+  forger.lies.push(({ path }) =>
+    path.endsWith("/outcome") ? { step: 0, status: "compensated" } : undefined,
+  );
   await rollBack(run_id, compensator);
   expect([undone, heard.size]).toEqual([1, 3]);
   forger.lies.length = 0;
@@ -175,7 +177,10 @@ it("guards the compensator command of a server, and of `svc rollback`", async ()
   const again = { ...roll };
   await at.call("operator", "POST", `/v1/runs/${other}/rollback`, again);
   const open = async () => (await at.call("ann", "GET", "/v1/approvals")).body.approvals;
-  await until(async () => (await open()).some((one: { run_id: string }) => one.run_id === other), "the request");
+  await until(
+    async () => (await open()).some((one: { run_id: string }) => one.run_id === other),
+    "the request",
+  );
   await signUndo(other, at);
   await at.call("operator", "POST", `/v1/runs/${other}/rollback`, again);
   await until(() => readFileSync(log, "utf8") !== "", "the undo");

@@ -14,8 +14,7 @@ import { givenId } from "../schemas.ts";
 
 export const getSignatures = defineOperation({
   id: "get_signatures",
-  summary:
-    "Read the signatures of a request of your run, or of an undo that you carry out, and the salt of its hashes",
+  summary: "Read the signatures of a request of your run, or of an undo you carry out, with the salt",
   role: "agent",
   any_role: true,
   within_tenant: true,
