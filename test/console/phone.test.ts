@@ -73,6 +73,8 @@ it("shows the card first, with its buttons in reach wherever one scrolls to", as
     await page.waitForLoadState("load");
     const card = await topOf(page, "article.approval h2");
     expect(card).toBeLessThan(140);
+    // Nothing here is signed, so the card says nothing of signatures.
+    expect(await page.locator("article.approval").innerText()).not.toContain("signature");
     for (const later of [".top", "#nav"]) expect(await topOf(page, later)).toBeGreaterThan(card + 400);
     const order =
       "document.querySelector('.fields').compareDocumentPosition(document.querySelector('.verbs')) & 4";

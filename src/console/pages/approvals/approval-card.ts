@@ -4,6 +4,7 @@ import { UNDECLARED_LABEL } from "../../../govern/cards/explain-risk.ts";
 import type { CardContent, CardContext } from "../../../govern/cards/types.ts";
 import { NO_UNDO_TEXT } from "../../../govern/cards/undo-summary.ts";
 import { actorText, requestersOf } from "../../../govern/roles.ts";
+import { isSignatureRequired } from "../../../govern/signing/draft.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { visibleJson } from "../../../kernel/text/escape-invisible.ts";
 import { breakGlass } from "../../../operations/approvals/approvals.ts";
@@ -46,7 +47,7 @@ export function approvalCard(
 <p class="approval-who"><b>${actorText(approval)}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
 </header>
-${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card))}
+${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
 ${whoDecides(approval)}
 ${open ? decisions(ctx, approval, card, votes, alike) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
@@ -94,9 +95,11 @@ function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
   }${proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
 }
 
-function before({ so_far, like, given = [] }: LoadedCard): HtmlFragment {
+const NOT_SIGNED = html`<p class="soft">A signature does not cover the history, times and proofs.</p>`;
+
+function before({ so_far, like, given = [] }: LoadedCard, signed: boolean): HtmlFragment {
   const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
-  return html`<section><h3>History</h3><p class="soft">A signature does not cover the history, times and proofs.</p>${factList(
+  return html`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList(
     [
       [
         "In this run",
