@@ -99,28 +99,24 @@ const NOT_SIGNED = html`<p class="soft">A signature does not cover the history, 
 
 function before({ so_far, like, given = [] }: LoadedCard, signed: boolean): HtmlFragment {
   const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
-  return html`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList(
+  return html`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList([
     [
-      [
-        "In this run",
-        so_far.calls === 0
-          ? "no calls yet"
-          : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
-      ],
-      given.length === 0
-        ? null
-        : [
-            "Given by people",
-            joinHtml(
-              given.map(
-                ({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`,
-              ),
-              "; ",
-            ),
-          ],
-      ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
+      "In this run",
+      so_far.calls === 0
+        ? "no calls yet"
+        : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
     ],
-  )}</section>`;
+    given.length === 0
+      ? null
+      : [
+          "Given by people",
+          joinHtml(
+            given.map(({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`),
+            "; ",
+          ),
+        ],
+    ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
+  ])}</section>`;
 }
 
 function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
