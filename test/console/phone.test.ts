@@ -87,7 +87,7 @@ it("shows the card first, with its buttons in reach wherever one scrolls to", as
         await expect.poll(() => isInReach(page, verb), { message: `${verb} at ${at}` }).toBe(true);
     }
     await page.evaluate("scrollTo(0, 0)");
-    expect(await page.getByText("More to read below").isVisible()).toBe(script);
+    await expect.poll(() => page.getByText("More to read below").isVisible()).toBe(script);
     expect(await scrollsSideways(page)).toBe(false);
     if (!script) continue;
     await page.getByText("More to read below").click();
@@ -178,10 +178,13 @@ it("goes from one request to the next, and decides in two taps after the notific
   expect(await statusOf(ids[0]!)).toBe("approved");
 
   await open(`/approvals/${ids[1]}`);
-  await server.api("operator", "POST", `/v1/approvals/${ids[1]}/deny`, {});
+  await server.api("operator", "POST", `/v1/approvals/${ids[1]}/deny`, { note: "paid already" });
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   expect(await page.locator("main").innerText()).toMatch(/already|denied/i);
   expect(await statusOf(ids[1]!)).toBe("denied");
+  await open(`/approvals/${ids[1]}`);
+  expect(await page.locator(".voters").innerText()).toBe("denied by operator: paid already.");
+  expect(await topOf(page, ".voters")).toBeLessThan(300);
   await server.api("operator", "POST", `/v1/approvals/${ids[2]}/deny`, {});
 });
 

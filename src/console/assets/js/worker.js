@@ -70,7 +70,7 @@ const openPage = async (path) => {
 };
 
 const OFFLINE =
-  '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>No network</title></head><body style="font: 17px/1.5 system-ui; max-width: 34em; margin: 15vh auto; padding: 0 20px"><h1>No network</h1><p>The page was not loaded, and nothing was decided. A request keeps waiting until it expires.</p><p><a href="">Try again</a></p></body></html>';
+  '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>No network</title></head><body style="font: 17px/1.5 system-ui; max-width: 34em; margin: 15vh auto; padding: 0 20px"><h1>No network</h1><p>The page was not loaded, and nothing was decided. A request keeps waiting until it expires.</p><p><a href="" style="display: inline-block; padding: 12px 20px; border: 1px solid; border-radius: 8px; color: inherit; font-weight: 600; text-decoration: none">Try again</a></p></body></html>';
 const offline = () =>
   new Response(OFFLINE, { status: 503, headers: { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" } });
 

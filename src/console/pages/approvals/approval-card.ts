@@ -47,8 +47,9 @@ export function approvalCard(
 <p class="approval-who"><b>${actorText(approval)}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
 </header>
+${open ? null : whoDecides(approval, open)}
 ${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
-${whoDecides(approval)}
+${open ? whoDecides(approval, open) : null}
 ${open ? decisions(ctx, approval, card, votes, alike) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
 </article>`;
@@ -119,9 +120,10 @@ function before({ so_far, like, given = [] }: LoadedCard, signed: boolean): Html
   ])}</section>`;
 }
 
-function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
+/** On an open request, who has to decide. On a decided one, who did, for a reader who comes too late. */
+function whoDecides({ approvers, votes }: ApprovalDoc, open: boolean): HtmlFragment {
   const { groups, quorum } = approvers;
-  const wanted = quorum > 1 || groups.length > 0;
+  const wanted = open && (quorum > 1 || groups.length > 0);
   if (!wanted && votes.length === 0) return emptyHtml;
   const needed =
     groups.length === 0
@@ -129,9 +131,9 @@ function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
       : html`${formatCountOf(quorum, "approval")} from ${groups.join(" or ")}`;
   const cast = votes.map(
     (vote) =>
-      html`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
+      html`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} by ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
   );
-  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`So far: ${joinHtml(cast, "; ")}.`}</p>`;
+  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`${open ? "So far: " : ""}${joinHtml(cast, "; ")}.`}</p>`;
 }
 
 /** Decision forms. A user who is not allowed to decide sees who is, and no button. */
