@@ -15,6 +15,7 @@ import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
 import { getRun } from "../../../operations/runs/runs.ts";
+import { guardedUndo } from "../../../operations/signing/approvers-guard.ts";
 import type { ChosenStep } from "../../../rollback/cascade/roll-back-with.ts";
 import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
@@ -146,8 +147,10 @@ async function onData(context: CommandContext, run: string, flags: CommandFlags)
   const watching = watched(context, flags);
   const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
   if (compensator_cmd !== null) {
-    const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
-    return context.withApp(flags, (app) => undo(app, { ...watching, compensator, reader }));
+    const command = compensatorCommand(compensator_cmd, { timeout_ms });
+    return context.withApp(flags, (app) =>
+      undo(app, { ...watching, compensator: guardedUndo(app, command), reader }),
+    );
   }
   if (upstreams.length === 0) {
     const nobody = new Error("no way to call this tool is configured: set a compensator or upstreams");
