@@ -42,7 +42,7 @@ END
 
 fail() { echo "cluster.sh: $*" >&2; exit 1; }
 address() {
-  case $1 in db?) echo "$NET.1${1#db}" ;; app?) echo "$NET.2${1#app}" ;; *) fail "no node $1; nodes: ${NODES[*]}" ;; esac
+  case $1 in db?) echo "$NET.1${1#db}" ;; app?) echo "$NET.2${1#app}" ;; esac
 }
 within() { local node=$1; shift; ip netns exec "$PREFIX-$node" "$@"; }
 is_database() { [[ $1 == db* ]]; }
@@ -156,7 +156,7 @@ start_server() {
   supervise "$node" haproxy root haproxy -db -f "$DIR/$node/haproxy.cfg"
   # shellcheck disable=SC2086 # the command has arguments
   SVC_DATABASE_URL="postgres://svc:$(secret svc)@127.0.0.1:5000/svc" SVC_STORE=postgres SVC_DATA="$DIR/$node/data" \
-    SVC_CONFIG="$DIR/config/svc.config.yaml" SVC_KEYS="$DIR/config/keys.json" SVC_INSTANCE="$node" \
+    SVC_CONFIG="$DIR/config/svc.config.yaml" SVC_KEYS="$DIR/config/keys.json" \
     supervise "$node" svc root $SVC server --host "$at" --port 8787
 }
 
@@ -256,7 +256,11 @@ switchover() {
   echo
 }
 
-node_of() { [ -n "${1:-}" ] || fail "name a node: ${NODES[*]}"; address "$1" >/dev/null; exists "$1" || fail "the cluster is not up"; }
+node_of() {
+  [ -n "${1:-}" ] || fail "name a node: ${NODES[*]}"
+  [[ " ${NODES[*]} " == *" $1 "* ]] || fail "no node $1; nodes: ${NODES[*]}"
+  exists "$1" || fail "the cluster is not up"
+}
 disk_of() { is_database "$1" && mountpoint -q "$DIR/$1" || fail "$1 has no disk of its own; start with SVC_HA_DISK=700m"; }
 
 case ${1:-} in

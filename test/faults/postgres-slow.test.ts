@@ -8,6 +8,7 @@ import { postgresSql } from "../contract/sql.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { countTrials } from "../support/trials.ts";
+import { verifies } from "../support/verifies.ts";
 
 const POLICY = "version: 1\nrules: [{id: mail, match: {tool: mail.send}, action: require_approval}]\n";
 const MAY_BE_FOUND = /may have been recorded. Check the run .* same Idempotency-Key/;
@@ -122,6 +123,7 @@ describe("a COMMIT that takes", () => {
     // The answer to COMMIT is lost as well, as in a crash. The record is found, and still only here.
     ["the connection ends", "pg_terminate_backend", /may have been recorded/],
   ])("until a standby is back answers nobody for what it does not have: %s", async (_, end, message) => {
+    verifies("beyond.cluster.found");
     await open(end);
     await standby("nobody");
     const key = { "idempotency-key": end };

@@ -3,16 +3,10 @@
  * through any server; any other request is sent once, and without an answer nobody knows what became of it.
  */
 import { randomUUID } from "node:crypto";
-import { addressOf, type Caller, keyOf, SERVERS } from "./nodes.ts";
+import { type Caller, keyOf } from "./config.ts";
 
 const DEADLINE_MS = 8_000;
 const PAUSE_MS = 200;
-/** Both servers, each alone and through both balancers. */
-const PLACES = SERVERS.flatMap((node) => [
-  `http://${addressOf(node)}:8787`,
-  `http://${addressOf(node)}:8000`,
-]);
-
 export interface Reply {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: the load looks into bodies freely
@@ -39,27 +33,38 @@ export class Client {
   newest = performance.now();
   longest_gap_ms = 0;
   refused = 0;
+  /** Requests that reached a server and got an error, or (status 0) no answer. */
+  readonly unserved: { sent: number; status: number; text: string }[] = [];
   /** Answers that no contest expects. */
   readonly problems: string[] = [];
   /** No request is repeated after this. */
   ends = false;
   private turn = 0;
+  private readonly places: readonly string[];
+
+  constructor(places: readonly string[]) {
+    this.places = places;
+  }
 
   /** The answer, or undefined if none came: the request can have been recorded or not. */
   async once(caller: Caller, method: string, path: string, body?: unknown): Promise<Reply | undefined> {
-    return this.send(PLACES[this.turn++ % PLACES.length]!, caller, method, path, body);
+    return this.send(this.place(), caller, method, path, body);
   }
 
   /** Repeats the request until there is an answer; undefined only if the run ended first. */
   async surely(caller: Caller, method: string, path: string, body?: unknown): Promise<Reply | undefined> {
     const key = method === "POST" ? randomUUID() : undefined;
     while (!this.ends) {
-      const place = PLACES[this.turn++ % PLACES.length]!;
+      const place = this.place();
       const reply = await this.send(place, caller, method, path, body, key);
       if (reply !== undefined) return reply;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
     return undefined;
+  }
+
+  private place(): string {
+    return this.places[this.turn++ % this.places.length]!;
   }
 
   note(event: string, subject: string, call: number): void {
@@ -74,6 +79,7 @@ export class Client {
     body: unknown,
     key?: string,
   ): Promise<Reply | undefined> {
+    const sent = performance.now();
     try {
       const response = await fetch(`${place}${path}`, {
         method,
@@ -88,6 +94,7 @@ export class Client {
       const text = await response.text();
       if (response.status >= 500 || response.status === 429) {
         this.refused++;
+        this.unserved.push({ sent, status: response.status, text: text.slice(0, 200) });
         return undefined;
       }
       // A repeated removal finds nothing any more.
@@ -97,8 +104,11 @@ export class Client {
       this.longest_gap_ms = Math.max(this.longest_gap_ms, now - this.newest);
       this.newest = now;
       return { status: response.status, body: text === "" ? null : JSON.parse(text) };
-    } catch {
+    } catch (error) {
       this.refused++;
+      // A server that does not listen was not reached: a balancer asks the other one.
+      const { code } = ((error as Error).cause ?? {}) as { code?: string };
+      if (code !== "ECONNREFUSED") this.unserved.push({ sent, status: 0, text: code ?? String(error) });
       return undefined;
     }
   }

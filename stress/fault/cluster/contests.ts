@@ -3,8 +3,8 @@
  * limit, a halt, a plan. Every operation becomes part of the object's history.
  */
 import type { Client, Reply } from "./client.ts";
+import type { Caller } from "./config.ts";
 import { ObjectHistory, type Operation } from "./history.ts";
-import type { Caller } from "./nodes.ts";
 
 const HALTED_TOOLS = 8;
 const GRANT_USES = 2;

@@ -12,9 +12,10 @@ import { seeded } from "../../../test/support/env.ts";
 import { until } from "../../../test/support/until.ts";
 import { pause } from "../bench.ts";
 import { Client } from "./client.ts";
+import { ROOT } from "./config.ts";
 import { CLUSTER_FAULTS } from "./faults.ts";
 import { Load } from "./load.ts";
-import { Cluster, ROOT } from "./nodes.ts";
+import { addressOf, Cluster, SERVERS } from "./nodes.ts";
 import { type ClusterRow, isCleanReport, type Report, reportText } from "./report.ts";
 import { Checker, ledgerHistory, positionsOf, readLedger } from "./verdict.ts";
 
@@ -60,7 +61,9 @@ export async function clusterMain(args: string[]): Promise<number> {
   try {
     const report = await runCluster(cluster, checker, options);
     console.log(options.json ? JSON.stringify(report) : reportText(report));
-    return isCleanReport(report) ? 0 : 1;
+    if (isCleanReport(report)) return 0;
+    console.error(`the logs of all nodes are in ${cluster.keepLogs()}`);
+    return 1;
   } finally {
     await cluster.close();
     checker.close();
@@ -106,7 +109,9 @@ async function runCluster(cluster: Cluster, checker: Checker, options: ClusterRu
   console.error("starting the cluster");
   await cluster.run(["up"]);
   await cluster.whole(RECOVERY_MS);
-  const client = new Client();
+  // Both servers, each directly and through both balancers.
+  const places = SERVERS.flatMap((node) => [8787, 8000].map((port) => `http://${addressOf(node)}:${port}`));
+  const client = new Client(places);
   const load = new Load(client, options.lanes, options.pause_ms, random);
   const began = performance.now();
   const rows = new Map<string, ClusterRow>();
@@ -168,10 +173,10 @@ async function breakOnce({ cluster, client, random, row, problems }: Trial): Pro
   client.longest_gap_ms = 0;
   const began = performance.now();
   const place = { cluster, primary: primary!, waited: waited!, other: other!, random };
-  await CLUSTER_FAULTS[row.fault]!(place, () => pause(lasting));
-  row.trials++;
-  const over = performance.now();
   try {
+    await CLUSTER_FAULTS[row.fault]!(place, () => pause(lasting));
+    row.trials++;
+    const over = performance.now();
     await until(() => client.newest > over, "an answer after the fault", RECOVERY_MS);
     await recover(cluster);
   } catch (error) {

@@ -1,16 +1,12 @@
 /** The cluster of deploy/ha as the fault run uses it: started with disks in memory, broken, and looked at. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { sha256Hex } from "../../../src/kernel/hash.ts";
 import { until } from "../../../test/support/until.ts";
+import { ROOT, writeConfig } from "./config.ts";
 
-// The run is compiled into node_modules/.cache/<folder>/stress/fault/cluster.
-export const ROOT = fileURLToPath(new URL("../../../../../../", import.meta.url));
 const SCRIPT = join(ROOT, "deploy", "ha", "cluster.sh");
-export const CLUSTER_SOURCES = join(ROOT, "stress", "fault", "cluster");
 const NET = "10.231.78";
 
 export const DATABASES = ["db1", "db2", "db3"] as const;
@@ -18,11 +14,6 @@ export const SERVERS = ["app1", "app2"] as const;
 export type Database = (typeof DATABASES)[number];
 export type ServerNode = (typeof SERVERS)[number];
 export type ClusterNode = Database | ServerNode;
-
-/** Who asks; each key's value is its name behind `cluster-`. */
-const KEYS = { bot: "agent", ann: "approver", ben: "approver", root: "admin" } as const;
-export type Caller = keyof typeof KEYS;
-export const keyOf = (caller: Caller): string => `cluster-${caller}`;
 
 export const addressOf = (node: ClusterNode): string =>
   `${NET}.${node.startsWith("db") ? "1" : "2"}${node.at(-1)}`;
@@ -48,14 +39,7 @@ export class Cluster {
 
   constructor({ disk, synchronous, svc }: ClusterOptions) {
     const config = join(this.folder, "config");
-    cpSync(join(CLUSTER_SOURCES, "config"), config, { recursive: true });
-    const keys = Object.entries(KEYS).map(([name, role]) => ({
-      name,
-      role,
-      max_permissions: ["*"],
-      key_sha256: sha256Hex(keyOf(name as Caller)),
-    }));
-    writeFileSync(join(config, "keys.json"), JSON.stringify(keys), { mode: 0o600 });
+    writeConfig(config);
     this.env = {
       SVC_HA_DIR: join(this.folder, "ha"),
       SVC_HA_NET: NET,
@@ -83,10 +67,11 @@ export class Cluster {
 
   async members(): Promise<Member[]> {
     for (const node of DATABASES) {
-      const response = await fetch(`http://${addressOf(node)}:8008/cluster`, {
-        signal: AbortSignal.timeout(2_000),
-      }).catch(() => undefined);
-      if (response?.ok) return ((await response.json()) as { members: Member[] }).members;
+      const url = `http://${addressOf(node)}:8008/cluster`;
+      const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) })
+        .then((response) => response.json() as Promise<{ members?: Member[] }>)
+        .catch(() => undefined);
+      if (answer?.members !== undefined) return answer.members;
     }
     return [];
   }
@@ -122,8 +107,12 @@ export class Cluster {
     return `postgres://svc:${secret}@${addressOf(node)}:5432/svc`;
   }
 
-  log(node: ClusterNode, program: string): string {
-    return readFileSync(join(this.env["SVC_HA_DIR"]!, `${node}-state`, `${program}.log`), "utf8");
+  /** Copies every program's log, for a person who looks for the cause of a failure; returns the folder. */
+  keepLogs(): string {
+    const folder = mkdtempSync(join(tmpdir(), "svc-cluster-logs-"));
+    for (const node of [...DATABASES, ...SERVERS])
+      cpSync(join(this.env["SVC_HA_DIR"]!, `${node}-state`), join(folder, node), { recursive: true });
+    return folder;
   }
 
   async close(): Promise<void> {
@@ -137,7 +126,13 @@ export class Cluster {
 }
 
 async function isOk(url: string): Promise<boolean> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
-  await response?.body?.cancel();
-  return response?.ok === true;
+  return fetch(url, { signal: AbortSignal.timeout(2_000) })
+    .then(
+      async (response) => {
+        await response.text();
+        return response.ok;
+      },
+      () => false,
+    )
+    .catch(() => false);
 }

@@ -9,8 +9,9 @@ import type { Linked } from "../../../test/support/first-bad.ts";
 import { until } from "../../../test/support/until.ts";
 import { auditStore, type Findings } from "../audit.ts";
 import type { Answer } from "./client.ts";
+import { CLUSTER_SOURCES } from "./config.ts";
 import { nanoseconds, type Operation } from "./history.ts";
-import { CLUSTER_SOURCES, type Cluster, DATABASES } from "./nodes.ts";
+import { type Cluster, DATABASES } from "./nodes.ts";
 
 const SAME_HEAD_MS = 60_000;
 
