@@ -21,7 +21,7 @@ const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   contain: { 2: "incomplete: some steps could not be undone" },
   incidents: { 2: "an incident is open" },
   reconcile: { 2: "different, or not checked" },
-  drill: { 1: "a drill failed" },
+  drill: { 1: "a drill failed, or a drafted undo did not hold" },
   probe: { 1: "a guarantee does not hold", 2: "a guarantee could not be checked" },
   doctor: { 1: "a check failed" },
   verify: { 1: "the ledger does not verify" },

@@ -98,12 +98,13 @@ export class HistoryReplay {
     for (const [run_id, state] of this.runs) this.finishDue(run_id, state, Number.POSITIVE_INFINITY);
   }
 
-  private stateOf({ run_id, actor, acting, tenant, environment, mode, counted_run }: HistoricCall): RunState {
+  private stateOf(call: HistoricCall): RunState {
+    const { run_id, actor, acting, tenant, environment, mode, counted_run, given } = call;
     const known = this.runs.get(run_id);
     if (known !== undefined) return known;
     const state: RunState = { waiting: [], fallen: null, refused: null };
     this.runs.set(run_id, state);
-    const facts = { run_id, actor, acting, tenant, environment, mode: mode as RunMode, counted_run };
+    const facts = { run_id, actor, acting, tenant, environment, mode: mode as RunMode, counted_run, given };
     this.sandbox.open(facts);
     return state;
   }
@@ -164,6 +165,8 @@ export class HistoryReplay {
   /** True if a later decision can depend on the outcome of the call. */
   private matters({ step, tool, outcome }: HistoricCall): boolean {
     const status = step === null ? "succeeded" : outcome;
+    const { carries, compares } = this.sandbox.rules.policy;
+    if (carries !== null || compares) return status !== null;
     return status === "failed" || (status === "succeeded" && this.required.has(tool));
   }
 

@@ -109,10 +109,13 @@ function flowWarnings(
   { result }: SandboxDecision,
 ): string[] {
   const call = policyCall(result.run, tool, args, result.manifest);
-  return rules.policy.flows.restricting.matching(call).map(({ id, action, within }) => {
-    const where = within === "run" ? "in the same run" : `by the same actor within ${within}`;
+  return rules.policy.flows.restricting.matching(call).map(({ id, action, within, carries, when }) => {
+    const whose = carries ? "in any run of the tenant" : "by the same actor";
+    const where = within === "run" ? "in the same run" : `${whose} within ${within}`;
     const what = action === "deny" ? "denied" : "held for approval";
-    return `flow ${id}: ${what} after a call that triggers it ${where}`;
+    const carried = carries ? ", if an argument carries a value of its result" : "";
+    const compared = when === null ? "" : ", if the two calls compare as the flow says";
+    return `flow ${id}: ${what} after a call that triggers it ${where}${carried}${compared}`;
   });
 }
 

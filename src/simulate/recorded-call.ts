@@ -1,6 +1,7 @@
 /** Recorded calls: arguments, decision and outcome. */
 import type { CallVerdict } from "../govern/decide/verdict.ts";
 import type { CaptureDoc } from "../govern/port/docs.ts";
+import type { GivenValues } from "../govern/traces/given.ts";
 
 /** The three decisions of previews and reports; `needs_approval` is a policy's `require_approval`. */
 export const PREVIEW_DECISIONS = ["allow", "needs_approval", "block"] as const;
@@ -13,6 +14,8 @@ export interface HistoricCall extends CaptureDoc {
   finished_ms: number | null;
   /** Key of the logical call, if the manifest declares one. Needed because redaction can make values equal. */
   logical_call: string | null;
+  /** What people gave its run, with the run's first call. Needs a policy that follows values. */
+  given?: GivenValues | undefined;
 }
 
 /** Decision in enforce mode, regardless of the run's mode. */

@@ -23,6 +23,12 @@ export function redactedReads(policy: CompiledPolicy, call: PolicyCall): string[
   for (const rule of policy.rules.matching(call))
     for (const { path } of rule.when) look(`rule ${rule.id}`, path);
   for (const budget of policy.budgets.matching(call)) look(`budget ${budget.id}`, budget.path);
+  const { restricting, setting_off } = policy.flows;
+  const isHidden = holdsMark(call.args);
+  for (const { id, carries } of restricting.matching(call))
+    if (carries && isHidden) found.add(`flow ${id} follows the values of all arguments`);
+  for (const { id, carries, when } of setting_off.matching(call))
+    if (carries || when !== null) found.add(`flow ${id} looks at the values of this call`);
   for (const kind of CONTENT_KINDS)
     if (DECIDING.has(policy.content[kind])) found.add(`the content check (${kind}) reads all arguments`);
   if (policy.content.max_bytes !== undefined) found.add("the content check (max_bytes) reads all arguments");

@@ -5,7 +5,6 @@
  */
 import { type ActiveRules, type EngineCore, type IntentCaller, silentListeners } from "../govern/core.ts";
 import { type IntentResult, intentUnit } from "../govern/decide/intent.ts";
-import { policyCall } from "../govern/decide/load-facts.ts";
 import { type OutcomeInput, outcomeUnit } from "../govern/decide/outcome.ts";
 import { refundCharges } from "../govern/decide/refunds.ts";
 import { stepKey } from "../govern/document-keys.ts";
@@ -16,6 +15,7 @@ import type { TableDocs, TableName } from "../govern/port/tables.ts";
 import type { CallerPrincipal } from "../govern/roles.ts";
 import { newRun, openRunUnit } from "../govern/runs/open-run.ts";
 import { type PayloadDoc, type RunDoc, type RunMode, scopeSeal } from "../govern/runs/run.ts";
+import { type GivenValues, writeGivenValues } from "../govern/traces/given.ts";
 import type { RuntimeEnv } from "../kernel/env.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { SilenceWatch } from "../kernel/silence-watch.ts";
@@ -68,6 +68,8 @@ export interface SandboxRun {
   environment: string | null;
   /** Root of the run's tree, if it is a child run. */
   counted_run?: string | undefined;
+  /** Values that people gave the run, or the root of its tree. */
+  given?: GivenValues | undefined;
 }
 
 export interface SandboxCall extends SandboxAssumptions {
@@ -149,15 +151,18 @@ export class SandboxEngine {
   }
 
   /** Opens a run once. A child run has its root, which owns the counters. */
-  open({ environment, counted_run, ...facts }: SandboxRun): void {
+  open({ environment, counted_run, given, ...facts }: SandboxRun): void {
     if (this.store.getSync("runs", facts.run_id) !== undefined) return;
-    if (counted_run !== undefined) this.open({ ...facts, environment, run_id: counted_run });
+    if (counted_run !== undefined) this.open({ ...facts, environment, given, run_id: counted_run });
     const child_of =
       counted_run === undefined ? undefined : { parent: counted_run, counted_run, level: FIRST_CHILD };
     const { permissions } = this.template.scope;
     const scope = { permissions, seal: scopeSeal({ ...facts, permissions, child_of }) };
-    const run = { ...this.template, ...facts, environment, scope };
+    const salt = given?.salt ?? this.template.salt;
+    const run = { ...this.template, ...facts, environment, scope, salt };
     this.store.transactSync(openRunUnit(child_of === undefined ? run : { ...run, child_of }));
+    if (given === undefined || child_of !== undefined) return;
+    this.store.transactSync({ run: (tx) => writeGivenValues(tx, facts.run_id, given.fingerprints) });
   }
 
   judge(question: SandboxCall): SandboxDecision {
@@ -225,18 +230,14 @@ export class SandboxEngine {
       accepted: decision.decision !== "block",
       reasons: plainReasons(verdict.reasons),
       risk_score: verdict.risk_score,
-      evaluation: question.explain(ruling) ? this.evaluate(question, result) : null,
+      evaluation: question.explain(ruling) ? this.evaluate(result) : null,
       result,
     };
   }
 
   /** Evaluates the policy again for its findings, with the counters from before the call. */
-  private evaluate(
-    { tool, args, sandboxed }: SandboxCall,
-    { run, manifest }: IntentResult,
-  ): PolicyEvaluation {
+  private evaluate({ call }: IntentResult): PolicyEvaluation {
     const { policy } = this.rules;
-    const call = { ...policyCall(run, tool, args, manifest), sandboxed };
     const counters = new Map<string, CounterDoc>();
     for (const { key } of counterKeys(policy, call)) {
       const doc = this.store.getSync("counters", key);

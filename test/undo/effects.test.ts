@@ -152,7 +152,9 @@ describe("over HTTP", () => {
     await ask(run, "note.write");
     expect(await end(run, 0, {})).toEqual({ step: 0, status: "succeeded", effect_check: "not checked" });
     expect(await ask(run, "note.far")).toEqual({ decision: "allow", step: 1 });
-    expect(await end(run, 1, {})).toMatchObject({ status: "succeeded", effect_check: "not checked" });
+    // The run lacks the permission of the check's tool, so no observation of its agent counts.
+    const far = await end(run, 1, { observed: { text: "canary" } });
+    expect(far).toMatchObject({ status: "succeeded", effect_check: "not checked" });
     await ask(run, "note.plain");
     expect(await end(run, 2, { observed: { text: "anything" } })).toEqual({ step: 2, status: "succeeded" });
     await ask(run, "note.pretend");

@@ -49,8 +49,8 @@ export interface IntentResult {
   run: RunDoc;
   manifest: ToolManifest | null;
   verdict: CallVerdict;
-  /** Run whose sandbox the call came from; absent outside of `svc run`. */
-  sandboxed: string | undefined;
+  /** The call with the facts that its decision used. */
+  call: PolicyCall;
   /** Request opened by this intent, for notifications. */
   opened: ApprovalDoc | null;
   records: LedgerRecord[];
@@ -181,12 +181,12 @@ function commit(
   tx.put("runs", run.run_id, run);
   const { tool } = input;
   const { depends_on } = gathered;
-  const { sandboxed } = facts.call;
+  const { call } = facts;
   const decision = {
     ...decisionOf(verdict, step, askedReads(core, facts)),
     ...signedApprovalOf(tx, verdict),
   };
-  return { decision, tool, depends_on, run, manifest, verdict, sandboxed, opened, records };
+  return { decision, tool, depends_on, run, manifest, verdict, call, opened, records };
 }
 
 /**

@@ -8,7 +8,7 @@ import { cutText } from "../../kernel/text/truncate.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import { removeCallValues } from "../../rules/redact/remove-values.ts";
-import type { EngineCore, OperationCaller } from "../core.ts";
+import type { EngineCore, IntentCaller } from "../core.ts";
 import { runToolKey, stepKey } from "../document-keys.ts";
 import { noteEarlierResult } from "../flows/earlier-calls.ts";
 import { endPlan } from "../plans/plan-progress.ts";
@@ -21,7 +21,7 @@ import { noteResourceCall } from "../traces/built-on.ts";
 import { followResult, followsValues } from "../traces/follow.ts";
 import { adjustActiveSteps, releaseLogicalCall } from "./active-steps.ts";
 import { beforeAnswerProblem, beforeRead, resourceHash, stateHash } from "./before-state.ts";
-import { checkEffect, effectText } from "./effect-check.ts";
+import { checkEffect, effectCheckOf, effectText } from "./effect-check.ts";
 import { policyCall } from "./load-facts.ts";
 
 export interface OutcomeInput {
@@ -47,11 +47,14 @@ export interface OutcomeResult {
   records: LedgerRecord[];
 }
 
+/** Cause of the refusal of a second outcome, here and over HTTP. */
+export const ALREADY_REPORTED = "outcome_reported";
+
 /** Thrown if the step already has an outcome, from this caller or another. */
 export class AlreadyReportedError extends SvcError {
   constructor({ step, status }: StepDoc) {
     super("conflict", `the outcome of step ${step} was already reported (${status})`, {
-      cause_code: "outcome_reported",
+      cause_code: ALREADY_REPORTED,
     });
     this.name = "AlreadyReported";
   }
@@ -59,7 +62,7 @@ export class AlreadyReportedError extends SvcError {
 
 export function outcomeUnit(
   core: EngineCore,
-  asking: OperationCaller,
+  asking: IntentCaller,
   run_id: string,
   n: number,
   input: OutcomeInput,
@@ -73,7 +76,7 @@ export function outcomeUnit(
       assertRunOwner(run, asking);
       const step = loadStep(tx, run_id, n);
       if (step.status !== "intended") throw new AlreadyReportedError(step);
-      return finish(core, tx, run, step, { ...input, actor: asking.name, detail: null });
+      return finish(core, tx, run, step, { ...input, caller: asking, actor: asking.name, detail: null });
     },
   };
 }
@@ -145,6 +148,8 @@ function readBeside({ run_id, tool, manifest_hash }: StepDoc): DocKey[] {
 }
 
 interface Finish extends OutcomeInput {
+  /** The agent that reports; absent for an operator's resolution. */
+  caller?: IntentCaller;
   actor: string;
   detail: string | null;
 }
@@ -154,7 +159,7 @@ function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input
   tx.expect(readBeside(step));
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
-  const effect = reportedEffect(manifest, payload, input);
+  const effect = reportedEffect(core, run, manifest, payload, input);
   const { status } = effect;
   const error = errorOf(core, effect, payload, input);
   if (step.status === "uncertain") run.uncertain--;
@@ -212,14 +217,19 @@ type ReportedEffect = { status: OutcomeStatus; found?: EffectFinding; problem?: 
 
 /** An operator's resolution is their own word, which no check replaces. */
 function reportedEffect(
+  core: EngineCore,
+  run: RunDoc,
   manifest: ToolManifest | null,
   payload: PayloadDoc | undefined,
-  { status, detail, result, before, observed }: Finish,
+  { caller, status, detail, result, before, observed }: Finish,
 ): ReportedEffect {
   const check = manifest?.effect_check;
   if (check === undefined || status !== "succeeded" || detail !== null) return { status };
   const values = { args: payload?.args, result, before };
-  const { found, mismatch } = checkEffect(check, values, observed);
+  // What an agent says it observed counts only if its run may make the read.
+  const isAsked =
+    caller !== undefined && effectCheckOf(core.rules().manifests, run, caller, manifest) !== null;
+  const { found, mismatch } = checkEffect(check, values, isAsked ? observed : undefined);
   if (found !== "missing") return { status, found };
   const problem = `effect missing: ${check.tool} does not show what the call reported (${mismatch})`;
   return { status: "uncertain", found, problem };

@@ -2,20 +2,15 @@
 import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import type { CarriedFacts, CarriedOrigin, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
+import { NOTHING_CARRIED } from "../../rules/policy/checks/flows.ts";
 import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
+import { LOST_CAUSES } from "../../rules/trace/lost-causes.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { EngineCore } from "../core.ts";
 import type { DocKey, StoreTx } from "../port/store.ts";
 import type { RunDoc } from "../runs/run.ts";
 import { type TenantKeys, tenantKeys, tenantMarkKey } from "./tenant-trace.ts";
-import {
-  LOST_CAUSES,
-  type MarkedOrigin,
-  marksKey,
-  type OpenResult,
-  originOf,
-  type TraceDoc,
-} from "./trace.ts";
+import { type MarkedOrigin, marksKey, type OpenResult, originOf, type TraceDoc } from "./trace.ts";
 import { type TracedRun, tracedRun } from "./traced-run.ts";
 
 /** For a policy with a flow that follows values. */
@@ -42,8 +37,6 @@ export function carriedFacts(
     lost: trace.lost === undefined ? null : LOST_CAUSES[trace.lost],
   };
 }
-
-const NOTHING_CARRIED: CarriedFacts = { values: [], open: [], lost: null };
 
 /** Foreign values of all runs of the tenant. Values that the run was given do not count. */
 export function tenantFacts(

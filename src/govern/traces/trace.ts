@@ -4,6 +4,7 @@
  * a flow with `carries`.
  */
 import type { ToolLabels } from "../../rules/manifest/labels.ts";
+import type { LostCause } from "../../rules/trace/lost-causes.ts";
 
 /** The call whose result held a value first. */
 export interface TraceOrigin {
@@ -37,14 +38,6 @@ export interface TraceDoc {
   /** Number of values that are followed into other runs of the tenant, too. */
   shared?: number;
 }
-
-export const LOST_CAUSES = {
-  max: "too many values were read to follow them",
-  open: "too many results are not known",
-  late: "earlier results were not followed",
-  store: "a store was read that holds values that were not followed",
-} as const;
-export type LostCause = keyof typeof LOST_CAUSES;
 
 /** A text of a person: its time and length, never its content. */
 export interface GivenText {

@@ -38,11 +38,11 @@ export async function runDrill(
   const problem = await tried(app, run, principal, manifest, tools).catch((error: unknown) =>
     removeCallValues(messageOf(error), manifest.drill?.args),
   );
-  return keep(app, run, manifest, by, problem);
+  return keepDrill(app, run, manifest, by, problem);
 }
 
 /** Principal for the drill's calls, named after the caller and limited only by the manifests. */
-function drillPrincipal(by: string): CallerPrincipal {
+export function drillPrincipal(by: string): CallerPrincipal {
   const nothing = { groups: [], tenant: null, allow_observe: false };
   return { id: `drill:${by}`, name: by, roles: ["agent"], max_permissions: null, ...nothing };
 }
@@ -141,7 +141,7 @@ async function readBackOf(
 }
 
 /** Stores the result as the tool's latest drill and records it on the drill's own run. */
-async function keep(
+export async function keepDrill(
   { core }: ServiceApp,
   run: RunDoc,
   manifest: ToolManifest,

@@ -145,7 +145,7 @@ function intentDone(
     needs_approval: result.verdict.needs_approval,
     manifest: result.manifest,
     risk_score: result.verdict.risk_score,
-    sandboxed: result.sandboxed,
+    sandboxed: result.call.sandboxed,
     depends_on: result.depends_on,
     took_ms,
   });

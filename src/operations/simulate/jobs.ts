@@ -1,6 +1,8 @@
 /** Simulation, replay and speculation for the surfaces, with the active rules and the captured history. */
 import { capturedPages } from "../../capture/captured-calls.ts";
 import { EMPTY_GRANT_SNAPSHOT, type GrantSnapshot, snapshotGrants } from "../../govern/grants/resolve.ts";
+import type { StateStore } from "../../govern/port/store.ts";
+import { readGivenValues } from "../../govern/traces/given.ts";
 import { parseDuration, parseSince } from "../../kernel/duration.ts";
 import { messageOf, notFoundError } from "../../kernel/errors.ts";
 import { parsePath } from "../../kernel/paths.ts";
@@ -56,7 +58,36 @@ export async function simulateHistory(
   const since_ms =
     input.since === undefined ? now - parseDuration(SIMULATION_PERIOD) : parseSince(input.since, now);
   const history = capturedPages(app.core.store, { run_id: input.run_id, since_ms, until_ms: now }, now);
-  return runJob(app, { task: { kind: "simulate" }, policy: input.policy, history }, signal);
+  const known = withGiven(app, input.policy, history);
+  return runJob(app, { task: { kind: "simulate" }, policy: input.policy, history: known }, signal);
+}
+
+/** Adds what people gave each run to its first call, if one of the policies follows values. */
+function withGiven(
+  { core }: ServiceApp,
+  policy: PolicyText | null,
+  history: AsyncIterable<HistoricCall[]>,
+): AsyncIterable<HistoricCall[]> {
+  const isFollowed = core.rules().policy.carries !== null || policy?.text.includes("carries") === true;
+  return isFollowed ? addingGiven(core.store, history) : history;
+}
+
+async function* addingGiven(
+  store: StateStore,
+  history: AsyncIterable<HistoricCall[]>,
+): AsyncGenerator<HistoricCall[]> {
+  const seen = new Set<string>();
+  for await (const page of history) {
+    const known: HistoricCall[] = [];
+    for (const call of page) {
+      const given = seen.has(call.run_id)
+        ? undefined
+        : await readGivenValues(store, call.counted_run ?? call.run_id);
+      seen.add(call.run_id);
+      known.push(given === undefined ? call : { ...call, given });
+    }
+    yield known;
+  }
 }
 
 export async function replayRun(
@@ -72,7 +103,8 @@ export async function replayRun(
   const first = await history.next();
   if (first.done) throw notFoundError(noCaptures(app, run_id));
   const task = { kind: "replay" as const, run_id, changes };
-  return runJob(app, { task, policy: input.policy, history: after(first.value, history) }, signal);
+  const known = withGiven(app, input.policy, after(first.value, history));
+  return runJob(app, { task, policy: input.policy, history: known }, signal);
 }
 
 function noCaptures(app: ServiceApp, run_id: string): string {

@@ -29,6 +29,8 @@ export interface PolicyCall {
   shared?: CarriedFacts | undefined;
   /** Earlier calls by flow; absent unless a flow that compares calls restricts the call. */
   compared?: ReadonlyMap<string, ComparedCalls> | undefined;
+  /** For the prover, which knows no earlier calls: the flows with `carries` or `when` that apply to this call. */
+  assumed_flows?: ReadonlySet<string> | undefined;
   run_id: string;
   /** Root of the run's tree, if it is a child run. What a policy counts per run counts there. */
   counted_run?: string | undefined;

@@ -121,7 +121,10 @@ const POLICY_FIELDS: Record<string, string> = {
   "input.acting": "Names of those who act for the user, outermost first.",
   "input.tenant": "Tenant of the run.",
   "input.environment": "Environment of the service.",
-  earlier: "Accepted calls that the same run made before.",
+  given: "Texts of people. Flows with `carries` do not count their values as foreign.",
+  earlier: "Accepted calls that the same run made before. A flow that looks at values reads each `result`.",
+  result:
+    "What the call returned. Without it, a source's result is not known, and every value counts as carried.",
   repeat: "The decision on the last of so many equal calls, for limits and budgets.",
 };
 

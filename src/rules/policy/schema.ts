@@ -303,6 +303,11 @@ const testCall = {
   sink: describeField(flowLabels, "sink labels, instead of the manifest's").optional(),
 };
 
+const earlierCall = z.strictObject({
+  ...testCall,
+  result: describeField(z.unknown(), "what the call returned", inWords("not known")).optional(),
+});
+
 export const policyTestInput = z.strictObject({
   ...testCall,
   actor: describeField(shortText, "agent that makes the call").optional(),
@@ -314,11 +319,12 @@ export const policyTestInput = z.strictObject({
   tenant: describeField(shortText, "tenant of the run", inWords("none")).optional(),
   environment: describeField(shortText, "environment of the service", inWords("none")).optional(),
   sandboxed: describeField(z.boolean(), "whether the call comes from inside `svc run`", false).optional(),
-  earlier: describeField(
-    z.array(z.strictObject(testCall)).max(100),
-    "accepted calls earlier in the same run",
+  given: describeField(
+    z.array(z.string().max(100_000)).max(100),
+    "texts of people, whose values do not count as foreign",
     [],
   ).optional(),
+  earlier: describeField(z.array(earlierCall).max(100), "accepted calls of the same run", []).optional(),
   repeat: describeField(
     z.int().min(1).max(1_000),
     "number of equal calls; the test checks the last decision",

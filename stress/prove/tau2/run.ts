@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { type Json, open, type Run, type TreeReport } from "../../../src/index.ts";
 import { toCanonicalJson } from "../../../src/kernel/json/canonical.ts";
@@ -128,7 +128,7 @@ class DomainProcess {
   private readonly lines: AsyncIterator<string>;
 
   constructor(python: string, args: readonly string[]) {
-    this.child = spawn(python, [join(import.meta.dirname, "domain.py"), ...args], {
+    this.child = spawn(python, [resolve("stress/prove/tau2/domain.py"), ...args], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.lines = createInterface({ input: this.child.stdout! })[Symbol.asyncIterator]();

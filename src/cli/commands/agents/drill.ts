@@ -12,6 +12,7 @@ import {
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 import { localClient, type OperationClient } from "../../operation-client.ts";
 import { withUpstreams } from "../../upstreams.ts";
+import { drillDrafts } from "./drill-draft.ts";
 
 const LOOK_MS = 200;
 const PATIENCE_MS = 15 * 60_000;
@@ -19,10 +20,13 @@ const PATIENCE_MS = 15 * 60_000;
 export const registerDrill: RegisterCommand = (program, context) => {
   globalOptions(program.command("drill [tools...]").description("Test undos with harmless example calls"))
     .option("--due", "only tools without a recent successful drill")
+    .option("--draft", "try the undos that svc init guessed, and write into the manifests what held")
+    .option("--disposable <upstream>", "with --draft: the upstream whose data may be changed")
     .option("--upstream <name>", "upstream to use; optional if there is only one")
     .option("--as <name>", "who acts (default: cli)")
     .option("--json", "print the results as JSON")
     .action(async (tools: string[], flags: CommandFlags) => {
+      if (flags["draft"]) return drillDrafts(context, tools, flags);
       if (context.isRemote(flags))
         return context.withDoor(flags, (door) => drill(context, door, tools, flags));
       await withUpstreams(context, flags, async (service, gateway) => {

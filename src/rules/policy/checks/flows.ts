@@ -58,6 +58,9 @@ export function checkFlows(
 /** True if a counter tells whether the flow applies: it compares no values. */
 const isCounted = ({ carries, when }: PolicyFlow): boolean => !carries && when === null;
 
+/** For a call that no earlier call feeds. */
+export const NOTHING_CARRIED: CarriedFacts = { values: [], open: [], lost: null };
+
 function followsReason(
   flow: PolicyFlow,
   call: PolicyCall,
@@ -90,11 +93,23 @@ function valuesReason(
   call: PolicyCall,
   now_ms: number,
 ): string | null {
+  if (call.assumed_flows !== undefined) return assumedReason(flow, call, call.assumed_flows);
   const carried = flow.carries ? carriedReason(flow, setting_off, call, now_ms) : null;
   if (flow.carries && carried === null) return null;
   if (flow.when === null) return carried;
   const compared = comparedReason(flow.id, flow.when, call);
   return compared === null ? null : (carried ?? compared);
+}
+
+function assumedReason(
+  { id, carries, when }: PolicyFlow,
+  { args }: PolicyCall,
+  assumed: ReadonlySet<string>,
+): string | null {
+  if (!assumed.has(id) || (when !== null && !constantsHold(when, args))) return null;
+  return carries
+    ? "an argument carries a value of an earlier result"
+    : "an earlier call meets the conditions";
 }
 
 function comparedReason(id: string, when: FlowConditions, call: PolicyCall): string | null {

@@ -1,6 +1,6 @@
 /**
  * Checks claims, which are statements of a policy about all calls. Limits, budgets and flows can only make a decision
- * stricter as counts grow, so a claim holds for every call if it holds for every first call. That is the proof.
+ * stricter after earlier calls, so a claim holds for every call if it holds for every first call. That is the proof.
  */
 import { globMatches } from "../../../kernel/text/glob.ts";
 import type { ToolLabels } from "../../manifest/labels.ts";

@@ -14,7 +14,7 @@ import { UndecidableError } from "./automata/machine.ts";
 import { type ConcreteCall, type ToolClass, toConcreteCall, toExampleInput, toolClasses } from "./calls.ts";
 import { matchesTool } from "./claims.ts";
 import { compareTerms, describeTerms } from "./compare-terms.ts";
-import { type CountLevel, countersFor, levelsOf } from "./count-levels.ts";
+import { assumedFlows, type CountLevel, countersFor, levelsOf } from "./count-levels.ts";
 import type { policyDiffSchema } from "./diff-schema.ts";
 import { CallDomain, type TestLiteral } from "./domain.ts";
 import { entriesOf, type ProverEntry, settingsOf } from "./entries.ts";
@@ -200,8 +200,11 @@ class Comparison {
   }
 
   private compareAt(tools: ToolClass, one: ConcreteCall, level: CountLevel): void {
-    const was = evaluatePolicy(this.a, one.call, one.at_ms, countersFor(level, "a", one.at_ms));
-    const is = evaluatePolicy(this.b, one.call, one.at_ms, countersFor(level, "b", one.at_ms));
+    const decide = (policy: CompiledPolicy, side: "a" | "b") => {
+      const call = { ...one.call, assumed_flows: assumedFlows(level, side) };
+      return evaluatePolicy(policy, call, one.at_ms, countersFor(level, side, one.at_ms));
+    };
+    const [was, is] = [decide(this.a, "a"), decide(this.b, "b")];
     const direction = directionOf(this.a, this.b, was, is);
     if (direction === null) return;
     const key = JSON.stringify([direction, was.action, is.action, was.rules, is.rules]);

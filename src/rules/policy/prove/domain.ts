@@ -278,6 +278,7 @@ export const NO_CALL = {
   blast_radius: null,
   source: [],
   sink: [],
+  assumed_flows: new Set<string>(),
   run_id: "run",
   step: 0,
 };

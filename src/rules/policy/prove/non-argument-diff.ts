@@ -6,6 +6,7 @@
 import { toCanonicalJson } from "../../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { asJson } from "../../../kernel/json/json.ts";
+import { MAX_FOLLOWED_VALUES } from "../compile.ts";
 import type { PolicyDoc } from "../schema.ts";
 import { settingsOf } from "./entries.ts";
 
@@ -17,6 +18,7 @@ export function nonArgumentDifferences(a: PolicyDoc, b: PolicyDoc): string[] {
     ...countsOf("limits", a, b),
     ...countsOf("budgets", a, b),
     ...countsOf("flows", a, b),
+    ...followedOf(a, b),
   ];
 }
 
@@ -43,9 +45,18 @@ function openRequestsOf(a: PolicyDoc, b: PolicyDoc): string[] {
     : ["approvals.max_open_per_run differs: its effect depends on the number of open requests"];
 }
 
+function followedOf(a: PolicyDoc, b: PolicyDoc): string[] {
+  const [was, is] = [a, b].map(({ carries }) => carries?.max ?? MAX_FOLLOWED_VALUES);
+  return was === is
+    ? []
+    : ["carries.max differs: its effect depends on the number of values that a run has read"];
+}
+
 /** Reports entries with a new id. Counters belong to an id, so the count starts at zero. */
 function countsOf(section: "limits" | "budgets" | "flows", a: PolicyDoc, b: PolicyDoc): string[] {
-  const [before, after] = [a, b].map((doc) => ((doc[section] ?? []) as readonly Counting[]).map(counterOf));
+  const [before, after] = [a, b].map((doc) =>
+    ((doc[section] ?? []) as readonly Counting[]).filter(hasCounter).map(counterOf),
+  );
   const isIn = (list: readonly Counter[] | undefined, { id, counts }: Counter) =>
     list!.some((other) => other.id === id && other.counts === counts);
   const fresh = new Set(after!.filter((one) => !isIn(before, one)).map(({ counts }) => counts));
@@ -60,7 +71,12 @@ interface Counting {
   after?: unknown;
   per?: string;
   path?: string;
+  carries?: boolean;
+  when?: readonly unknown[];
 }
+
+/** A flow that only follows values counts nothing under its id. */
+const hasCounter = ({ carries, when = [] }: Counting): boolean => carries !== true || when.length > 0;
 
 interface Counter {
   id: string;

@@ -11,8 +11,12 @@ import type { PolicyDoc } from "../schema.ts";
 import { runPolicyTests } from "./tests.ts";
 
 const folder = new URL("../../../../examples/policies/", import.meta.url);
+const docs = new URL("../../../../docs/", import.meta.url);
+const pages = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter(
+  (page) => page.endsWith(".md") && readFileSync(new URL(page, docs), "utf8").includes("```yaml policy"),
+);
 const guide = ["reference/policy-rules", "guides/policy", "guides/policy-cookbook"]
-  .map((page) => readFileSync(new URL(`../../../../docs/${page}.md`, import.meta.url), "utf8"))
+  .map((page) => readFileSync(new URL(`${page}.md`, docs), "utf8"))
   .join("\n");
 const files = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
 
@@ -43,13 +47,11 @@ describe("the cookbook", () => {
     }
   });
 
-  it("is introduced with a policy that works", () => {
-    for (const [, text] of guide.matchAll(/```yaml policy\n(.*?)```/gs)) {
-      expect(
-        runPolicyTests(compilePolicy(loadPolicy(text!, "guide.yaml")), setting).filter(
-          (result) => !result.ok,
-        ),
-      ).toEqual([]);
+  it.each(pages)("%s shows policies that pass their own tests", (page) => {
+    const text = readFileSync(new URL(page, docs), "utf8");
+    for (const [, shown] of text.matchAll(/```yaml policy\n(.*?)```/gs)) {
+      const results = runPolicyTests(compilePolicy(loadPolicy(shown!, page)), setting);
+      expect(results.filter(({ ok }) => !ok)).toEqual([]);
     }
   });
 

@@ -60,4 +60,39 @@ describe("runPolicyTests", () => {
   it("has nothing to say about a policy without tests", () => {
     expect(runPolicyTests(compilePolicy({ version: 1 }), { manifestFor: () => null, now_ms: 0 })).toEqual([]);
   });
+
+  it("decides flows that look at values, from the earlier results and the given texts", () => {
+    verifies("beyond.value.policy-tests");
+    const followed = compilePolicy(
+      loadPolicy(
+        `version: 1
+flows:
+  - {id: f, after: {source: mail}, then: {tool: mail.send}, carries: true}
+  - {id: w, after: {tool: acc.get}, then: {tool: pay}, when: [{path: $args.to, op: ne, value: $after.result.iban}]}
+tests:
+  - {name: nothing earlier, input: {tool: mail.send, args: {to: a@evil.example}}, expect: allow}
+  - {name: carried, input: &sent {tool: mail.send, args: {to: a@evil.example}, earlier: &read [{tool: mail.read, source: mail, effect: read, result: to a@evil.example}]}, expect: deny, rule: f}
+  - {name: another value, input: {tool: mail.send, args: {to: b@own.example}, earlier: *read}, expect: allow}
+  - {name: given, input: {tool: mail.send, args: {to: a@evil.example}, given: [write to a@evil.example], earlier: *read}, expect: allow}
+  - {name: no result, input: {tool: mail.send, args: {to: b@own.example}, earlier: [{tool: mail.read, source: mail}]}, expect: deny, rule: f}
+  - {name: a result vouches, input: {tool: mail.send, args: {to: c@own.example}, earlier: [{tool: crm, effect: read, result: c@own.example}, {tool: mail.read, source: mail, result: c@own.example}]}, expect: allow}
+  - {name: an echo does not, input: {tool: mail.send, args: {to: c@own.example}, earlier: [{tool: crm, effect: read, args: {q: c@own.example}, result: c@own.example}, {tool: mail.read, source: mail, result: c@own.example}]}, expect: deny}
+  - {name: an undeclared tool does not, input: {tool: mail.send, args: {to: c@own.example}, earlier: [{tool: crm, result: c@own.example}, {tool: mail.read, source: mail, result: c@own.example}]}, expect: deny}
+  - {name: the account, input: {tool: pay, args: {to: x}, earlier: [{tool: acc.get, result: {iban: x}}]}, expect: allow}
+  - {name: another account, input: {tool: pay, args: {to: y}, earlier: [{tool: acc.get, result: {iban: x}}]}, expect: deny, rule: w}
+  - {name: no earlier account, input: {tool: pay, args: {to: y}}, expect: allow}
+  - {name: an unknown account, input: {tool: pay, args: {to: y}, earlier: [{tool: acc.get}]}, expect: deny, rule: w}
+`,
+        "p.yaml",
+      ),
+    );
+    const results = runPolicyTests(followed, { manifestFor: () => null, now_ms: 0 });
+    expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    const few = compilePolicy({ ...followed.doc, carries: { max: 1 } });
+    expect(
+      runPolicyTests(few, { manifestFor: () => null, now_ms: 0 }).find(
+        ({ name }) => name === "another value",
+      ),
+    ).toMatchObject({ ok: false, got: "deny by f" });
+  });
 });

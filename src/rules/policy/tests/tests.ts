@@ -7,6 +7,7 @@ import type { CounterDoc } from "../checks/counters.ts";
 import type { CompiledPolicy } from "../compile.ts";
 import { evaluatePolicy, type PolicyEvaluation } from "../evaluate.ts";
 import type { PolicyTestDoc } from "../schema.ts";
+import { EarlierValues } from "./earlier-values.ts";
 
 export interface PolicyTestResult {
   name: string;
@@ -53,22 +54,27 @@ export function evaluateTest(
   { manifestFor, now_ms }: TestSetting,
 ): PolicyEvaluation {
   const counters = new Map<string, CounterDoc>();
+  const values = new EarlierValues(policy, input.given ?? []);
   let step = 0;
-  const judge = (one: TestCall): PolicyEvaluation => {
+  const judge = (one: TestCall) => {
+    const at_ms = timeOf(one.at ?? input.at) ?? now_ms;
     const call = testedCall(input, one, manifestFor(one.tool), step);
-    return evaluatePolicy(policy, call, timeOf(one.at ?? input.at) ?? now_ms, counters);
+    return { call, at_ms, found: evaluatePolicy(policy, values.factsOf(call, at_ms), at_ms, counters) };
   };
-  const accept = ({ charges }: PolicyEvaluation) => {
-    for (const { key, doc } of charges) counters.set(key, doc);
+  const accept = (one: TestCall, result: JsonValue | undefined) => {
+    const { call, at_ms, found } = judge(one);
+    for (const { key, doc } of found.charges) counters.set(key, doc);
+    values.add({ call, at_ms, result, declared: call.effect !== null });
     step++;
   };
-  for (const earlier of input.earlier ?? []) accept(judge(earlier));
-  for (let n = 1; n < (input.repeat ?? 1); n++) accept(judge(input));
-  return judge(input);
+  for (const earlier of input.earlier ?? []) accept(earlier, earlier.result as JsonValue | undefined);
+  // The repeated call itself returns nothing.
+  for (let n = 1; n < (input.repeat ?? 1); n++) accept(input, null);
+  return judge(input).found;
 }
 
 type TestInput = PolicyTestDoc["input"];
-type TestCall = NonNullable<TestInput["earlier"]>[number];
+type TestCall = Omit<NonNullable<TestInput["earlier"]>[number], "result">;
 
 /** Labels of a tool in the form of a test's input. */
 export function labelInput(labels: ToolLabels): Partial<TestInput> {
