@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
 import { startSvcServer, svc } from "../../support/cli.ts";
 import { program } from "../../support/programs.ts";
 import { selfSigned } from "../../support/proxy.ts";
@@ -100,6 +101,10 @@ export async function governedClient(
   const folder = join(home, ".config/svc/hooks");
   const config = join(folder, "svc.config.yaml");
   let server = await startSvcServer(["--config", config], options);
+  let isRunning = true;
+  onTestFinished(async () => {
+    if (isRunning) await server.stop();
+  });
   pointAt(join(folder, `${client}.json`), server.url);
   const cli = (...args: string[]) => svc([...args, "--config", config], options);
   const listRuns: GovernedClient["runs"] = async () =>
@@ -165,10 +170,12 @@ export async function governedClient(
     files: () => filesBelow(workspace),
     git: run,
     stopService: async () => {
+      isRunning = false;
       await server.stop();
     },
     startService: async () => {
       server = await startSvcServer(["--config", config], options);
+      isRunning = true;
       pointAt(join(folder, `${client}.json`), server.url);
     },
   };
