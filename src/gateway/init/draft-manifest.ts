@@ -6,14 +6,20 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import type { ToolEffect } from "../../rules/manifest/types.ts";
 import { type PackEntry, withTools } from "./packs/pack.ts";
 import { packFor, testedEntry } from "./packs/packs.ts";
-import { isUndoOf, namesSeveralActions, type ParsedToolName, parseToolName } from "./verbs.ts";
+import {
+  isUndoOf,
+  namesSeveralActions,
+  type ParsedToolName,
+  parseToolName,
+  toolNameParser,
+} from "./verbs.ts";
 
 /** How sure a guess is: `high` if every argument is declared, `low` if the tool's answer is unknown. */
 type Confidence = "high" | "medium" | "low";
 
 interface DraftArgument {
   name: string;
-  value: string;
+  value: string | readonly string[];
   why: string;
 }
 
@@ -51,8 +57,9 @@ export function draftManifests(
   definitions: readonly { tool: string; name: string; definition: JsonObject }[],
   prefix: string,
 ): ToolDraft[] {
+  const parse = toolNameParser(definitions.map(({ name }) => name));
   const tools = definitions.map(
-    ({ tool, name, definition }): Tool => ({ tool, definition, read: parseToolName(name) }),
+    ({ tool, name, definition }): Tool => ({ tool, definition, read: parse(name) }),
   );
   const pack = packFor(new Set(definitions.map(({ name }) => name)));
   if (pack === undefined) return tools.map((tool) => draft(tool, tools, prefix));
@@ -175,7 +182,7 @@ function undoOf(tool: Tool, all: readonly Tool[]): DraftUndo | null {
 
 /** Verbs whose arguments are the new values. An edit or a patch describes a difference instead. */
 const UPDATES = /^(?:update|set|change|configure|put)$/;
-const READS = /^(?:get|read|fetch|show|view|describe)$/;
+const READS = /^(?:get|read|fetch|retrieve|show|view|describe)$/;
 
 /** Undo of an update: the same tool with the values that a read returned before. */
 function restoredUpdate(tool: Tool, all: readonly Tool[]): DraftUndo | null {
@@ -264,10 +271,22 @@ function argumentsFor(undo: Tool, done: Tool): DraftArgument[] | null {
     if (Object.hasOwn(answered, name)) found.push({ name, value: `$result${at}`, why: "the result has it" });
     else if (Object.hasOwn(given, name)) found.push({ name, value: `$args${at}`, why: "the call has it" });
     else if (/(?:^|_|[a-z])(?:id|ids|Id|Ids|key|name|uuid)$/.test(name)) {
-      found.push({ name, value: `$result${at}`, why: UNDECLARED });
+      found.push({ name, value: resultId(name, done, answered), why: UNDECLARED });
     } else return null;
   }
   return found;
+}
+
+/** Where a result probably has the id. What a call created is mostly `id` there, and `note_id` in its undo. */
+function resultId(
+  name: string,
+  { read }: Tool,
+  answered: { [name: string]: JsonValue },
+): string | readonly string[] {
+  const [, kind = "", many] = /^(.*?)_?[iI]d(s?)$/.exec(name) ?? [];
+  const isOwn = kind !== "" && parseToolName(kind).whole === read.object;
+  const path = isOwn && !Object.hasOwn(answered, name) ? "$result.id" : `$result${step(name)}`;
+  return isOwn && many === "s" ? [path] : path;
 }
 
 function properties(definition: JsonObject, schema: string): { [name: string]: JsonValue } {
