@@ -22,6 +22,7 @@ const BEGUN = [
   "store/sqlite/worker",
   "hook/resident/start",
   "hook/record/thread",
+  "hook/record/stat-thread",
   "auth/approvers-guard",
 ];
 /** A dependency for its types alone, which the exported types use. */

@@ -275,7 +275,8 @@ function errorOf({ message, expected, cause_code, problems, code, errcode }: Fai
   return Object.assign(new Error(message), { code, errcode });
 }
 
-function startWorker(entry: URL, options: WorkerOptions): Worker {
+/** Starts a thread that runs the module. */
+export function startWorker(entry: URL, options: WorkerOptions): Worker {
   if (!entry.pathname.endsWith(".ts")) return new Worker(entry, options);
   // From source (tests, development), a thread does not inherit the loader.
   const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));

@@ -2,10 +2,10 @@
  * Protects paths from all calls of a coding agent: the service's directory, keys and settings, the hook's settings in
  * the client, and credentials. It recognizes plain spellings and is not a boundary against programs that hide a path.
  */
-import { type Stats, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients/clients.ts";
-import { autoRunReason, foldPath, GIT_FILES, isAutoRunFile, MCP_FILES } from "./workspace/auto-run-files.ts";
+import { foldPath, isMcpFile, MCP_FILES } from "./workspace/auto-run-files.ts";
 import { expandHome } from "./workspace/expand-home.ts";
 import {
   expandShellBraces,
@@ -14,7 +14,9 @@ import {
   hasFileBelow,
   shellGlobMatches,
 } from "./workspace/globs.ts";
+import { hardLinkTo, type KeptPath, keptPaths, pathSegments, relationTo } from "./workspace/kept-paths.ts";
 import { resolveLinks } from "./workspace/resolve-links.ts";
+import { createUnaskedTest, type UnaskedTest } from "./workspace/unasked-files.ts";
 
 interface Surroundings {
   home: string;
@@ -50,11 +52,7 @@ const OF_HOME: readonly string[] = [
   ".codex/sessions",
   ".gemini/tmp/*/chats",
   ...CLIENT_SETTINGS,
-  ...MCP_FILES,
-  ...GIT_FILES,
 ];
-/** MCP files in directories. The others are recognized by their name alone. */
-const MCP_FOLDERS = MCP_FILES.filter((path) => path.includes("/"));
 /** Names of credential files in any directory. */
 const SECRET_NAME =
   /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
@@ -75,7 +73,6 @@ const EVERYWHERE = [
   "/etc/shadow",
   "/etc/gshadow",
   "/etc/sudoers",
-  "/etc/gitconfig",
   ...new Set(Object.values(CLIENT_FILES).flatMap(({ managed }) => Object.values(managed).map(dirname))),
 ];
 /** Variables and memory of processes, and their links to the root and the working directory. */
@@ -85,7 +82,7 @@ export interface PathGuard {
   /** Explains why this path is protected, or returns null. `reach`: the call affects everything below the path. */
   path(text: string, cwd: string, reach?: boolean): string | null;
   /** Whether another program runs this file automatically, so that a change needs approval. */
-  runsUnasked(text: string, cwd: string): boolean;
+  runsUnasked: UnaskedTest;
   /** Like `path`, for a word with shell wildcards. `maybe`: the word could match a protected file. */
   glob(text: string, cwd: string): { why: string | null; maybe: boolean };
   /** Whether this directory contains something protected. `files`: also checks its files, including hidden ones. */
@@ -94,27 +91,17 @@ export interface PathGuard {
   text(text: string): string | null;
 }
 
-interface Kept {
-  name: string;
-  parts: string[];
-}
-
 /** Decides which paths are protected. Each path is checked once per call of the hook. */
-function protectedPaths({ home, protect }: Surroundings) {
+function protectedPaths({ home, protect, authority }: Surroundings) {
   const own = [...protect, ...OF_HOME.map((path) => join(home, path)), ...EVERYWHERE];
-  const keptAt = (names: readonly string[]): Kept[] =>
-    [...new Set(names.flatMap((name) => [name, resolveLinks(name)]))].map((name) => ({
-      name,
-      parts: segments(name),
-    }));
-  const everywhere = keptAt(own);
-  const perFolder = new Map<string, Kept[]>();
-  const keptIn = (cwd: string): Kept[] => {
+  const leadsToGateway = gatewayTest(authority);
+  const gatewayFiles = (folder: string) => MCP_FILES.map((name) => join(folder, name)).filter(leadsToGateway);
+  const everywhere = keptPaths([...own, ...gatewayFiles(home)]);
+  const perFolder = new Map<string, KeptPath[]>();
+  const keptIn = (cwd: string): KeptPath[] => {
     const known =
       perFolder.get(cwd) ??
-      keptAt(
-        [...CLIENT_SETTINGS, ...MCP_FOLDERS, ".git/hooks", ".git/config"].map((name) => join(cwd, name)),
-      );
+      keptPaths([...CLIENT_SETTINGS.map((name) => join(cwd, name)), ...gatewayFiles(cwd)]);
     perFolder.set(cwd, known);
     return known;
   };
@@ -125,11 +112,15 @@ function protectedPaths({ home, protect }: Surroundings) {
     // In quotes, `~` is an ordinary name.
     const full = new Set([resolve(cwd, expanded), resolve(cwd, text)]);
     for (const seen of new Set([...full].flatMap((path) => [path, resolveLinks(path)]))) {
-      const why = reasonByName(seen) ?? asGitFile(seen) ?? asHardLink(seen, [...everywhere, ...keptIn(cwd)]);
+      const why = reasonByName(seen);
       if (why !== null) return why;
-      const parts = segments(seen);
-      for (const kept of [...everywhere, ...keptIn(cwd)]) {
-        const how = relation(parts, kept.parts);
+      if (isMcpFile(seen) && leadsToGateway(seen)) return `${basename(seen)} names the gateway`;
+      const all = [...everywhere, ...keptIn(cwd)];
+      const linked = hardLinkTo(seen, all);
+      if (linked !== undefined) return `${linked.name} is protected`;
+      const parts = pathSegments(seen);
+      for (const kept of all) {
+        const how = relationTo(parts, kept.parts);
         if (how === "inside" || (reach && how === "above")) return `${kept.name} is protected`;
       }
     }
@@ -153,10 +144,7 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
   const service = addressOf(surroundings.authority);
   return {
     path: (text, cwd, reach = false) => whyNot(text, cwd, reach),
-    runsUnasked(text, cwd) {
-      const full = absolute(text, home, cwd);
-      return [full, resolveLinks(full)].some((path) => isAutoRunFile(foldPath(path.replaceAll("\\", "/"))));
-    },
+    runsUnasked: createUnaskedTest(home),
     glob(text, cwd) {
       if (!GLOB_CHARACTER.test(text.replaceAll("{}", ""))) return { why: null, maybe: false };
       const words = expandShellBraces(text).map((word) => absolute(word, home, cwd));
@@ -179,7 +167,7 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
     holds(folder, cwd, files) {
       const full = absolute(folder, home, cwd);
       const above = [full, resolveLinks(full)].some((seen) =>
-        everywhere.some(({ parts }) => relation(segments(seen), parts) === "above"),
+        everywhere.some(({ parts }) => relationTo(pathSegments(seen), parts) === "above"),
       );
       return above || (files && hasFileBelow(full, (name) => reasonByName(`/${name}`) !== null));
     },
@@ -207,47 +195,13 @@ export function reasonByName(full: string): string | null {
   if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
   if (BACKUP_NAME.test(name) || isHookSettings(full)) return `${name} holds the hook's own settings`;
   if (OF_PROCESSES.test(folded)) return "it shows a process's variables or files";
-  return autoRunReason(folded);
+  return null;
 }
 
 /** True for files in which a client looks for its hooks. */
 export function isHookSettings(path: string): boolean {
   const folded = foldPath(path.replaceAll("\\", "/"));
   return CLIENT_SETTINGS.some((end) => folded.endsWith(`/${end}`));
-}
-
-/** A `.git` that is a file, or does not exist yet, determines the location of git's configuration. */
-function asGitFile(path: string): string | null {
-  if (foldPath(basename(path)) !== ".git") return null;
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found?.isDirectory() ? null : ".git controls what git runs";
-}
-
-/** Whether the path is a hard link to a protected file. */
-function asHardLink(path: string, kept: readonly Kept[]): string | null {
-  const found = statOf(path);
-  if (!found?.isFile() || found.nlink < 2) return null;
-  const same = kept.find(({ name }) => {
-    const one = statOf(name);
-    return one !== null && isSameOrHolds(name, one, found);
-  });
-  return same === undefined ? null : `${same.name} is protected`;
-}
-
-function isSameOrHolds(name: string, one: Stats, found: Stats): boolean {
-  if (!one.isDirectory()) return one.ino === found.ino && one.dev === found.dev;
-  return hasFileBelow(name, (_, path) => {
-    const inner = statOf(path);
-    return inner?.ino === found.ino && inner.dev === found.dev;
-  });
-}
-
-function statOf(path: string): Stats | null {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) ?? null;
-  } catch {
-    return null;
-  }
 }
 
 /** Whether a pattern of a search tool asks for credential files. Search tools also find hidden files. */
@@ -289,6 +243,22 @@ function addressOf(authority: string): (text: string) => boolean {
   };
 }
 
+/** How `svc connect` writes the gateway: as a command, or as an address with the agent's key. */
+const GATEWAY_ENTRY = /(?:svc(?:\.js)?|takeback)["'\s,]+gateway\b|\bSVC_KEY\b/;
+
+/** Returns a test for files that name the gateway or the service. */
+function gatewayTest(authority: string): (path: string) => boolean {
+  const service = addressOf(authority);
+  return (path) => {
+    try {
+      const text = readFileSync(path, "utf8");
+      return GATEWAY_ENTRY.test(text) || service(text);
+    } catch {
+      return false;
+    }
+  };
+}
+
 const DECIDING_TEXT =
   /\b(?:svc|takeback)\b[^\n]{0,200}\b(?:approve|deny|halt|resume|rollback|keys|grants?|contain|resolve|kill-switch|reload|break-glass)\b|\/v1\/(?:approvals|halt|resume|keys|grants|contain|plans)\b/;
 
@@ -306,18 +276,4 @@ function pathOf(url: string): string | null {
   } catch {
     return null;
   }
-}
-
-const segments = (path: string): string[] => foldPath(path).split(/[\\/]/).filter(Boolean);
-
-function relation(path: readonly string[], kept: readonly string[]): "inside" | "above" | null {
-  const both = Math.min(path.length, kept.length);
-  for (let i = 0; i < both; i++) if (!alike(path[i]!, kept[i]!)) return null;
-  return path.length >= kept.length ? "inside" : "above";
-}
-
-function alike(a: string, b: string): boolean {
-  if (a === b) return true;
-  if (!GLOB_CHARACTER.test(a)) return GLOB_CHARACTER.test(b) && shellGlobMatches(b, a);
-  return GLOB_CHARACTER.test(b) || shellGlobMatches(a, b);
 }

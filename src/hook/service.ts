@@ -1,11 +1,38 @@
-/** HTTP client of the hook: one request per call. Opens the run if it does not exist yet. */
+/**
+ * The hook's way to the service: one request per call, over the connection of the resident process or else over HTTP. Opens
+ * the run if it does not exist yet.
+ */
 import { type IncomingMessage, request as plainRequest } from "node:http";
 import { isRecord } from "./clients/clients.ts";
 
 interface ServiceAddress {
   server: string;
   key: string;
+  /** A connection that stays between calls. */
+  stream?: ServiceStream;
 }
+
+/** Asks by the `operationId` of a route. */
+export interface ServiceStream {
+  /** Null if the stream does not take the request. Rejects if the answer was lost. */
+  ask(
+    request: { operation: string; params: Record<string, string>; body?: object },
+    options: { timeout_ms: number; signal?: AbortSignal },
+  ): Promise<Reply | null>;
+}
+
+/** The routes that the hook uses, by `operationId`. */
+export const HOOK_ROUTES = {
+  open_run: "POST /v1/runs",
+  get_run: "GET /v1/runs/{id}",
+  intent: "POST /v1/runs/{id}/intents",
+  outcome: "POST /v1/runs/{id}/steps/{n}/outcome",
+  give_texts: "POST /v1/runs/{id}/given",
+  reconcile: "POST /v1/runs/{id}/reconcile",
+  get_approval: "GET /v1/approvals/{id}",
+  get_signatures: "GET /v1/approvals/{id}/signatures",
+  report_agents: "POST /v1/agents",
+} as const;
 
 export interface HookDecision extends AnsweredDecision {
   /** The run that the call was decided in. */
@@ -51,7 +78,7 @@ export async function requestDecision(
   opening: RunOpening,
   intent: object,
 ): Promise<HookDecision> {
-  const ask = (run: string) => post(address, `/v1/runs/${encodeURIComponent(run)}/intents`, intent);
+  const ask = (run: string) => perform(address, "intent", { id: run }, intent);
   let { run_id } = opening;
   let reply = await ask(run_id);
   if (reply.status === 404) {
@@ -69,7 +96,7 @@ export async function giveTexts(
   opening: RunOpening,
   texts: readonly string[],
 ): Promise<void> {
-  const give = (run: string) => post(address, `/v1/runs/${encodeURIComponent(run)}/given`, { texts });
+  const give = (run: string) => perform(address, "give_texts", { id: run }, { texts });
   let reply = await give(opening.run_id);
   if (reply.status === 404) reply = await give(await openRun(address, opening));
   if (reply.status !== 200 && reply.status !== 413) throw refused(reply);
@@ -78,11 +105,11 @@ export async function giveTexts(
 /** Opens the run, and its parent before it. Returns the run to ask in. */
 async function openRun(address: ServiceAddress, opening: RunOpening): Promise<string> {
   const { parent, run_id } = opening;
-  let opened = await post(address, "/v1/runs", opening);
+  let opened = await perform(address, "open_run", {}, opening);
   if (parent !== undefined && opened.status === 404) {
     const { parent: _, ...own } = opening;
     await openRun(address, { ...own, run_id: parent });
-    opened = await post(address, "/v1/runs", opening);
+    opened = await perform(address, "open_run", {}, opening);
   }
   // A run has a maximum of children. Further sub-agents of the session act in its own run.
   if (parent !== undefined && opened.status === 400) return parent;
@@ -107,15 +134,14 @@ export async function reportOutcome(
   step: number,
   outcome: object,
 ): Promise<void> {
-  const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/steps/${step}/outcome`, outcome);
+  const reply = await perform(address, "outcome", { id: run, n: String(step) }, outcome);
   // The outcome was already reported, so nothing is missing.
   if ((reply.status !== 200 && reply.status !== 409) || !isRecord(reply.body)) throw refused(reply);
 }
 
 /** Whether the service deleted the run. Throws if it gives no answer that is certain. */
 export async function isRunDeleted(address: ServiceAddress, run: string): Promise<boolean> {
-  const path = `/v1/runs/${encodeURIComponent(run)}`;
-  const { status, body } = await send(address, { method: "GET", path, patience_ms: PATIENCE_MS });
+  const { status, body } = await perform(address, "get_run", { id: run });
   if (status === 200 && isRecord(body)) return false;
   if (status === 404 && isRecord(body) && body["error"] === `unknown run ${run}`) return true;
   throw refused({ status, body });
@@ -123,8 +149,7 @@ export async function isRunDeleted(address: ServiceAddress, run: string): Promis
 
 /** Salt and signatures of a request, for the approvers file. */
 export async function readSignatures(address: ServiceAddress, request: string): Promise<unknown> {
-  const path = `/v1/approvals/${encodeURIComponent(request)}/signatures`;
-  const { status, body } = await send(address, { method: "GET", path, patience_ms: PATIENCE_MS });
+  const { status, body } = await perform(address, "get_signatures", { id: request });
   return status === 200 ? body : undefined;
 }
 
@@ -148,8 +173,9 @@ export async function awaitApproval(
     const left = until - performance.now();
     if (left <= 0 || signal.aborted) return null;
     const wait = Math.min(WAIT_S, Math.max(1, Math.floor(left / 1_000)));
-    const path = `/v1/approvals/${encodeURIComponent(request)}?wait=${wait}`;
+    const path = `${pathOf("get_approval", { id: request })}?wait=${wait}`;
     const asked = { method: "GET", path, patience_ms: wait * 1_000 + ANSWER_SLACK_MS, signal } as const;
+    // Over HTTP: the service notices when the hook stops waiting.
     const { status, body } = await send(address, asked).catch((error: unknown) => {
       if (signal.aborted) return { status: 0, body: null };
       throw error;
@@ -162,7 +188,7 @@ export async function awaitApproval(
 
 /** Reports the coding agents of this machine. */
 export async function reportMachine(address: ServiceAddress, agents: readonly object[]): Promise<void> {
-  const reply = await post(address, "/v1/agents", { agents });
+  const reply = await perform(address, "report_agents", {}, { agents });
   if (reply.status !== 200) throw refused(reply);
 }
 
@@ -173,7 +199,7 @@ export async function reportCalls(
   source: string,
   calls: readonly object[],
 ): Promise<void> {
-  const reply = await post(address, `/v1/runs/${encodeURIComponent(run)}/reconcile`, { source, calls });
+  const reply = await perform(address, "reconcile", { id: run }, { source, calls });
   if (reply.status === 404 && calls.length === 0) return;
   if (reply.status !== 200) throw refused(reply);
 }
@@ -193,8 +219,27 @@ interface ServiceRequest {
   signal?: AbortSignal;
 }
 
-const post = (address: ServiceAddress, path: string, body: object): Promise<Reply> =>
-  send(address, { method: "POST", path, body, patience_ms: PATIENCE_MS });
+const pathOf = (operation: keyof typeof HOOK_ROUTES, params: Record<string, string>): string =>
+  HOOK_ROUTES[operation]
+    .split(" ")[1]!
+    .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
+
+async function perform(
+  address: ServiceAddress,
+  operation: keyof typeof HOOK_ROUTES,
+  params: Record<string, string>,
+  body?: object,
+): Promise<Reply> {
+  const sent = body === undefined ? {} : { body };
+  const told = await address.stream
+    ?.ask({ operation, params, ...sent }, { timeout_ms: PATIENCE_MS })
+    .catch((error: unknown) => {
+      throw new ServiceUnreachable(error instanceof Error ? error.message : String(error));
+    });
+  if (told != null) return told;
+  const method = HOOK_ROUTES[operation].startsWith("GET ") ? "GET" : "POST";
+  return send(address, { method, path: pathOf(operation, params), ...sent, patience_ms: PATIENCE_MS });
+}
 
 async function send({ server, key }: ServiceAddress, asked: ServiceRequest): Promise<Reply> {
   const { method, path, body, patience_ms, signal } = asked;

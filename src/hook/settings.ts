@@ -8,11 +8,14 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { isRecord, nonEmptyString } from "./clients/clients.ts";
 import type { SnapshotSettings } from "./record/record-scope.ts";
 import { readSnapshotSettings } from "./record/snapshot-settings.ts";
+import type { ServiceStream } from "./service.ts";
 import type { RegisteredWorkspaces } from "./workspace/registered.ts";
 
 export interface HookSettings {
   server: string;
   key: string;
+  /** The resident process's connection to the service. */
+  stream?: ServiceStream;
   mode: "enforce" | "observe";
   /** Directory of the settings and of the hook's own state. */
   folder: string;

@@ -1,6 +1,6 @@
 /** What the hook makes of files that run by themselves, of strange input fields, of PowerShell and of background commands. */
 import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { HookClient } from "../../src/hook/clients/clients.ts";
@@ -83,14 +83,23 @@ describe("a file that something runs by itself", () => {
     ".mcp\u200b.json",
     "\uff0emcp.json",
     ".GIT/config",
-  ])("is refused where it decides what the gateway or git runs: %s", async (path) => {
+  ])("asks where it decides what git or a client runs: %s", async (path) => {
     verifies("beyond.hooks.unasked-files");
-    expect(await write(join(cwd, path))).toBe("refused");
-    expect(await asked("Bash", { command: `echo x > '${path}'` })).toBe("refused");
+    expect(await write(join(cwd, path))).toBe("asks");
+    expect(await asked("Bash", { command: `echo x > '${path}'` })).toBe("asks");
   });
 
-  it.each([".gitconfig", ".config/git/config", ".cursor/mcp.json", ".claude.json", ".codex/config.toml"])(
-    "is refused in the home folder: ~/%s",
+  it.each([".gitconfig", ".config/git/config", ".cursor/mcp.json"])(
+    "asks in the home folder: ~/%s",
+    async (path) => {
+      verifies("beyond.hooks.unasked-files");
+      expect(await write(join(home, path))).toBe("asks");
+      expect(await asked("Bash", { command: `cp a.txt ~/${path}` })).toBe("asks");
+    },
+  );
+
+  it.each([".claude.json", ".codex/config.toml"])(
+    "is refused in the home folder where it is a client's settings: ~/%s",
     async (path) => {
       verifies("beyond.hooks.unasked-files");
       expect(await write(join(home, path))).toBe("refused");
@@ -98,17 +107,71 @@ describe("a file that something runs by itself", () => {
     },
   );
 
-  it("is refused through links, hard ones too, and as a .git file", async () => {
+  it("asks through links, hard ones too, as a .git file, and by wildcards", async () => {
     verifies("beyond.hooks.unasked-files");
-    mkdirSync(join(cwd, ".cursor"), { recursive: true });
-    writeFileSync(join(cwd, ".cursor/mcp.json"), "{}");
-    symlinkSync(".cursor", join(cwd, "plain"));
-    linkSync(join(cwd, ".cursor/mcp.json"), join(cwd, "notes.txt"));
-    mkdirSync(join(cwd, "linked"));
-    for (const path of ["plain/mcp.json", "notes.txt", "linked/.git"])
-      expect([path, await write(join(cwd, path))]).toEqual([path, "refused"]);
-    mkdirSync(join(cwd, "repo/.git"), { recursive: true });
-    expect(await asked("Bash", { command: "ls repo/.git" })).toBe("passes");
+    const place = tempDir("hook-cwd");
+    const { asked } = session("claude-code", place);
+    for (const folder of [".cursor", "linked", "repo/.git", ".husky"])
+      mkdirSync(join(place, folder), { recursive: true });
+    writeFileSync(join(place, ".cursor/mcp.json"), "{}");
+    writeFileSync(join(place, ".husky/pre-push"), "true\n");
+    symlinkSync(".cursor", join(place, "plain"));
+    linkSync(join(place, ".cursor/mcp.json"), join(place, "notes.txt"));
+    linkSync(join(place, ".husky/pre-push"), join(place, "script.txt"));
+    for (const path of ["plain/mcp.json", "notes.txt", "script.txt", "linked/.git"])
+      expect([path, await asked("Write", { file_path: join(place, path), content: "x" })]).toEqual([
+        path,
+        "asks",
+      ]);
+    for (const command of ["cp a.txt .hus*/pre-push", "mv repo/.git other", "cp a.txt script.txt"])
+      expect([command, await asked("Bash", { command })]).toEqual([command, "asks"]);
+    for (const command of ["ls repo/.git", "cat .cursor/mcp.json"])
+      expect([command, await asked("Bash", { command })]).toEqual([command, "passes"]);
+  });
+
+  it("asks in every directory that the configuration of git names", async () => {
+    verifies("beyond.hooks.unasked-files");
+    const place = tempDir("hook-cwd");
+    mkdirSync(join(place, ".git"));
+    writeFileSync(
+      join(place, ".git/config"),
+      '[core]\n\thooksPath = "tools/git"\n[include]\n\tpath = ../extra.inc\n',
+    );
+    const { asked } = session("claude-code", place);
+    for (const path of ["tools/git/pre-commit", "extra.inc"])
+      expect([path, await asked("Write", { file_path: join(place, path), content: "x" })]).toEqual([
+        path,
+        "asks",
+      ]);
+    expect(await asked("Bash", { command: "mv tools other" })).toBe("asks");
+    expect(await asked("Write", { file_path: join(place, "tools/a.ts"), content: "x" })).toBe("passes");
+  });
+
+  it.each([
+    [
+      ".mcp.json",
+      { mcpServers: { svc: { command: "node", args: ["/x/bin/svc.js", "gateway", "--config"] } } },
+    ],
+    [
+      ".cursor/mcp.json",
+      { mcpServers: { a: { url: "https://x.test/mcp", headers: { authorization: "Bearer $SVC_KEY" } } } },
+    ],
+    ["sub/.mcp.json", { mcpServers: { a: { url: () => `${s.url}/mcp` } } }],
+  ])("is refused where it names the gateway: %s", async (path, config) => {
+    verifies("beyond.hooks.unasked-files");
+    const place = tempDir("hook-cwd");
+    const { asked } = session("claude-code", place);
+    const full = join(place, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(
+      full,
+      JSON.stringify(config, (_, one) => (typeof one === "function" ? one() : one)),
+    );
+    linkSync(full, join(place, "other.json"));
+    expect(await asked("Write", { file_path: full, content: "{}" })).toBe("refused");
+    expect(await asked("Bash", { command: `rm ${path}` })).toBe("refused");
+    if (!path.startsWith("sub"))
+      expect(await asked("Write", { file_path: join(place, "other.json"), content: "{}" })).toBe("refused");
   });
 
   it.each([

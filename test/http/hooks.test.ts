@@ -180,7 +180,6 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
     for (const call of [
       edit("cl/settings.json"),
       shell("echo > cl/settings.json"),
-      edit(".git/hooks/pre-commit"),
       edit(".claude/settings.json.svc-backup"),
       shell("git bisect run svc halt lift --all"),
       shell("sed 'r .env' a.txt"),

@@ -50,5 +50,6 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.formatters": [36, "formatters and fixers pass as writes, so that their changes are undone"],
   "beyond.hooks.unseen-use": [36, "a skill, command, agent or MCP file that the run or an unapproved change wrote needs approval before its use"],
   "beyond.hooks.prompts": [36, "with `--give-prompts` the hook gives the run what its user writes, under a key that `may_give`"],
+  "beyond.hooks.stream": [44, "the resident process asks the service over `GET /v1/stream`, and over HTTP where that is not available"],
   "beyond.hooks.probe": [36, "`svc probe` starts each connected hook as its client's settings do, and judges whether it refuses"],
 });

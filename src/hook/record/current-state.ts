@@ -1,12 +1,12 @@
 /** The current state of the paths in a record, without following a link. */
 import { lstatSync } from "node:fs";
 import type { ContentStore } from "./content-store.ts";
+import { directoryState, fileState, linkState } from "./file-states.ts";
 import { type MaybePathState, modeOf, stampOf } from "./path-state.ts";
 import { readContent } from "./read-content.ts";
 import type { CommandRecord, RecordedChange } from "./record-file.ts";
 import { isGitIndex } from "./record-scope.ts";
 import { SafeFolder, type SafePlace } from "./safe-folder.ts";
-import { directoryState, fileState, linkState } from "./workspace-index.ts";
 
 export const MAX_READ_BYTES = 1_073_741_824;
 

@@ -37,6 +37,8 @@ interface EditedPlace {
 /** The paths that an edit may change, with their states before it. */
 export interface EditWindow {
   root: string;
+  /** Directory in which other names of a file are looked for. */
+  workspace: string;
   places: EditedPlace[];
 }
 
@@ -56,11 +58,9 @@ export function openEdit(folder: string, { root, files, max_file }: EditFiles): 
   const seen = new Set<string>();
   return {
     root: top,
+    workspace: root,
     places: places.flatMap(({ given, full }) => {
-      const path = full
-        .slice(top.endsWith(sep) ? top.length : top.length + 1)
-        .split(sep)
-        .join("/");
+      const path = pathBelow(top, full);
       if (seen.has(path)) return [];
       seen.add(path);
       const { state, bytes } = stateToRecord(safe, store, path, max_file);
@@ -71,6 +71,12 @@ export function openEdit(folder: string, { root, files, max_file }: EditFiles): 
     }),
   };
 }
+
+const pathBelow = (top: string, full: string): string =>
+  full
+    .slice(top.endsWith(sep) ? top.length : top.length + 1)
+    .split(sep)
+    .join("/");
 
 /** The files in full. */
 export const editedFiles = ({ root, places }: EditWindow): string[] =>
@@ -90,9 +96,10 @@ interface EditToClose {
 
 export function closeEdit(
   folder: string,
-  { root, places }: EditWindow,
+  window: EditWindow,
   { run, max_file, isOwn }: EditToClose,
 ): EditEnd {
+  const { root, places } = window;
   const store = new ContentStore(recordFolder(folder), true);
   const safe = new SafeFolder(root);
   const changes: RecordedChange[] = [];
@@ -106,9 +113,8 @@ export function closeEdit(
       changes.push({ path, before, after, ...(contested ? { contested } : {}), ...peers });
   }
   changes.sort((a, b) => (a.path < b.path ? -1 : 1));
-  const lost = changes
-    .filter(({ before }) => before?.kind === "file" && before.hash === null)
-    .map(({ path }) => path);
+  const unread = changes.filter(({ before }) => before?.kind === "file" && before.hash === null);
+  const lost = [...unread.map(({ path }) => path), ...namesGained(window, changes)];
   const record: CommandRecord = {
     ...{ v: 1, id: newRecordId(), run, root, host: hostname(), changes, lost },
     edit: true,
@@ -148,6 +154,17 @@ function peersOf(places: readonly EditedPlace[], path: string, before: MaybePath
   if (before?.kind !== "file" || before.links < 2) return {};
   const same = places.filter((one) => one.before?.kind === "file" && one.before.inode === before.inode);
   return { peers: same.map((one) => one.path).filter((one) => one !== path) };
+}
+
+/** Names that an edited file got while the edit ran. Their earlier state is not recorded. */
+function namesGained({ root, workspace, places }: EditWindow, changes: readonly RecordedChange[]): string[] {
+  const known = new Set(places.map(({ path }) => path));
+  const gained = changes.flatMap(({ before, after }) => {
+    if (after?.kind !== "file" || after.links < 2) return [];
+    if (before?.kind === "file" && before.inode === after.inode && after.links <= before.links) return [];
+    return namesOfInode(workspace, after.inode, after.links).map((full) => pathBelow(root, full));
+  });
+  return [...new Set(gained)].filter((path) => !known.has(path));
 }
 
 function namesOfContent(bytes: Buffer | null): { blob: string | null; sha256: string | null } {

@@ -311,7 +311,9 @@ describe("random histories", () => {
   it("end in the first state, or differ only where the other writer wrote", () => {
     verifies("beyond.record.histories");
     const problems: string[] = [];
-    for (let seed = 1; seed <= 60; seed++) problems.push(...playHistory(seed, tempDir("history")));
+    const seeds = Array.from({ length: 60 }, (_, n) => n + 1);
+    // In the last one, the other writer gives a file a second name while an edit runs.
+    for (const seed of [...seeds, 40_573]) problems.push(...playHistory(seed, tempDir("history")));
     expect(problems).toEqual([]);
   });
 });

@@ -27,6 +27,7 @@ import {
   writeRecord,
 } from "./record-file.ts";
 import { createExclusionTest, isBuildOutput, isGitIndex, type SnapshotSettings } from "./record-scope.ts";
+import { StatPool } from "./stat-pool.ts";
 import { type IndexEntry, WorkspaceIndex } from "./workspace-index.ts";
 
 /** How many names a step or a remark lists. */
@@ -39,6 +40,8 @@ export interface RecorderSetting {
   /** Directory of the records. */
   folder: string;
   snapshot: SnapshotSettings;
+  /** From how many files on, and with how many threads, helpers look at files. */
+  helpers?: { least: number; threads: number };
 }
 
 export interface WindowEnd {
@@ -90,6 +93,7 @@ export class WorkspaceRecorder {
         isExcluded: createExclusionTest(snapshot.exclude),
         never: [service, folder],
         keep,
+        helpers: new StatPool(setting.helpers),
       },
       {
         changing: (path, before) => {

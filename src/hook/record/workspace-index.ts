@@ -3,12 +3,12 @@
  * what changed since, by size, times, inode and mode. What changed shortly before it was read is read again, because a
  * second change in the same tick of the clock leaves the same times (git's rule for racy timestamps).
  */
-import { lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
+import { directoryState, fileState, linkState, namesIn, statOf } from "./file-states.ts";
 import { readGitIndex } from "./git-index.ts";
 import {
   childPath,
   fullPath,
-  inodeNameOf,
   type MaybePathState,
   modeOf,
   type PathState,
@@ -17,6 +17,7 @@ import {
 } from "./path-state.ts";
 import { readContent } from "./read-content.ts";
 import { isKeptOfGit, trackedExclusions } from "./record-scope.ts";
+import type { StatPool, StatSubject } from "./stat-pool.ts";
 
 const RACY_MS = 20;
 
@@ -29,6 +30,8 @@ export interface IndexOptions {
   never: readonly string[];
   /** Keeps a content and returns its hash. */
   keep(path: string, bytes: Buffer): string;
+  /** Threads that look at a part of the files. */
+  helpers?: StatPool<FileEntry>;
 }
 
 /** Hears of every path before its entry changes, and of paths that it cannot see any more. */
@@ -47,8 +50,9 @@ export interface IndexEntry {
   racy: boolean;
 }
 
-interface FileEntry extends IndexEntry {
-  full: string | Buffer;
+export interface FileEntry extends IndexEntry, StatSubject {
+  /** The directory that holds it. */
+  node?: DirectoryEntry;
   /** It cannot be looked at any more, and the listener knows. */
   lost?: boolean;
 }
@@ -102,8 +106,12 @@ export class WorkspaceIndex {
       this.root = directoryEntry("", root, found);
       this.reconcile(this.root);
     }
-    this.visit(this.root, found);
+    const { helpers } = this.options;
+    const isHelped = helpers?.begin() === true;
+    this.visit(this.root, found, isHelped);
+    if (isHelped) for (const file of helpers!.differing()) this.checkFile(file.node!, file);
     this.known.clear();
+    helpers?.share(this.entries.size);
   }
 
   private rescope(): void {
@@ -116,7 +124,8 @@ export class WorkspaceIndex {
     if (!same && this.root !== null) forgetNames(this.root);
   }
 
-  private visit(node: DirectoryEntry, found: Stats): void {
+  /** `isHelped`: the files of the helpers are left to them. */
+  private visit(node: DirectoryEntry, found: Stats, isHelped: boolean): void {
     const isSame =
       node.mtime === found.mtimeMs && node.ctime === found.ctimeMs && node.ino === found.ino && !node.racy;
     if (!isSame) {
@@ -124,11 +133,12 @@ export class WorkspaceIndex {
       node.racy = isRacy(found);
       this.reconcile(node);
     }
-    for (const file of node.files.values()) this.checkFile(node, file);
+    for (const file of node.files.values())
+      if (!isHelped || file.slot === undefined) this.checkFile(node, file);
     for (const inner of node.directories.values()) {
       const now = statOf(inner.full);
       if (now === null) this.lose(inner);
-      else if (now?.isDirectory()) this.visit(inner, now);
+      else if (now?.isDirectory()) this.visit(inner, now, isHelped);
       else this.replace(node, inner.path, inner.full, now);
     }
   }
@@ -162,6 +172,7 @@ export class WorkspaceIndex {
     entry.state = state;
     entry.lost = false;
     setMetadata(entry, found);
+    this.options.helpers?.update(entry);
   }
 
   /** Reads the names of a directory again. */
@@ -204,12 +215,13 @@ export class WorkspaceIndex {
     if (found === null) this.listener.lost(path);
     if (found === null || found === undefined) return;
     if (!found.isDirectory()) {
-      const file = { path, full, ...NO_METADATA } as FileEntry;
+      const file = { path, full, node, ...NO_METADATA } as FileEntry;
       file.state = this.read(file, found);
       setMetadata(file, found);
       this.listener.changing(path, null);
       node.files.set(path, file);
       this.entries.set(path, file);
+      this.options.helpers?.add(file);
       return;
     }
     // Another file system is mounted there.
@@ -235,6 +247,7 @@ export class WorkspaceIndex {
     if (entry === undefined) return;
     this.listener.changing(path, entry.state);
     this.count(entry.state, -1);
+    this.options.helpers?.remove(entry);
     node.files.delete(path);
     node.directories.delete(path);
     this.entries.delete(path);
@@ -309,56 +322,6 @@ const isUnchanged = (entry: IndexEntry, found: Stats): boolean =>
   entry.ctime === found.ctimeMs &&
   entry.size === found.size &&
   entry.ino === found.ino;
-
-/** Undefined if nothing is there; null if the directory above cannot be entered. */
-function statOf(path: string | Buffer): Stats | undefined | null {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return null;
-  }
-}
-
-export function directoryState(found: Stats): PathState {
-  return { kind: "directory", mode: modeOf(found), uid: found.uid, gid: found.gid };
-}
-
-export function fileState(found: Stats, hash: string | null) {
-  return {
-    kind: "file" as const,
-    hash,
-    size: found.size,
-    mode: modeOf(found),
-    uid: found.uid,
-    gid: found.gid,
-    inode: inodeNameOf(found),
-    links: found.nlink,
-  };
-}
-
-export function linkState(full: string | Buffer): PathState | null {
-  try {
-    const target = readlinkSync(full);
-    if (!target.includes("\ufffd")) return { kind: "link", target };
-    return { kind: "link", target: readlinkSync(full, { encoding: "latin1" }), raw: true };
-  } catch {
-    return null;
-  }
-}
-
-/** Null if the directory cannot be read. A name that is not UTF-8 is given byte for byte. */
-function namesIn(full: string | Buffer): { name: string; raw: boolean }[] | null {
-  try {
-    const names = readdirSync(full);
-    if (!names.some((name) => name.includes("\ufffd"))) return names.map((name) => ({ name, raw: false }));
-    return readdirSync(full, { encoding: "latin1" }).map((bytes) => {
-      const text = Buffer.from(bytes, "latin1").toString("utf8");
-      return text.includes("\ufffd") ? { name: bytes, raw: true } : { name: text, raw: false };
-    });
-  } catch {
-    return null;
-  }
-}
 
 function forgetNames(node: DirectoryEntry): void {
   node.mtime = -1;

@@ -11,11 +11,12 @@ import { HOOK_CLIENTS, type HookClient, refuseAnswer } from "../clients/clients.
 import { handleEvent } from "../hook.ts";
 import { startSweeping } from "../record/sweep-deleted.ts";
 import { createWorkspaceRecords } from "../record/workspace-records.ts";
-import { readSettings } from "../settings.ts";
+import { type HookSettings, readSettings } from "../settings.ts";
 import { takeLock } from "./lock.ts";
 import { prepareFolder, SOCKET_NAME } from "./places.ts";
 import { CARRIER_PROTOCOL } from "./protocol.ts";
 import { createResidentServer } from "./server.ts";
+import { createServiceStreams } from "./service-streams.ts";
 import { createServices } from "./services.ts";
 
 const IDLE_MS = 30 * 60 * 1_000;
@@ -82,8 +83,12 @@ async function serve(options: ResidentOptions, onReady: () => void, stop?: Abort
   const { folder, version, program, idle_ms = IDLE_MS } = options;
   const services = createServices(folder);
   const records = services.part(createWorkspaceRecords);
-  const settingsOf = (client: string) =>
-    readSettings(join(folder, `${client}.json`), { HOME: process.env["HOME"] || homedir() });
+  const streams = services.part(createServiceStreams);
+  const settingsOf = (client: string): HookSettings => {
+    const env = { HOME: process.env["HOME"] || homedir() };
+    const settings = readSettings(join(folder, `${client}.json`), env);
+    return { ...settings, stream: streams.to(settings) };
+  };
   const stopSweeping = startSweeping(folder, records, (run) => settingsOf(clientOfRun(run)));
   const began = identity(program);
   let leaving = false;

@@ -242,8 +242,6 @@ describe("what a shell command does", () => {
     "git mv .claude x",
     "unzip a.zip -d .claude",
     "install a .claude",
-    "cp a .git/hooks/pre-commit",
-    "echo x > .git/hooks/pre-commit",
     "node -e \"fs.readFileSync('/home/ann/svc-hooks/keys.json')\"",
     "python3 -c \"print(open('.env').read())\"",
     "python3 <<'X'\nopen('.env')\nX",

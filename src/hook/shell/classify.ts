@@ -72,7 +72,7 @@ export function classifyCommand(
   judge.script(command, 0);
   const { classes, touches } = findings;
   // A change of a file that runs automatically needs approval.
-  if (findings.names_unasked && worstClass(classes) !== "read") classes.push("unknown");
+  if (worstClass(classes) !== "read" && findings.namesUnasked()) classes.push("unknown");
   // Text that cannot be parsed is searched for protected things.
   if (classes.includes("unknown")) findings.note(guard.text(command));
   const writes = decisiveFiles(findings.written);

@@ -6,7 +6,6 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isHookSettings, namesSecrets, type PathGuard } from "../path-guard.ts";
 import { powershellViolations } from "../powershell.ts";
-import { isMcpFile } from "../workspace/auto-run-files.ts";
 import { type CommandLocation, expandHome } from "../workspace/expand-home.ts";
 import { isProjectClass, type ShellClass } from "./classes.ts";
 import type { ShellWord } from "./command-parts.ts";
@@ -38,11 +37,11 @@ export class CommandFindings {
   readonly known: KnownVariables;
   /** Possible directories of the script. The last one applies if every command succeeds. */
   folders: readonly string[];
-  /** Whether it names files that another program runs automatically. */
-  names_unasked = false;
   readonly place: CommandLocation;
   /** Paths that the command may write. */
   readonly written = new Set<string>();
+  /** Paths that it names, with their directory, and whether everything below them is affected. */
+  private readonly named: Parameters<PathGuard["runsUnasked"]>[] = [];
   private readonly workspace: string;
   private readonly home: string;
   private readonly guard: PathGuard;
@@ -68,8 +67,13 @@ export class CommandFindings {
   private judged(path: string, reach = false): void {
     for (const folder of this.folders) {
       this.note(this.guard.path(path, folder, reach));
-      this.names_unasked ||= this.guard.runsUnasked(path, folder);
+      this.named.push([path, folder, reach]);
     }
+  }
+
+  /** Whether it names files that another program runs automatically. */
+  namesUnasked(): boolean {
+    return this.named.some((one) => this.guard.runsUnasked(...one));
   }
 
   anyHolds(path: string, files: boolean): boolean {
@@ -92,6 +96,7 @@ export class CommandFindings {
     for (const folder of this.folders) {
       const { why, maybe } = this.guard.glob(piece, folder);
       this.note(why);
+      this.named.push([piece, folder]);
       if (maybe) this.classes.push("unknown");
     }
   }
@@ -193,7 +198,7 @@ export class CommandFindings {
     const folder = dirname(path);
     const why = this.guard.path(path, this.workspace);
     if (why !== null && isHookSettings(path)) this.note(why);
-    else if (this.guard.runsUnasked(path, folder) || isMcpFile(path)) this.classes.push("unknown");
+    else if (this.guard.runsUnasked(path, folder)) this.classes.push("unknown");
   }
 
   /** An interpreter that runs tests counts as a build in the workspace only. */

@@ -1,6 +1,6 @@
 /**
- * Files that a client, git, a shell or an editor runs automatically. Changes of files that control the hook or the
- * gateway are refused, and changes of all others need approval. The guide contains the same lists.
+ * Files that a client, git, a shell or an editor runs automatically. A change of one needs approval. The path guard
+ * refuses those that control the hook or the gateway. The reference contains the same lists.
  */
 
 /** MCP configurations. `svc connect` adds the gateway there, and a client starts the servers that they name. */
@@ -19,19 +19,12 @@ export const isMcpFile = (path: string): boolean => MCP_NAME.test(foldPath(path.
 
 /** Git's configuration at every level, and the file that locates the repository. */
 export const GIT_FILES: readonly string[] = [".gitconfig", ".config/git/config"];
-const GIT_CONFIG = /\/(?:\.gitconfig|(?:\.config\/)?git\/config|\.git\/config(?:\.worktree)?)$/;
-const GIT_RUNS_BELOW = /\/\.git\/(?:.+\/)?(?:hooks(?:\/|$)|config(?:\.worktree)?$|info\/attributes$)/;
-
-/** Explains why calls must not change the file, by its folded path. Null if nothing forbids it. */
-export function autoRunReason(path: string): string | null {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  if (MCP_NAME.test(path)) return `a client starts the servers that ${name} names`;
-  return GIT_CONFIG.test(path) || GIT_RUNS_BELOW.test(path) ? `${name} controls what git runs` : null;
-}
+const OF_GIT =
+  /\/(?:\.gitconfig|(?:\.config\/)?git\/config|\.git\/(?:.+\/)?(?:hooks(?:\/.*)?|config(?:\.worktree)?|commondir|info\/attributes))$/;
 
 /** Of the system: start-up files of shells, timetables, services, and libraries loaded into every program. */
 const OF_THE_SYSTEM =
-  /^\/(?:etc\/(?:profile|profile\.d\/.+|bash\.bashrc|bashrc|zsh(?:env|rc|profile)?|zsh\/.+|environment|environment\.d\/.+|ld\.so\.(?:preload|conf|conf\.d\/.+)|cron.+|anacrontab|at\..+|rc\.local|init\.d\/.+|systemd\/.+|xdg\/autostart\/.+|sudoers.*|pam\.d\/.+|inputrc|gitattributes)|var\/spool\/(?:cron|at)\/.+|(?:usr\/)?lib\/systemd\/.+|library\/launch(?:agents|daemons)\/.+)$/;
+  /^\/(?:etc\/(?:profile|profile\.d\/.+|bash\.bashrc|bashrc|zsh(?:env|rc|profile)?|zsh\/.+|environment|environment\.d\/.+|ld\.so\.(?:preload|conf|conf\.d\/.+)|cron.+|anacrontab|at\..+|rc\.local|init\.d\/.+|systemd\/.+|xdg\/autostart\/.+|sudoers.*|pam\.d\/.+|inputrc|gitattributes|gitconfig)|var\/spool\/(?:cron|at)\/.+|(?:usr\/)?lib\/systemd\/.+|library\/launch(?:agents|daemons)\/.+)$/;
 const START_UP =
   /\/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|inputrc|vimrc|exrc|nanorc|emacs|tmux\.conf|screenrc|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pythonrc|pdbrc|gdbinit|lldbinit|rgrc|ackrc|envrc|direnvrc|xprofile|xinitrc|xsession|pam_environment|gitattributes_global|psqlrc|sqliterc|irbrc|curlrc|wgetrc|lesskey|lvimrc|mise(?:\.local)?\.toml|mise\/.+)|fish\/(?:config\.fish|conf\.d\/.+|functions\/.+)|\.config\/(?:autostart|systemd|environment\.d|direnv|nvim|vim|mise)\/.+|\.config\/git\/attributes|\.local\/share\/applications\/.+|launchagents\/.+|mise(?:\.local)?\.toml)$/;
 /** Directories and files that clients, editors and git hook managers run automatically. */
@@ -44,7 +37,7 @@ const OF_CLIENTS =
 
 /** Whether a program runs this file automatically, by its folded path. */
 export const isAutoRunFile = (path: string): boolean =>
-  OF_CLIENTS.test(path) || START_UP.test(path) || TASKS.test(path) || OF_THE_SYSTEM.test(path);
+  [OF_CLIENTS, MCP_NAME, OF_GIT, START_UP, TASKS, OF_THE_SYSTEM].some((files) => files.test(path));
 
 /** Directories of files that a client obeys when its agent names them: skills, commands, agents and extensions. */
 export const USED_FOLDERS: readonly string[] = [

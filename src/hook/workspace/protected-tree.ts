@@ -2,10 +2,11 @@
  * The files of a workspace that decide about an agent, run by themselves or hold credentials: found before a confined
  * run, and compared after it. Links are never followed.
  */
-import { lstatSync, readdirSync, readFileSync, type Stats } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { lstatSync, readdirSync, type Stats } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { reasonByName } from "../path-guard.ts";
 import { foldPath, isAutoRunFile } from "./auto-run-files.ts";
+import { configuredPaths } from "./git-paths.ts";
 
 /** Directories of packages, whose files run only when something asks for them. */
 const SKIPPED = new Set(["node_modules"]);
@@ -121,45 +122,14 @@ function reasonOf(path: string): string | null {
 /** The paths of a repository that decide what git runs. Its configuration can name more of them. */
 export function decidingGitPaths(repository: string, workspace: string): string[] {
   const paths = IN_GIT.map((name) => join(repository, name));
-  const named = configuredPaths(join(repository, "config"), dirname(repository));
+  const named = configuredPaths(join(repository, "config"), { base: dirname(repository) });
   return [...paths, ...named.filter((path) => isBelow(path, workspace))];
-}
-
-/** Values of the configuration that are paths: hook directories and included files. */
-function configuredPaths(config: string, base: string): string[] {
-  let text: string;
-  try {
-    text = readFileSync(config, "utf8");
-  } catch {
-    return [];
-  }
-  const values = [
-    ...text.matchAll(/^\s*(?:hookspath|path|attributesfile|excludesfile)\s*=\s*"?([^"\n#;]+)/gim),
-  ];
-  return values.flatMap(([, value]) => [
-    resolve(base, value!.trim()),
-    resolve(dirname(config), value!.trim()),
-  ]);
 }
 
 const isBelow = (path: string, folder: string): boolean => {
   const way = relative(folder, path);
   return way !== "" && !way.startsWith("..") && !way.startsWith("/");
 };
-
-/** Directories of a linked work tree or a submodule, which `.git` names: its own, and the shared one. */
-export function linkedRepositories(workspace: string): string[] {
-  const file = join(workspace, GIT);
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
-  const named = /^gitdir: (.+)$/m.exec(readFileSync(file, "utf8"))?.[1]?.trim();
-  if (named === undefined) return [];
-  const own = resolve(workspace, named);
-  try {
-    return [own, resolve(own, readFileSync(join(own, "commondir"), "utf8").trim())];
-  } catch {
-    return [own];
-  }
-}
 
 /** Paths that came in during a run and would run by themselves later, or name what runs. */
 export function newProtected(workspace: string, before: ProtectedTree): string[] {

@@ -18,9 +18,9 @@ import { rootCertificates } from "node:tls";
 import { type ConfinementPlan, RUN_PLACE } from "../../../child-process/confine/bwrap.ts";
 import { DOOR_URL } from "../../../child-process/confine/launch.ts";
 import type { CredentialSpec } from "../../../config/sections/proxy.ts";
+import { linkedRepositories } from "../../../hook/workspace/git-paths.ts";
 import {
   decidingGitPaths,
-  linkedRepositories,
   PROTECTED_FILES,
   PROTECTED_FOLDERS,
   type ProtectedTree,

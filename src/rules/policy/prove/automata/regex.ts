@@ -115,20 +115,31 @@ function foldedLike(char: string): readonly number[] {
 
 let alike: ReadonlyMap<string, readonly number[]> | undefined;
 
-/** Largest character with case variants. */
+/** Past it no character has case variants. */
 const LAST_WITH_CASES = 0x1e943;
+const BLOCK = 1_024;
+const SURROGATES = { first: 0xd800, last: 0xdfff };
+const WITH_CASES = /[\p{Changes_When_Lowercased}\p{Changes_When_Uppercased}]/gu;
 
 function charactersAlike(): Map<string, number[]> {
   const found = new Map<string, number[]>();
-  for (let code = 0; code <= LAST_WITH_CASES; code++) {
-    const char = String.fromCodePoint(code);
+  // The engine's own search finds the 2,800 of them sooner than a loop that folds all 125,000 characters.
+  for (const [char] of allCharacters().matchAll(WITH_CASES)) {
     const fold = foldOf(char);
     if (fold === char) continue;
     const list = found.get(fold);
-    if (list === undefined) found.set(fold, [fold.codePointAt(0)!, code]);
-    else list.push(code);
+    if (list === undefined) found.set(fold, [fold.codePointAt(0)!, char.codePointAt(0)!]);
+    else list.push(char.codePointAt(0)!);
   }
   return found;
+}
+
+function allCharacters(): string {
+  let text = "";
+  for (let start = 0; start <= LAST_WITH_CASES; start += BLOCK)
+    if (start < SURROGATES.first || start > SURROGATES.last)
+      text += String.fromCodePoint(...Array.from({ length: BLOCK }, (_, at) => start + at));
+  return text;
 }
 
 /**
