@@ -137,6 +137,7 @@ describe("guesses", () => {
       ["unarchive_mail", "archive_mail"],
       ["label_issue", "unlabel_issue"],
       ["port_forward", "stop_port_forward"],
+      ["new_page", "close_page"],
     ];
     for (const [done, undo] of pairs) {
       const [drafted] = drafts([tool(done, needs("id")), tool(undo, needs("id"))]);
@@ -177,6 +178,20 @@ describe("guesses", () => {
     ]);
     expect(many[0]!.compensation!.args).toMatchObject([{ value: "$args.base" }, { value: ["$result.id"] }]);
     expect(manifestText(many, "x")).toContain('recordIds: ["$result.id"]');
+    // An id that a caller can leave out is the result's.
+    const optional = {
+      inputSchema: { type: "object", properties: { calendarId: {}, eventId: {} }, required: ["calendarId"] },
+    };
+    const [event] = drafts([
+      tool("create-event", optional),
+      tool("delete-event", needs("calendarId", "eventId")),
+    ]);
+    expect(event!.compensation).toMatchObject({
+      args: [{ value: "$args.calendarId" }, { value: "$result.id" }],
+      confidence: "medium",
+    });
+    const several = drafts([tool("create_events", needs("id")), tool("delete_event", needs("id"))]);
+    expect(several[0]!.compensation).toBeNull();
     // One word that all names begin with is no prefix if it is a verb, or if it is the whole name.
     expect(drafts([tool("list_a"), tool("list_b")]).map(({ effect }) => effect)).toEqual(["read", "read"]);
     expect(drafts([tool("kube"), tool("kube_get")]).map(({ effect }) => effect)).toEqual([

@@ -176,7 +176,7 @@ function undoOf(tool: Tool, all: readonly Tool[]): DraftUndo | null {
     kind: "compensation",
     why: `${undo.tool} looks like the undo of ${tool.tool}`,
     args,
-    confidence: args.some(({ why }) => why === UNDECLARED) ? "medium" : "high",
+    confidence: args.some(({ why }) => why === UNDECLARED || why === MAYBE_GIVEN) ? "medium" : "high",
   };
 }
 
@@ -217,13 +217,14 @@ function restoredUpdate(tool: Tool, all: readonly Tool[]): DraftUndo | null {
 }
 
 /** Names of the required arguments; null if the schema is unreadable. */
-function requiredOf({ definition }: Tool): string[] | null {
+function requiredOf({ definition }: Pick<Tool, "definition">): string[] | null {
   const schema = definition["inputSchema"];
   const names = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
   return names.every((name) => typeof name === "string") ? (names as string[]) : null;
 }
 
 const UNDECLARED = "not declared: check a real result";
+const MAYBE_GIVEN = "the call can have it";
 
 /** A member of a path. */
 const step = (name: string): string =>
@@ -265,11 +266,13 @@ function argumentsFor(undo: Tool, done: Tool): DraftArgument[] | null {
   if (names === null) return null;
   const given = properties(done.definition, "inputSchema");
   const answered = properties(done.definition, "outputSchema");
+  const always = new Set(requiredOf(done) ?? []);
   const found: DraftArgument[] = [];
   for (const name of names) {
     const at = step(name);
     if (Object.hasOwn(answered, name)) found.push({ name, value: `$result${at}`, why: "the result has it" });
-    else if (Object.hasOwn(given, name)) found.push({ name, value: `$args${at}`, why: "the call has it" });
+    else if (Object.hasOwn(given, name) && (always.has(name) || !isOwnId(name, done)))
+      found.push({ name, value: `$args${at}`, why: always.has(name) ? "the call has it" : MAYBE_GIVEN });
     else if (/(?:^|_|[a-z])(?:id|ids|Id|Ids|key|name|uuid)$/.test(name)) {
       found.push({ name, value: resultId(name, done, answered), why: UNDECLARED });
     } else return null;
@@ -283,10 +286,15 @@ function resultId(
   { read }: Tool,
   answered: { [name: string]: JsonValue },
 ): string | readonly string[] {
-  const [, kind = "", many] = /^(.*?)_?[iI]d(s?)$/.exec(name) ?? [];
-  const isOwn = kind !== "" && parseToolName(kind).whole === read.object;
-  const path = isOwn && !Object.hasOwn(answered, name) ? "$result.id" : `$result${step(name)}`;
-  return isOwn && many === "s" ? [path] : path;
+  if (!isOwnId(name, { read })) return `$result${step(name)}`;
+  const path = Object.hasOwn(answered, name) ? `$result${step(name)}` : "$result.id";
+  return name.endsWith("s") ? [path] : path;
+}
+
+/** Whether a name is that of an id of what the tool works on, such as `note_id` for `create_note`. */
+function isOwnId(name: string, { read }: Pick<Tool, "read">): boolean {
+  const [, kind = ""] = /^(.*?)_?[iI]ds?$/.exec(name) ?? [];
+  return kind !== "" && parseToolName(kind).whole === read.object;
 }
 
 function properties(definition: JsonObject, schema: string): { [name: string]: JsonValue } {

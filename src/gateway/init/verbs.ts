@@ -37,7 +37,7 @@ const UNDOES: Record<string, readonly string[]> = {
   create: ["delete", "remove", "destroy"],
   add: ["remove", "delete"],
   insert: ["delete", "remove"],
-  new: ["delete", "remove"],
+  new: ["delete", "remove", "close"],
   upload: ["delete", "remove"],
   make: ["delete", "remove"],
   register: ["unregister", "deregister", "delete", "remove"],
@@ -104,6 +104,8 @@ export interface ParsedToolName {
   act: VerbKind | null;
   /** The object of the verb: the rest of the name, in the singular. */
   object: string;
+  /** Whether the name has the object in the plural. */
+  many: boolean;
 }
 
 const ARTICLES = new Set(["a", "an", "the"]);
@@ -132,13 +134,13 @@ export function parseToolName(name: string, skipped = 0): ParsedToolName {
   const words = wordsOf(name).slice(skipped);
   // A verb is the first or the last word (contacts.create). Anywhere else the word is probably a noun.
   const at = [0, words.length - 1].find((i) => ACT_OF.has(words[i] ?? ""));
-  const object = words
-    .filter((_, i) => i !== at)
-    .map(singular)
-    .join(" ");
+  const named = words.filter((_, i) => i !== at);
+  const object = named.map(singular).join(" ");
+  const last = named.at(-1) ?? "";
+  const many = singular(last) !== last;
   const verb = at === undefined ? null : words[at]!;
   const whole = words.map(singular).join(" ");
-  return { whole, verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
+  return { whole, verb, act: verb === null ? null : ACT_OF.get(verb)!, object, many };
 }
 
 /** Approximate singular, good enough to match `entities` with `entity`. */
@@ -152,7 +154,8 @@ function singular(word: string): string {
 
 /** Whether the second tool looks like the undo of the first. */
 export function isUndoOf(done: ParsedToolName, other: ParsedToolName): boolean {
-  if (other.verb === null) return false;
+  // One call that makes several things is not undone by one that ends a single thing.
+  if (other.verb === null || (done.many && !other.many)) return false;
   if (ENDS.has(other.verb) && other.object === done.whole) return true;
   if (done.verb === null || done.object !== other.object) return false;
   if (UNDOES[done.verb]?.includes(other.verb)) return true;
