@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { pageOf, SCRIPT, STYLE } from "./shop-page.mjs";
 
 const LOOPBACK = "127.0.0.1";
-const POLL_MS = 250;
+const POLL_MS = 100;
 const MAX_PORT = 65_535;
 
 const HEADERS = {

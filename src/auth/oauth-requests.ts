@@ -53,6 +53,22 @@ export function assertSecureEndpoint(url: URL, local: boolean): void {
   throw oauthRefused(`${url.host} is not served over https`);
 }
 
+export function assertPkce({
+  issuer,
+  metadata,
+}: {
+  issuer: string;
+  metadata: AuthorizationServerMetadata;
+}): void {
+  if (metadata.code_challenge_methods_supported?.includes("S256") !== true)
+    throw oauthRefused(`the issuer ${new URL(issuer).host} does not support PKCE, which protects the code`);
+}
+
+export const registersNobody = (issuer: string, redirect_uri: string): SvcError =>
+  oauthRefused(
+    `the issuer ${new URL(issuer).host} registers no clients automatically: register this gateway there with the redirect URI ${redirect_uri}, and set auth.issuer, auth.client_id and auth.client_secret of the upstream`,
+  );
+
 /** Removes what an error of a library may quote. */
 export function plainOAuthError(error: unknown, what: string): SvcError {
   if (error instanceof SvcError) return error;

@@ -79,6 +79,11 @@ export class TokenVault {
     }
   }
 
+  /** Whether one of the keys is the text's. */
+  knows({ key }: SealedText): boolean {
+    return this.known.has(key);
+  }
+
   isCurrent({ key }: SealedText): boolean {
     return key === this.current.id;
   }

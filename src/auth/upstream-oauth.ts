@@ -3,12 +3,7 @@
  * PKCE and resource indicators, refresh, revocation (RFC 7009) and token exchange (RFC 8693). Every URL passes the
  * egress guard. No redirect is followed, and no answer or token appears in an error.
  */
-import type {
-  AuthorizationServerMetadata,
-  FetchLike,
-  OAuthClientInformationMixed,
-  OAuthTokens,
-} from "@modelcontextprotocol/client";
+import type { AuthorizationServerMetadata, FetchLike, OAuthTokens } from "@modelcontextprotocol/client";
 import { isLoopbackHost } from "../config/loopback.ts";
 import type { UrlUpstream } from "../config/sections/gateway.ts";
 import type { UpstreamAuth } from "../config/sections/upstream-auth.ts";
@@ -16,18 +11,28 @@ import type { EgressClient } from "../egress/egress.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { sha256Hex } from "../kernel/hash.ts";
 import {
+  assertPkce,
   assertSecureEndpoint,
   guardedSender,
   oauthRefused,
   plainOAuthError,
   postAsClient,
   readOAuthAnswer,
+  registersNobody,
   revocationEndpoint,
 } from "./oauth-requests.ts";
 import { toShownErrorCode } from "./sign-in.ts";
+import {
+  ConsentEndedError,
+  codedError,
+  splitScopes,
+  tokenSet,
+  type UpstreamClient,
+  type UpstreamTokenSet,
+} from "./upstream-tokens.ts";
 
-const EXPIRY_DEFAULT_MS = 3_600_000;
 const CLIENT_NAME = "Takeback gateway";
+const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /** The SDK is large, and most commands need none of it. */
 const loadSdk = () => import("@modelcontextprotocol/client");
@@ -41,20 +46,6 @@ export interface UpstreamIssuer {
   scopes: string[];
 }
 
-export type UpstreamClient = OAuthClientInformationMixed;
-
-/** Tokens of one holder, with everything that refreshing and revoking them needs. */
-export interface UpstreamTokenSet {
-  access_token: string;
-  refresh_token: string | null;
-  expires_ms: number | null;
-  scopes: string[];
-  issuer: string;
-  metadata: AuthorizationServerMetadata;
-  client: UpstreamClient;
-  resource: string;
-}
-
 /** A sign-in, from the redirect to the issuer until its response. */
 export interface UpstreamSignIn {
   found: UpstreamIssuer;
@@ -63,23 +54,6 @@ export interface UpstreamSignIn {
   redirect_uri: string;
   scopes: string[];
 }
-
-/** The issuer no longer accepts the refresh token. */
-export class ConsentEndedError extends SvcError {
-  constructor() {
-    super("unauthenticated", "the issuer does not accept the stored consent any more");
-  }
-}
-
-/** The client is unknown to the issuer, for example because it was deleted there. */
-export class UnknownClientError extends SvcError {
-  constructor() {
-    super("delivery_failed", "the issuer does not know this gateway any more; try again to register it");
-  }
-}
-
-const splitScopes = (text: string | undefined): string[] =>
-  (text ?? "").split(" ").filter((one) => one !== "");
 
 /** How one upstream is signed in to. */
 export class UpstreamOAuth {
@@ -189,13 +163,12 @@ export class UpstreamOAuth {
 
   async register({ metadata, issuer }: UpstreamIssuer, redirect_uri: string): Promise<UpstreamClient> {
     if (metadata.registration_endpoint === undefined)
-      throw oauthRefused(
-        `the issuer ${new URL(issuer).host} registers no clients automatically: register this gateway there with the redirect URI ${redirect_uri}, and set auth.issuer, auth.client_id and auth.client_secret of the upstream`,
-      );
+      throw registersNobody(issuer, withoutMark(redirect_uri));
     const sdk = await loadSdk();
     const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+    // In the body first: issuers of the MCP Python SDK refuse a header without `client_id` in the body.
     const method =
-      ["client_secret_basic", "client_secret_post"].find((one) => methods.includes(one)) ?? "none";
+      ["client_secret_post", "client_secret_basic"].find((one) => methods.includes(one)) ?? "none";
     try {
       return await sdk.registerClient(issuer, {
         metadata,
@@ -217,10 +190,7 @@ export class UpstreamOAuth {
   ): Promise<{ url: string; verifier: string }> {
     const sdk = await loadSdk();
     const { found, client, redirect_uri, scopes } = sign_in;
-    if (found.metadata.code_challenge_methods_supported?.includes("S256") !== true)
-      throw oauthRefused(
-        `the issuer ${new URL(found.issuer).host} does not support PKCE, which protects the code`,
-      );
+    assertPkce(found);
     try {
       const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(found.issuer, {
         metadata: found.metadata,
@@ -295,16 +265,51 @@ export class UpstreamOAuth {
     }
   }
 
+  /** Discovers the issuer, and how the gateway is a client there. Throws if people cannot sign in. */
+  async checkConsent({
+    document_base,
+    redirect_uri,
+  }: {
+    document_base: string;
+    redirect_uri: string;
+  }): Promise<{ issuer: string; client: string }> {
+    const found = await this.discover();
+    assertPkce(found);
+    const { issuer, metadata } = found;
+    const known = await this.knownClient(found, `${document_base}${issuerMark(issuer)}`);
+    if (known !== null)
+      return { issuer, client: this.auth.client_id === null ? "a metadata document" : "configured" };
+    if (metadata.registration_endpoint === undefined) throw registersNobody(issuer, redirect_uri);
+    return { issuer, client: "registered at the first sign-in" };
+  }
+
+  /** Reads the metadata of the configured issuer. Throws if it does not exchange tokens. */
+  async checkExchange(issuer: string): Promise<void> {
+    try {
+      const { metadata } = await this.exchangeIssuer(issuer);
+      if (metadata.grant_types_supported?.includes(EXCHANGE_GRANT) === false)
+        throw oauthRefused(`the issuer ${new URL(issuer).host} does not exchange tokens`);
+    } catch (error) {
+      throw plainOAuthError(error, `the issuer ${new URL(issuer).host} cannot be discovered`);
+    }
+  }
+
+  /** The issuer is the operator's choice, so it may be in a private network. */
+  private async exchangeIssuer(
+    issuer: string,
+  ): Promise<{ send: FetchLike; metadata: AuthorizationServerMetadata }> {
+    const local = isLoopbackHost(new URL(issuer).hostname);
+    const send = guardedSender(this.egress, local);
+    return { send, metadata: await this.serverMetadata(issuer, send, local) };
+  }
+
   /** Exchanges the caller's token for one of the upstream, at the configured issuer only. */
   async exchange(subject_token: string, issuer: string, now: number): Promise<UpstreamTokenSet> {
     const { client_id, client_secret } = this.auth;
     const client: UpstreamClient =
       client_secret === null ? { client_id: client_id! } : { client_id: client_id!, client_secret };
     try {
-      // The issuer is the operator's choice, so it may be in a private network.
-      const local = isLoopbackHost(new URL(issuer).hostname);
-      const send = guardedSender(this.egress, local);
-      const metadata = await this.serverMetadata(issuer, send, local);
+      const { send, metadata } = await this.exchangeIssuer(issuer);
       const resource = (await loadSdk()).resourceUrlFromServerUrl(this.spec.url).href;
       const scopes = this.auth.scopes ?? [];
       const supported = metadata.token_endpoint_auth_methods_supported ?? [];
@@ -312,7 +317,7 @@ export class UpstreamOAuth {
         send,
         { url: metadata.token_endpoint, client, supported },
         {
-          grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+          grant_type: EXCHANGE_GRANT,
           subject_token,
           subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
           resource,
@@ -341,6 +346,9 @@ export function clientMetadata(redirect_uri: string) {
   };
 }
 
+/** The redirect URI of a client that is registered by hand. */
+const withoutMark = (redirect_uri: string): string => redirect_uri.replace(/\/[0-9a-f]{16}$/, "");
+
 /** Distinguishes the redirect URIs of different issuers, so that one cannot get the code of another. */
 export const issuerMark = (issuer: string): string => sha256Hex(issuer).slice(0, 16);
 
@@ -348,30 +356,4 @@ export const issuerMark = (issuer: string): string => sha256Hex(issuer).slice(0,
 function withOffline(scopes: readonly string[], { scopes_supported }: AuthorizationServerMetadata): string[] {
   const offline = scopes_supported?.includes("offline_access") === true ? ["offline_access"] : [];
   return [...new Set([...scopes, ...offline])];
-}
-
-function codedError(error: unknown, what: string): SvcError {
-  const { code } = error as { code?: unknown };
-  if (code === "invalid_grant") return new ConsentEndedError();
-  if (code === "invalid_client" || code === "unauthorized_client") return new UnknownClientError();
-  return plainOAuthError(error, what);
-}
-
-function tokenSet(
-  { access_token, refresh_token, expires_in, scope, token_type }: OAuthTokens,
-  {
-    now,
-    scopes,
-    ...rest
-  }: Omit<UpstreamTokenSet, "access_token" | "refresh_token" | "expires_ms"> & { now: number },
-): UpstreamTokenSet {
-  if (!/^bearer$/i.test(String(token_type)) || !/^[\x21-\x7e]{1,16384}$/.test(access_token))
-    throw oauthRefused("the issuer's answer holds no bearer token");
-  return {
-    ...rest,
-    access_token,
-    refresh_token: refresh_token ?? null,
-    expires_ms: now + (expires_in === undefined ? EXPIRY_DEFAULT_MS : Math.max(0, expires_in) * 1_000),
-    scopes: scope === undefined ? scopes : splitScopes(scope),
-  };
 }

@@ -1,5 +1,6 @@
 /** Queue of calls to be written, limited in number and weight, so that a slow store cannot fill the memory. */
-import type { JsonValue } from "../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
+import { memberNames } from "../kernel/json/known-large.ts";
 
 const MAX_QUEUED_CALLS = 10_000;
 const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024;
@@ -45,9 +46,11 @@ export function weightOf(value: JsonValue): number {
     if (typeof here === "string") sum += here.length;
     else if (here === null || typeof here !== "object") sum += 8;
     else {
-      const inner = Array.isArray(here) ? here : Object.values(here);
-      sum += 16 * (inner.length + 1);
-      if (sum < WEIGHED) for (const item of inner) pending.push(item);
+      const names = Array.isArray(here) ? null : memberNames(here);
+      sum += 16 * ((names ?? (here as JsonValue[])).length + 1);
+      if (sum >= WEIGHED) break;
+      if (names === null) pending.push(...(here as JsonValue[]));
+      else for (const name of names) pending.push((here as JsonObject)[name]!);
     }
   }
   return sum < WEIGHED ? sum : LARGEST;

@@ -3,6 +3,7 @@
  * personal data. Values that are too long, too many or too deep are cut.
  */
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
+import { memberNames } from "../kernel/json/known-large.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { type CallValues, parsePath } from "../kernel/paths.ts";
 import type { ToolManifest } from "../rules/manifest/types.ts";
@@ -108,7 +109,7 @@ class Walker {
     const out: JsonObject = {};
     // Redaction may produce equal names; every entry is kept under its own name.
     const taken = new Map<string, number>();
-    for (const name of this.bounded(Object.keys(object))) {
+    for (const name of this.bounded(memberNames(object))) {
       const safe = this.text(name, undefined);
       let free = safe;
       while (Object.hasOwn(out, free) || free === "__proto__") {

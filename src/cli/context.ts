@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import type { LoadedSettings } from "../config/settings.ts";
 import type { ServiceApp } from "../operations/app.ts";
 import type { CommandIo } from "./io.ts";
-import type { OperationClient } from "./operation-client.ts";
+import type { OperationClient, ServerAddress } from "./operation-client.ts";
 
 /** Exit code of a command. */
 export type ExitCode = 0 | 1 | 2;
@@ -17,6 +17,8 @@ export interface CommandContext {
   settings(flags?: CommandFlags, own?: readonly string[]): LoadedSettings;
   /** Whether the options name a server. */
   isRemote(flags: CommandFlags): boolean;
+  /** The server that the options name, with its key; null for local data. */
+  server(flags: CommandFlags): ServerAddress | null;
   /** Opens the local data or the server that the options name, runs the work, and closes everything again. */
   withDoor<T>(
     flags: CommandFlags,

@@ -87,6 +87,7 @@ export function createContext(
     io,
     settings,
     isRemote,
+    server: (flags) => serverAddress(asked(flags), io),
     withDoor,
     withData,
     withApp: (flags, work, own) => withData(flags, (door) => work(door.local!), own),

@@ -22,7 +22,7 @@ export interface OperationClient {
   close(): Promise<void>;
 }
 
-interface ServerAddress {
+export interface ServerAddress {
   url: string;
   key: string;
 }

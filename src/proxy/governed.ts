@@ -7,7 +7,7 @@ import type { ApproversGuard } from "../auth/approvers-guard.ts";
 import { OPEN_APPROVAL_STATUSES, pendingApprovalId } from "../govern/approvals/approval.ts";
 import type { CardRead } from "../govern/decide/before-state.ts";
 import { type EffectCheckRead, observeEffect } from "../govern/decide/effect-check.ts";
-import { AlreadyReportedError } from "../govern/decide/outcome.ts";
+import { ALREADY_REPORTED } from "../govern/decide/outcome.ts";
 import type { EffectFinding, OutcomeStatus } from "../govern/runs/run.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { SvcError } from "../kernel/errors.ts";
@@ -25,7 +25,7 @@ import {
 import { previewIntent, reportStepOutcome, submitIntent } from "../operations/runs/intents-and-outcomes.ts";
 import { getSignatures } from "../operations/signing/signatures.ts";
 import type { ReadRequest } from "../rollback/ports.ts";
-import type { ManifestSet } from "../rules/manifest/types.ts";
+import type { HttpToolSet } from "../rules/http/routes.ts";
 import { ProxyRefusal } from "./wire.ts";
 
 /** The agent behind a connection: its run, and the service that decides. */
@@ -43,7 +43,9 @@ export interface ProxyCaller {
 }
 
 export interface ProxyRules {
-  manifests(): ManifestSet;
+  manifests(): HttpToolSet;
+  /** Whether the state before a call of this tool is read for the card of its request. */
+  showsBefore(tool: string): boolean;
   /** How long a call that needs approval is held. */
   readonly wait_ms: number;
   readonly reads: BeforeReader;
@@ -135,8 +137,7 @@ function blockedRefusal(reasons: readonly string[], hints: readonly string[], ap
 
 async function decideOnce(rules: ProxyRules, caller: ProxyCaller, { tool, args, reason }: ProxyCall) {
   const input = { run_id: caller.run_id, tool, args, reason };
-  if (rules.manifests().active(tool)?.before === undefined)
-    return { decision: await caller.perform(submitIntent, input), reading: null };
+  if (!rules.showsBefore(tool)) return { decision: await caller.perform(submitIntent, input), reading: null };
   const preview = await caller.perform(previewIntent, input);
   const { seen, reading } = await readForCard(rules.reads, preview, new AbortController().signal);
   return { decision: await caller.perform(submitIntent, input, { seen }), reading };
@@ -214,7 +215,7 @@ async function reportOutcome(
     try {
       return (await caller.perform(reportStepOutcome, input)).effect_check;
     } catch (error) {
-      if (error instanceof AlreadyReportedError) return undefined;
+      if (error instanceof SvcError && error.cause_code === ALREADY_REPORTED) return undefined;
       const isAway = error instanceof SvcError && error.code === "unavailable";
       if (!isAway || attempt >= OUTCOME_TRIES)
         throw new SvcError(

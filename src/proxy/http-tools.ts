@@ -3,8 +3,7 @@ import { sha256Hex } from "../kernel/hash.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import type { BeforeReader } from "../operations/runs/before-reads.ts";
 import type { CompensatorFn, ReaderFn } from "../rollback/ports.ts";
-import { buildRequest, httpRoutes } from "../rules/http/routes.ts";
-import type { ManifestSet } from "../rules/manifest/types.ts";
+import { buildRequest, type HttpToolSet, httpRoutes } from "../rules/http/routes.ts";
 import { AnswerRecord, carryRequest, type RequestCarrier } from "./carry.ts";
 import type { HeaderLine } from "./wire.ts";
 import { headerValue } from "./wire.ts";
@@ -15,7 +14,7 @@ export interface HttpTools extends BeforeReader {
   unavailable(tool: string): Promise<string | null>;
 }
 
-export function httpTools(carrier: RequestCarrier, manifests: () => ManifestSet): HttpTools {
+export function httpTools(carrier: RequestCarrier, manifests: () => HttpToolSet): HttpTools {
   const missing = (tool: string): string | null =>
     httpRoutes(manifests()).ofTool(tool) === undefined ? `${tool} has no http manifest` : null;
   const call = async (tool: string, args: JsonValue, signal: AbortSignal, headers: HeaderLine[]) => {

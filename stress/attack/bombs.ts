@@ -60,8 +60,15 @@ const TEXTS: Readonly<Record<string, (size: number) => string>> = {
   letters: (size) => "a".repeat(size),
 };
 
+/** By size: fields by the hundred get the same. */
+const made = new Map<number, Bomb[]>();
+
 export function textBombs(size: number): Bomb[] {
-  return Object.entries(TEXTS).map(([name, make]) => ({ name, value: make(Math.floor(size)) }));
+  const chars = Math.floor(size);
+  const bombs =
+    made.get(chars) ?? Object.entries(TEXTS).map(([name, make]) => ({ name, value: make(chars) }));
+  made.set(chars, bombs);
+  return bombs;
 }
 
 /** What is no text: wide and deep values, for fields that take any. */

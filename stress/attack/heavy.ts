@@ -1,8 +1,8 @@
 /**
  * Every operation and every form of the console, given what costs most to read: none may make the process stand
- * still. What there is to try is taken from the service's own tables, so that nothing new is left out: an operation
- * gets each input in each of its fields, a form in each of the fields that are named here, and a form that is not
- * named here is a finding.
+ * still. What there is to try is taken from the service's own tables, so that nothing new is left out: each field of
+ * each operation, and each field of a form that is named here; a form that is not named here is a finding. Documents
+ * get every input, another field every third one: which, turns from field to field and with the seed.
  */
 import type { z } from "zod";
 import { CONSOLE_ROUTES } from "../../src/console/routes.ts";
@@ -16,6 +16,7 @@ import { HOLD_MANIFESTS, HOLD_POLICY, parseTimes, SMALL, tryLargest, WHOLE } fro
 import { asBytes } from "./requests.ts";
 import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { PERMISSIONS, REQUESTS } from "./samples.ts";
+import type { Stall } from "./stall-watch.ts";
 import { Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
 
@@ -91,19 +92,21 @@ const IN_A_LINE = 6_000;
 const SHORT = 15_000;
 const PATIENCE_MS = 180_000;
 const WHOLE_RUN = 10_000;
-const TURNS = 15;
-const DOCUMENT_TURNS = 3;
+/** A field gets one of so many inputs: in a whole run, and in a small one. */
+const TURNS = { whole: { document: 1, other: 3 }, small: { document: 3, other: 15 } };
+const PROGRESS_MS = 15_000;
 const DOCUMENTS: ReadonlySet<string> = new Set(["yaml", "policy"]);
 
-export async function runHeavy(count: number): Promise<AreaRow> {
+export async function runHeavy(count: number, seed: number): Promise<AreaRow> {
   const row = newRow("heavy");
   const began = performance.now();
   const size = Math.min(LARGEST, Math.max(SMALLEST, count * 10));
+  const is_whole = count >= WHOLE_RUN;
   const target = await Target.start("server", { patience_ms: PATIENCE_MS });
   try {
     const body = JSON.stringify({ run_id: "heavy", permissions: PERMISSIONS });
     await target.send(asBytes({ key: "agent", method: "POST", path: "/v1/runs", body }));
-    const watch = new Watch(target, row, count >= WHOLE_RUN);
+    const watch = new Watch(target, row, is_whole, seed);
     await watch.start();
     for (const place of HTTP_TABLE) await tryOperation(place, size, target, watch);
     await tryConsole(target, size, watch);
@@ -112,7 +115,7 @@ export async function runHeavy(count: number): Promise<AreaRow> {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);
   }
-  await tryHolds(row, count >= WHOLE_RUN);
+  await tryHolds(row, is_whole);
   console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${row.slowest}`);
   row.seconds = (performance.now() - began) / 1_000;
   return row;
@@ -123,7 +126,7 @@ async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
   const sizes = is_whole ? WHOLE : SMALL;
   const setup = { patience_ms: PATIENCE_MS, manifests: HOLD_MANIFESTS, policy: HOLD_POLICY };
   const target = await Target.start("server", setup);
-  const holds = new Map<string, { ms: number; what: string }>();
+  const holds = new Map<string, Hold>();
   try {
     const watch = new Watch(target, row, is_whole);
     await watch.start();
@@ -131,7 +134,8 @@ async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
       const reply = await watch.see(what, send);
       const route = what.replace(/: .*/, "");
       const known = holds.get(route);
-      if (known === undefined || known.ms < watch.last_ms) holds.set(route, { ms: watch.last_ms, what });
+      if (known === undefined || known.ms < watch.last.busy_ms)
+        holds.set(route, { ms: watch.last.busy_ms, gc_ms: watch.last.gc_ms, what });
       return reply;
     });
   } finally {
@@ -141,36 +145,47 @@ async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
   }
 }
 
+/** The longest hold of a page or route, what it was for, and how much of it collected garbage. */
+interface Hold {
+  ms: number;
+  gc_ms: number;
+  what: string;
+}
+
 /** The longest hold of each page and route, the longest first, next to what reading a body takes. */
-function holdTable(holds: ReadonlyMap<string, { ms: number; what: string }>, bytes: number): string {
+function holdTable(holds: ReadonlyMap<string, Hold>, bytes: number): string {
   const { platform_ms, strict_ms, shape } = parseTimes(bytes);
   const sorted = [...holds.values()].sort((a, b) => b.ms - a.ms);
   return [
-    "heavy: the longest hold of the event loop for each page and route, in ms",
-    ...sorted.map(({ ms, what }) => `${ms.toFixed(0).padStart(6)}  ${what}`),
-    `${strict_ms.toFixed(0).padStart(6)}  reading a body of ${bytes.toLocaleString("en-US")} bytes (${shape}); JSON.parse alone takes ${platform_ms.toFixed(0)}`,
+    "heavy: the longest hold of the event loop for each page and route, in ms, and the garbage collection in it",
+    ...sorted.map(({ ms, gc_ms, what }) => `${columnOf(ms)}${columnOf(gc_ms)}  ${what}`),
+    `${columnOf(strict_ms)}        reading a body of ${bytes.toLocaleString("en-US")} bytes (${shape}); JSON.parse alone takes ${platform_ms.toFixed(0)}`,
   ].join("\n");
 }
+
+const columnOf = (ms: number): string => ms.toFixed(0).padStart(6);
 
 /** Sends, and looks at the answer and at how long the event loop stood still for it. */
 class Watch {
   private readonly target: Target;
   private readonly row: AreaRow;
-  private readonly is_whole: boolean;
-  private turn = 0;
+  private readonly turns: { document: number; other: number };
+  private turn: number;
+  private readonly began = performance.now();
+  private told = performance.now();
   /** How long the last input held the event loop. */
-  last_ms = 0;
+  last: Stall = { loop_ms: 0, busy_ms: 0, gc_ms: 0 };
 
-  constructor(target: Target, row: AreaRow, is_whole: boolean) {
+  constructor(target: Target, row: AreaRow, is_whole: boolean, seed = 0) {
     this.target = target;
     this.row = row;
-    this.is_whole = is_whole;
+    this.turns = is_whole ? TURNS.whole : TURNS.small;
+    this.turn = seed;
   }
 
-  /** In a small run each field gets its share in turn, and documents a larger one. */
+  /** Each field gets its share in turn, and documents a larger one. */
   share(field: string, bombs: readonly Bomb[]): readonly Bomb[] {
-    if (this.is_whole) return bombs;
-    const turns = DOCUMENTS.has(field) ? DOCUMENT_TURNS : TURNS;
+    const turns = DOCUMENTS.has(field) ? this.turns.document : this.turns.other;
     const turn = this.turn++ % turns;
     return bombs.filter((_, i) => i % turns === turn);
   }
@@ -186,9 +201,19 @@ class Watch {
     if (reply.status >= 200 && reply.status < 400) row.accepted++;
     const problem = replyProblem(reply);
     if (problem !== undefined) row.problems.push(`${what}: ${problem}`);
-    this.last_ms = (await this.target.stall()).busy_ms;
-    noteTime(row, this.last_ms, what);
+    this.last = await this.target.stall();
+    noteTime(row, this.last.busy_ms, what);
+    if (performance.now() - this.told >= PROGRESS_MS) this.tellProgress();
     return reply;
+  }
+
+  private tellProgress(): void {
+    this.told = performance.now();
+    const { inputs, slowest_ms, slowest } = this.row;
+    const seconds = Math.round((this.told - this.began) / 1_000);
+    console.error(
+      `heavy: ${inputs.toLocaleString("en-US")} inputs after ${seconds} s; the longest hold ${Math.round(slowest_ms)} ms, for ${slowest}`,
+    );
   }
 
   found(problem: string): void {

@@ -80,7 +80,7 @@ function heldUp(row: AreaRow, stall_ms: number): AreaRow {
 function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
   if (area === "table") return runTable();
   if (area === "authority") return turnRoles(count, seed);
-  if (area === "heavy") return runHeavy(count);
+  if (area === "heavy") return runHeavy(count, seed);
   if (area === "upstreams") return turnUpstreams(Math.max(count, FEWEST_TURNS), seed);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);

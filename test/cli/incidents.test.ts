@@ -36,7 +36,7 @@ it("svc incidents lists, shows, notes, assigns and closes; the exit code says wh
   expect((await run("incidents", "note", id, "looked at it", "--as", "ada")).code).toBe(0);
   expect((await run("incidents", "assign", id, "bob")).out).toBe(`${id} is assigned to bob\n`);
   const shown = (await run("incidents", "show", id)).out;
-  expect(shown).toMatch(/Lift a halt: .*\n {4}svc halt lift halt_/);
+  expect(shown).toMatch(/Lift a halt \(admin\): .*\n {4}svc halt lift halt_/);
   expect(shown).toMatch(/note +ada +looked at it/);
   expect(shown).toContain("thing.make");
   expect((await run("incidents", "show", id, "--format", "md")).out).toContain("## Remaining tasks");

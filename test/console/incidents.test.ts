@@ -41,9 +41,22 @@ it("lists incidents and shows one with its tasks, each with its command and butt
   const auditor = await loggedIn(s.url, "auditor");
   const list = (await auditor.get("/console/incidents")).text;
   expect(list).toContain(`href="/console/incidents/${id}"`);
-  const { text } = await auditor.get(`/console/incidents/${id}`);
-  expect(text).toContain(`svc halt lift ${halt_id}`);
-  expect(text).toContain("svc resolve u0 0 --status");
+  const path = `/console/incidents/${id}`;
+  const { text } = await auditor.get(path);
+  const seenBy = async (name: string) => (await (await loggedIn(s.url, name)).get(path)).text;
+  verifies("beyond.incidents.task-roles");
+  expect(text).toContain("<b>Lift a halt (admin)</b>");
+  for (const [name, lifts, resolves] of [
+    ["auditor", false, false],
+    ["operator", false, true],
+    ["admin", true, true],
+  ] as const) {
+    const page = await seenBy(name);
+    expect(page.includes(`svc halt lift ${halt_id}`), name).toBe(lifts);
+    expect(page.includes('action="/console/evidence/resume"'), name).toBe(lifts);
+    expect(page.includes("svc resolve u0 0 --status"), name).toBe(resolves);
+    expect(page.includes("For the admin role."), name).toBe(!lifts);
+  }
   expect(text).toContain('href="/console/runs/u0#step-0"');
   expect(text).toContain(`href="/console/actors/agent"`);
   expect(text).not.toContain(EVIL);

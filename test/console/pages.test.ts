@@ -125,6 +125,30 @@ describe("what the pages tell", () => {
     await context.close();
   });
 
+  it("overview: the chart reads without colour, and times have 24 hours in every language", async () => {
+    verifies("beyond.polish.chart", "beyond.polish.hours");
+    const { page, open, context } = await browsing.as("tom.ops", { locale: "en-US" });
+    await open("");
+    const card = page.locator("section.card", { has: page.locator("svg.chart") });
+    const fills = await card
+      .locator("svg.chart rect[fill^=url]")
+      .evaluateAll((bars) => [
+        ...new Set((bars as { getAttribute(name: string): string }[]).map((bar) => bar.getAttribute("fill"))),
+      ]);
+    expect(fills.length).toBeGreaterThan(2);
+    for (const fill of fills) expect(await page.locator(`pattern${fill.slice(4, -1)}`).count()).toBe(1);
+    await card.getByText("As a table").click();
+    const cells = await card.locator("tbody tr").first().locator("td").allInnerTexts();
+    expect(cells).toHaveLength(5);
+    expect(cells[0]).toMatch(/^\d\d:\d\d$/);
+    for (const label of await card.locator("text[data-hour]").allTextContents())
+      expect(label).toMatch(/^([01]\d|2[0-3]):00$/);
+    await open("/runs/ticket-48213");
+    expect(await page.locator("time[data-at=clock]").first().innerText()).toMatch(/ \d\d:\d\d:\d\d /);
+    expect(await page.locator("main").innerText()).not.toMatch(/\d [AP]M\b/);
+    await context.close();
+  });
+
   it(`runs: those that need attention ${verifies("core.console.runs")}`, async () => {
     const { page, open, context } = await browsing.as("lea.audit");
     await open("/runs");

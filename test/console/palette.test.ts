@@ -43,6 +43,13 @@ it("goes to pages and runs, and to an action without taking it", async () => {
   expect(await page.evaluate("window.broken")).toBeUndefined();
 
   await page.keyboard.press("Control+k");
+  await field.fill("agent");
+  const agent = page.getByRole("option", { name: /Agent$/ });
+  await agent.waitFor();
+  expect(await agent.innerText()).toMatch(/^agent\s+Agent$/);
+  await page.keyboard.press("Escape");
+
+  await page.keyboard.press("Control+k");
   await field.fill("halt new");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Halt new calls" }).waitFor();

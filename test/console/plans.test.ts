@@ -115,18 +115,26 @@ it("asks for the box, too, where nothing takes back what is approved or offered"
   const id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(blocked))![0];
   await open(`/approvals/${id}`);
   const offering = page.locator("details", { hasText: "Deny and offer other arguments" });
-  const offer = async (ticked: boolean) => {
-    await offering.locator("summary").click();
-    const args = offering.getByLabel("Arguments that you would approve");
-    expect(await args.inputValue()).toContain('"a\\u202eb"');
-    await args.fill(JSON.stringify({ to: "cy" }));
+  const typed = offering.getByLabel("Arguments that you would approve");
+  const offer = async (text: string, ticked: boolean) => {
+    await typed.fill(text);
     if (ticked) await offering.getByRole("checkbox").check();
     await offering.getByRole("button", { name: "Deny and offer" }).click();
     return said();
   };
-  expect(await offer(false)).toMatch(/^Nothing was offered yet: confirm/);
+  await offering.locator("summary").click();
+  expect(await typed.inputValue()).toContain('"a\\u202eb"');
+  verifies("beyond.offer.kept");
+  await offering.getByLabel("Why").fill("rather cy");
+  const args = JSON.stringify({ to: "cy" });
+  expect(await offer(args, false)).toMatch(/^Nothing was offered yet: confirm/);
+  expect(await offer('{"to": <b>', true)).toMatch(/^Nothing was offered yet: the arguments are not JSON/);
+  expect(await typed.inputValue()).toBe('{"to": <b>');
+  expect(await offering.getByLabel("Why").inputValue()).toBe("rather cy");
   expect((await server.api("agent", "GET", `/v1/approvals/${id}`)).body.status).toBe("pending");
-  expect(await offer(true)).toMatch(/^Denied: mail\.send for agent\. The agent can use your offer instead/);
+  expect(await offer(args, true)).toMatch(
+    /^Denied: mail\.send for agent\. The agent can use your offer instead/,
+  );
   expect(complaints).toEqual([]);
 });
 

@@ -133,12 +133,14 @@ it("asks for the second gesture only of a person whose vote counts", async () =>
   for (const [name, status] of [
     ["auditor", 403],
     ["approver", 403],
-    ["press-approver", 303],
+    ["press-approver", { "": 303, "/offer": 400 }],
   ] as const) {
-    for (const way of ["", "/offer"]) {
+    for (const way of ["", "/offer"] as const) {
       const path = `/console/approvals/${irreversible}${way}`;
       const answer = await people.get(name)!.submit(path, { decision: "approve", args: "{}" });
-      expect([name, way, answer.status]).toEqual([name, way, status]);
+      // An offer that is not confirmed comes back with what was typed.
+      const expected = typeof status === "number" ? status : status[way];
+      expect([name, way, answer.status]).toEqual([name, way, expected]);
     }
   }
   const { body } = await server.api("admin", "GET", `/v1/approvals/${irreversible}`);

@@ -125,6 +125,25 @@ describe("the metadata", () => {
     });
   });
 
+  it("names the scopes to ask for, if the settings do", async () => {
+    verifies("beyond.oauth.scopes");
+    const scoped = await testGateway({
+      config: {
+        oidc: {
+          issuer: issuer.url,
+          audience: "svc",
+          role_map: { bots: "agent" },
+          scopes: "openid tools.read",
+        },
+      },
+    });
+    expect(await (await fetch(`${scoped.url}${METADATA}/mcp`)).json()).toMatchObject({
+      scopes_supported: ["openid", "tools.read"],
+    });
+    await scoped.running.stop();
+    await expect(testGateway({ config: { oidc: { scopes: ['a"b'] } } })).rejects.toThrow("is not a scope");
+  });
+
   it("of a gateway with a public URL names that URL, and tokens for it are accepted", async () => {
     verifies("beyond.oauth.gateway-url");
     const behind = await testGateway({

@@ -16,6 +16,7 @@ import {
   testGateway,
   until,
 } from "./support/gateway.ts";
+import { endedTask, requestWithTasks } from "./support/task-requests.ts";
 
 const ASK =
   "version: 1\nrules: [{id: ask, match: {tool: create}, action: require_approval, reason: a person must look}]\n";
@@ -133,44 +134,14 @@ describe("a client of 2026-07-28", () => {
   });
 });
 
-/** One request of a client that declares tasks; the SDK's own client takes no such answer. */
-async function withTasks(method: string, params: AnyResult, key = "agent", more = {}): Promise<AnyResult> {
-  const meta = "io.modelcontextprotocol";
-  const _meta = {
-    [`${meta}/protocolVersion`]: "2026-07-28",
-    [`${meta}/clientInfo`]: { name: "tasks", version: "1" },
-    [`${meta}/clientCapabilities`]: { extensions: { [`${meta}/tasks`]: {} }, ...more },
-  };
-  const answer = await fetch(`${g.url}/mcp`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": "2026-07-28",
-      "mcp-method": method,
-      "mcp-name": params.name ?? params.taskId ?? "",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
-  });
-  const text = await answer.text();
-  const { result, error } = JSON.parse(text.startsWith("{") ? text : text.match(/^data: (\{.*)$/m)![1]!);
-  if (error !== undefined) throw new Error(`${error.code} ${error.message}`);
-  return result;
-}
+const withTasks = (method: string, params: AnyResult, key = "agent", capabilities = {}): Promise<AnyResult> =>
+  requestWithTasks({ url: g.url, key, capabilities }, method, params);
 
 describe("a client that declares tasks", () => {
   const beginTask = (n: number, more = {}) =>
     withTasks("tools/call", { name: "create", arguments: { n } }, "agent", more);
   const get = (taskId: string, key?: string) => withTasks("tasks/get", { taskId }, key);
-  const ended = async (taskId: string): Promise<AnyResult> => {
-    let task: AnyResult;
-    await until(async () => {
-      task = await get(taskId);
-      return task.status !== "working" && task.status !== "input_required";
-    }, "its end");
-    return task;
-  };
+  const ended = (taskId: string) => endedTask({ url: g.url }, taskId);
 
   it(`gets one for a call that waits, which is made once it is approved ${verifies("beyond.wait.task")}`, async () => {
     const { capabilities } = await withTasks("server/discover", {});
@@ -210,7 +181,15 @@ describe("a client that declares tasks", () => {
     expect((await ended(taskId)).status).toBe("cancelled");
     const taken = await g.service.core.store.get("approvals", open);
     expect(taken).toMatchObject({ status: "expired", note: "withdrawn" });
-    expect([created(21), created(22)]).toEqual([0, 0]);
+    const declined = await beginTask(23, URLS.capabilities);
+    const stays = await openRequest(23);
+    await withTasks("tasks/update", {
+      taskId: declined.taskId,
+      inputResponses: { approval: { action: "decline" } },
+    });
+    expect((await ended(declined.taskId)).status).toBe("cancelled");
+    expect((await g.service.core.store.get("approvals", stays))!.status).toBe("pending");
+    expect([created(21), created(22), created(23)]).toEqual([0, 0, 0]);
   });
 });
 

@@ -91,6 +91,30 @@ describe("an actor", () => {
   });
 });
 
+describe("an actor's halts", () => {
+  const halted = async (scope: object, name = "bot") => {
+    await s.call("admin", "POST", "/v1/halt", { reason: "stop", ...scope });
+    const { body } = await actor(name);
+    await s.call("admin", "POST", "/v1/resume", {});
+    return [body.halted, body.halts.length];
+  };
+
+  it("are those that can block its calls, and say whether they block all of them", async () => {
+    verifies("beyond.actor.halted");
+    await open("r");
+    await open("ours", "acme-agent");
+    expect(await halted({})).toEqual(["yes", 1]);
+    expect(await halted({ actor: "b*" })).toEqual(["yes", 1]);
+    expect(await halted({ tool: "mail.*" })).toEqual(["in_part", 1]);
+    expect(await halted({ actor: "bot", environment: "prod" })).toEqual(["in_part", 1]);
+    expect(await halted({ tenant: "acme" })).toEqual(["no", 0]);
+    expect(await halted({ tenant: "*", tool: "*" })).toEqual(["yes", 1]);
+    expect(await halted({ tenant: "acme" }, "acme-agent")).toEqual(["yes", 1]);
+    expect(await halted({ tenant: "globex" }, "acme-agent")).toEqual(["no", 0]);
+    expect(await halted({ actor: "other" })).toEqual(["no", 0]);
+  });
+});
+
 describe("groups of alerts", () => {
   async function unknownOutcomes(n: number, first = 0) {
     for (let i = first; i < first + n; i++) {

@@ -116,6 +116,11 @@ describe("opens", () => {
     const { tasks, timeline } = await show(one.id);
     const enable = tasks.find(({ kind }: { kind: string }) => kind === "enable");
     expect(enable.command).toBe(`svc keys enable ${enable.id}`);
+    verifies("beyond.incidents.task-roles");
+    const roles = tasks.map(({ kind, role }: { kind: string; role: string }) => `${kind}: ${role}`);
+    expect(new Set(roles)).toEqual(new Set(["lift: admin", "enable: admin"]));
+    const lifts = tasks.filter(({ kind }: { kind: string }) => kind === "lift");
+    expect((await s.call("operator", "POST", "/v1/resume", { id: lifts[0].id })).status).toBe(403);
     expect(enable.page).toMatch(/^\/console\/settings/);
     expect(timeline.some(({ text }: { text: string }) => text.startsWith(`${id}:`))).toBe(true);
   });

@@ -37,6 +37,7 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.chat.walk": [18, "on a phone three taps lead from a chat message over a sign-in to a decision by the card, and two where the person is signed in"],
   "beyond.card.unseen-warned": [18, "`svc validate` and `svc policy check` warn where a rule that asks for approval reads a path that the card does not show"],
   "beyond.offer.made": [18, "`deny` with `offer` denies the request and pre-approves the same tool with the offered arguments, once, for that run"],
+  "beyond.offer.kept": [37, "an offer that the console refuses keeps the typed arguments and note, and says why next to them"],
   "beyond.offer.ttl": [18, "an offer has the time to live of the request that it answers"],
   "beyond.offer.found": [18, "the agent finds `offer: {approval_id, args}` on the request, in `BlockedError` and in what `svc.await_approval` answers"],
   "beyond.offer.one-vote": [18, "an offer is its giver's one vote: groups, quorum and four eyes of the offered arguments apply"],

@@ -59,6 +59,8 @@ export const beyondHolds = section("beyond", "No request stalls the others", {
   "beyond.heavy.card-pauses": [33, "building a card pauses in turns, also between thousands of names at any depth"],
   "beyond.heavy.others": [33, "decisions continue while the largest call, card or plan is worked on"],
   "beyond.heavy.names-listed": [33, "a request names a bounded number of its arguments; the rest are counted"],
+  "beyond.heavy.wide": [33, "the names of an object with thousands of members are listed once, whatever looks at it"],
+  "beyond.heavy.reads": [33, "a store that answers reads from memory answers a bounded number of reads and rows in one turn of the event loop"],
   "beyond.heavy.page": [33, "the page of a plan draws a bounded number of lines, and opens each further call by a link"],
   "beyond.heavy.attack": [33, "`npm run attack -- heavy` prints the longest hold of each page and route next to what reading a body of 1 MB takes"],
 });

@@ -4,7 +4,9 @@ import { section } from "./types.ts";
 // biome-ignore format: one statement a line
 export const beyond2Standards = section("beyond", "Standards at the doors", {
   "beyond.oauth.sdk-client": [43, "the MCP SDK's own OAuth client, given the endpoint's URL alone, signs in at the organisation's issuer and works"],
+  "beyond.oauth.clients": [43, "clients by other authors, given the endpoint's URL alone, sign a person in and call a tool"],
   "beyond.oauth.metadata": [43, "the metadata of both endpoints is open and names the resource and the issuer"],
+  "beyond.oauth.scopes": [43, "the metadata names `oidc.scopes`, which clients ask the issuer for"],
   "beyond.oauth.gateway-url": [43, "the resource is `gateway_url` with the endpoint's path"],
   "beyond.oauth.challenge-401": [43, "a 401 of the gateway's endpoints holds `resource_metadata`"],
   "beyond.oauth.challenge-403": [43, "a 403 for a missing role is `insufficient_scope`"],

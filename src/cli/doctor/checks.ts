@@ -19,6 +19,7 @@ import { sendPushTests } from "./push.ts";
 import { checkRuleFiles } from "./rules.ts";
 import { checkCapture, checkCommands, checkConsole } from "./runtime.ts";
 import { checkStore } from "./store.ts";
+import { checkTokenKey, checkUpstreamSignIns } from "./upstreams.ts";
 
 const CHECKS: readonly (readonly [name: string, check: DoctorCheck])[] = [
   ["config", checkConfig],
@@ -35,6 +36,8 @@ const CHECKS: readonly (readonly [name: string, check: DoctorCheck])[] = [
   ["console", checkConsole],
   ["commands", checkCommands],
   ["gateway", checkGateway],
+  ["upstreams", checkUpstreamSignIns],
+  ["token_key", checkTokenKey],
 ];
 
 export async function runDoctorChecks(

@@ -90,8 +90,7 @@ function entryFindings(entries: readonly KeyEntry[], now: number): DoctorFinding
 }
 
 /**
- * Runs OIDC discovery to check that the server can verify tokens. Besides reading remote manifests, this is the only
- * request that doctor makes without `--send-test`. It sends none of the service's data.
+ * Runs OIDC discovery to check that the server can verify tokens. Sends none of the service's data.
  */
 export async function checkOidc({ settings, egress, env }: CheckContext): Promise<DoctorFinding[]> {
   const { issuer, audience, role_map, tenant_map, groups_claim, max_permissions } = settings.oidc;

@@ -13,6 +13,7 @@ import { openStore } from "../../store/open.ts";
 import { clockFindings } from "./clock.ts";
 import { type CheckContext, type DoctorFinding, failFinding, okFinding, warnFinding } from "./finding.ts";
 import { nearestExisting } from "./paths.ts";
+import { tokenFindings } from "./upstreams.ts";
 
 const STORE = "store";
 const LEDGER = "ledger";
@@ -116,6 +117,7 @@ async function contents(store: StateStore, { env, settings }: CheckContext): Pro
     const text = `the kill-switch file ${kill_file} exists, so every new call is blocked`;
     findings.push(warnFinding("halts", text, `svc kill-switch off ${kill_file}`));
   }
+  findings.push(...(await tokenFindings(store, settings)));
   return findings;
 }
 

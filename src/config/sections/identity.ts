@@ -12,6 +12,7 @@ import {
   textSchema,
   urlSchema,
 } from "../setting-row.ts";
+import { scopesSchema } from "./upstream-auth.ts";
 
 const CONSOLE_MODES = ["off", "open", "login"] as const;
 /** An open console never acts as admin. */
@@ -139,6 +140,19 @@ export const IDENTITY_ROWS = {
       env: "SVC_OIDC_TENANT_MAP",
       fromText: readJsonText,
       about: "Tenant of each group. Tokens of the group are limited to that tenant in every role.",
+    }),
+    scopes: settingRow<string[]>({
+      type: "text or list of texts",
+      schema: z.union([
+        z
+          .string()
+          .transform((text) => text.split(" "))
+          .pipe(scopesSchema),
+        scopesSchema,
+      ]),
+      default: [],
+      env: "SVC_OIDC_SCOPES",
+      about: "Scopes that MCP clients ask for when they sign in, separated by spaces. Some issuers need one.",
     }),
     groups_claim: settingRow<string>({
       type: "text",

@@ -22,11 +22,11 @@ export interface ExchangeUpstreamAuth {
 }
 export type UpstreamAuth = OAuthUpstreamAuth | ExchangeUpstreamAuth;
 
-const scopes = z
+/** OAuth scopes to ask for. */
+export const scopesSchema = z
   .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "is not a scope"))
-  .max(100)
-  .nullable()
-  .default(null);
+  .max(100);
+const scopes = scopesSchema.nullable().default(null);
 const issuer = urlSchema.nullable().default(null);
 const secret = textSchema.nullable().default(null);
 

@@ -17,7 +17,7 @@ import { COUNTED_DECISIONS, type DecisionName, type HourDecisions } from "../hou
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../page-context.ts";
 import { cardBlock, commandBlock, emptyState, pageHead } from "../parts/blocks.ts";
-import { chartLegend, hoursChart } from "../parts/charts.ts";
+import { decisionsChart } from "../parts/decisions-chart.ts";
 import { hashText, runLink } from "../parts/ids.ts";
 import { formatCountOf, markLabel, severityMark } from "../parts/marks.ts";
 import { checkRecordLines, trailList } from "../parts/records.ts";
@@ -50,7 +50,7 @@ async function overview(ctx: PageContext): Promise<PageAnswer> {
 ${
   records === 0
     ? firstSteps(ctx)
-    : html`${cardBlock({ title: "Calls per hour", aside: chartLegend(totals) }, hoursChart(day.hours, chartWords(totals)), day.whole ? null : html`<p class="soft">Older hours are still being counted. They appear when this page refreshes.</p>`)}
+    : html`${cardBlock({ title: "Calls per hour" }, decisionsChart("day", chartWords(totals), day.hours), day.whole ? null : html`<p class="soft">Older hours are still being counted. They appear when this page refreshes.</p>`)}
 <div class="columns">${waitingCard(ctx, open, now)}${attentionCard({ incidents, alerts, runs: attention.runs }, now)}</div>
 ${cardBlock({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trailList(checkRecordLines(newest), { runs: true }))}`
 }</div>`;

@@ -134,5 +134,12 @@ export function submitButton(
 
 /** Folds a form until the user opens it. */
 export function foldedForm(summary: string, ...body: TemplateValue[]): HtmlFragment {
-  return html`<details class="disclosed"><summary>${summary}</summary>${body}</details>`;
+  return foldedBlock({ summary }, ...body);
+}
+
+export function foldedBlock(
+  { summary, open }: { summary: string; open?: boolean },
+  ...body: TemplateValue[]
+): HtmlFragment {
+  return html`<details class="disclosed"${flag("open", open)}><summary>${summary}</summary>${body}</details>`;
 }

@@ -2,6 +2,7 @@
 import { type HtmlFragment, html } from "../html.ts";
 import { tableBlock } from "./blocks.ts";
 import { foldedForm } from "./forms.ts";
+import { formatHour, isoTimestamp } from "./time.ts";
 
 /** A series: its CSS class for the colour, its name for people, and its pattern. */
 export interface ChartSeries<K extends string> {
@@ -26,6 +27,8 @@ export interface ChartColumn<K extends string> {
   label: string;
   /** In the table and on hover. */
   title: string;
+  /** Start of the hour that the column counts. Scripts then show the label in the reader's time zone. */
+  hour_ms?: number;
   values: Readonly<Record<K, number>>;
 }
 
@@ -48,16 +51,19 @@ interface ChartOptions<K extends string> {
 export function patternedChart<K extends string>(options: ChartOptions<K>): HtmlFragment {
   const { id, summary, series, columns, first_head } = options;
   const totals = columns.map(({ values }) => series.reduce((sum, { key }) => sum + count(values, key), 0));
-  const most = Math.max(1, ...totals);
+  const most = niceCeiling(Math.max(1, ...totals));
   const slot = (WIDTH - LEFT) / Math.max(1, columns.length);
-  const lines = [0, most].map((value) => {
+  const lines = [0, most / 2, most].map((value) => {
     const y = yOf(value, most);
-    return html`<line class="grid" x1="${LEFT}" x2="${WIDTH}" y1="${y}" y2="${y}"/><text class="axis" x="${LEFT - 6}" y="${y}" dy="3" text-anchor="end">${value}</text>`;
+    return html`<line class="grid" x1="${LEFT}" x2="${WIDTH}" y1="${y}" y2="${y}"/><text class="axis" x="${LEFT - 6}" y="${y}" dy="3" text-anchor="end">${tick(value)}</text>`;
   });
   const bars = columns.map((column, i) => bar(options, column, LEFT + i * slot, slot, most));
   const rows = columns
     .filter((_, i) => totals[i]! > 0)
-    .map(({ title, values }) => [title, ...series.map(({ key }) => String(count(values, key)))]);
+    .map(({ title, hour_ms, values }) => [
+      hour_ms === undefined ? title : formatHour(hour_ms),
+      ...series.map(({ key }) => String(count(values, key))),
+    ]);
   const heads = [first_head, ...series.map(({ label }) => label)];
   return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${summary}"><defs>${series.map((one) => definition(id, one.pattern))}</defs>${lines}${bars}</svg>
 ${patternedLegend(id, series, columns)}
@@ -68,13 +74,24 @@ const count = <K extends string>(values: Readonly<Record<K, number>>, key: K): n
   Math.max(0, values[key]);
 const yOf = (value: number, most: number): string => (BASE - (value / most) * (BASE - TOP)).toFixed(1);
 
+/** Rounds up to a number such as 1, 2, 5, 10 or 20 for the end of an axis. */
+function niceCeiling(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value) ?? value;
+}
+
+function tick(value: number): string {
+  if (value >= 1_000) return `${+(value / 1_000).toFixed(1)}k`;
+  return Number.isInteger(value) ? String(value) : "";
+}
+
 function definition(id: string, name: PatternName): HtmlFragment {
   return html`<pattern id="${id}-${name}" width="8" height="8" patternUnits="userSpaceOnUse"><path class="hatch" d="${PATTERNS[name]}"/></pattern>`;
 }
 
 function bar<K extends string>(
   { id, series }: ChartOptions<K>,
-  { label, title, values }: ChartColumn<K>,
+  { label, title, hour_ms, values }: ChartColumn<K>,
   x: number,
   slot: number,
   most: number,
@@ -91,11 +108,13 @@ function bar<K extends string>(
   const words = series
     .filter(({ key }) => count(values, key) > 0)
     .map(({ key, label: name }) => `${count(values, key)} ${name}`);
+  const hour = hour_ms === undefined ? null : html` data-hour="${isoTimestamp(hour_ms)}"`;
   const caption =
     label === ""
       ? null
-      : html`<text class="axis" x="${(x + slot / 2).toFixed(1)}" y="${HEIGHT - 6}" text-anchor="middle">${label}</text>`;
-  return html`<g><title>${title}: ${words.length === 0 ? "none" : words.join(", ")}</title>${parts}${caption}</g>`;
+      : html`<text class="axis" x="${(x + slot / 2).toFixed(1)}" y="${HEIGHT - 6}" text-anchor="middle"${hour}>${label}</text>`;
+  const area = html`<rect class="hover" x="${x.toFixed(1)}" y="${TOP}" width="${slot.toFixed(1)}" height="${BASE - TOP}"/>`;
+  return html`<g><title>${title}: ${words.length === 0 ? "none" : words.join(", ")}</title>${area}${parts}${caption}</g>`;
 }
 
 function patternedLegend<K extends string>(
@@ -106,6 +125,6 @@ function patternedLegend<K extends string>(
   const total = (key: K) => columns.reduce((sum, { values }) => sum + count(values, key), 0);
   return html`<ul class="legend">${series.map(
     ({ key, label, fill, pattern }) =>
-      html`<li><svg class="swatch wide" viewBox="0 0 16 10" width="16" height="10" aria-hidden="true"><rect class="${fill}" width="16" height="10"/><rect fill="url(#${id}-${pattern})" width="16" height="10"/></svg>${label} <b>${total(key).toLocaleString("en")}</b></li>`,
+      html`<li><svg class="swatch" viewBox="0 0 16 10" width="16" height="10" aria-hidden="true"><rect class="${fill}" width="16" height="10"/><rect fill="url(#${id}-${pattern})" width="16" height="10"/></svg>${label} <b>${total(key).toLocaleString("en")}</b></li>`,
   )}</ul>`;
 }

@@ -14,6 +14,14 @@ export function formatTime(ms: number): HtmlFragment {
   return html`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="clock">${shown} UTC</time>`;
 }
 
+/** Hour of a day, such as `14:00`. */
+export function formatHour(ms: number): HtmlFragment {
+  return html`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="hour">${hourText(ms)}</time>`;
+}
+
+/** Time of day in UTC, to the minute. */
+export const hourText = (ms: number): string => isoTimestamp(ms).slice(11, 16);
+
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g;
 
 /** Formats the timestamps within a text. */

@@ -11,18 +11,20 @@ export interface ProtectedResource {
   readonly url: string;
   readonly metadata_url: string;
   readonly issuer: string;
+  /** What clients ask the issuer for. */
+  readonly scopes: readonly string[];
 }
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
 /** The endpoint below the gateway's URL, or null without an issuer. */
 export function protectedResource(
-  issuer: string | null,
+  { issuer, scopes }: { issuer: string | null; scopes: readonly string[] },
   base: string,
   path: string,
 ): ProtectedResource | null {
   if (issuer === null) return null;
-  return { url: `${base}${path}`, metadata_url: `${base}${WELL_KNOWN}${path}`, issuer };
+  return { url: `${base}${path}`, metadata_url: `${base}${WELL_KNOWN}${path}`, issuer, scopes };
 }
 
 /**
@@ -56,6 +58,7 @@ export function mountResourceMetadata(
       resource: known.url,
       authorization_servers: [known.issuer],
       bearer_methods_supported: ["header"],
+      ...(known.scopes.length === 0 ? {} : { scopes_supported: known.scopes }),
     };
   });
 }

@@ -116,7 +116,7 @@ export class AgentPeer {
     const { passthrough, subscriptions, tasks } = this.gateway;
     if (method.startsWith("tasks/")) {
       const principal = this.asking(context);
-      if (this.era === "modern") return answerNewer(tasks, method, params, principal);
+      if (this.era === "modern") return answerNewer(tasks, method, params, principal, context);
       if (this.takesTasks) return answerOlder(tasks, method, params, principal, context);
     }
     const request = {

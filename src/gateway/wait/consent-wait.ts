@@ -8,7 +8,7 @@ import type { CallerPrincipal } from "../../govern/roles.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { type ConnectLink, offerConnectLink } from "../../operations/upstreams/connect.ts";
-import { awaitConsent, missingConsent } from "../../operations/upstreams/upstream-access.ts";
+import { awaitConsent, missingOwnConsent } from "../../operations/upstreams/upstream-access.ts";
 import { type GatewayCall, progressOf } from "../call/call-request.ts";
 import { textResult, withMeta } from "../call/result.ts";
 import type { McpGateway } from "../gateway.ts";
@@ -68,7 +68,7 @@ async function askForConsent(
 ): Promise<JsonObject | null> {
   const { upstream, principal, context } = call;
   if (!isPersonal(upstream.spec) || !needsConsent(upstream.spec)) return null;
-  const missing = await missingConsent(app, upstream.spec, principal.id, call.tool);
+  const missing = await missingOwnConsent(app, upstream.spec, principal, call.tool);
   if (missing === null) return null;
   const link = await offerConnectLink(app, upstream.name, principal, missing.scopes);
   if (call.asTask) throw urlRequired(upstream, link);

@@ -103,8 +103,8 @@ export function inProgressCall({ settings }: ServiceApp, tool: string): CallWait
 }
 
 /** Whether the client reports that its user does not want to wait. */
-export function declinesToWait(input: JsonObject | undefined): boolean {
-  const action = answerTo(input, CARD_QUESTION);
+export function declinesToWait(input: JsonObject | undefined, question: string = CARD_QUESTION): boolean {
+  const action = answerTo(input, question);
   return action === "decline" || action === "cancel";
 }
 

@@ -26,15 +26,17 @@ export function handleOf(task: CallTask): JsonObject {
   return { resultType: "task", ...shown(task) };
 }
 
+/** `retried` holds the client's answers, which the SDK takes out of the parameters. */
 export async function answerNewer(
   tasks: TaskRegistry,
   method: string,
   params: JsonObject,
   principal: CallerPrincipal,
+  { retried }: Pick<RequestContext, "retried">,
 ): Promise<JsonObject> {
   const task = tasks.find(method, params, principal);
   if (method === "tasks/get") return detailed(task);
-  if (method === "tasks/update") tasks.answered(task, params);
+  if (method === "tasks/update") tasks.answered(task, retried ?? {});
   else if (method === "tasks/cancel") await tasks.giveUp(task);
   else throw methodNotFound(method);
   return {};

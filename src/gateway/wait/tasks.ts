@@ -113,8 +113,9 @@ export class TaskRegistry {
   /** Handles the client's answer, which decides nothing. A user who declines to wait ends the wait. */
   answered(task: CallTask, params: JsonObject): void {
     if (task.end !== null || task.inputRequests === null) return;
+    const declined = Object.keys(task.inputRequests).some((question) => declinesToWait(params, question));
     this.change(task, { inputRequests: null });
-    if (declinesToWait(params)) task.cancellation.cancel();
+    if (declined) task.cancellation.cancel();
   }
 
   /** Resolves when the task has ended, and reports progress until then. */

@@ -4,6 +4,7 @@
  */
 import { invalidError } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
@@ -153,6 +154,7 @@ const quoted = (text: string): string =>
 
 /** Value for the sentence, shortened; the card shows it in full. */
 export function likeValue(value: JsonValue): string {
+  if (typeof value !== "string" && isLargeValue(value)) return "as on the card";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (text.length > MAX_VALUE_CHARS) return `as on the card (${formatCountOf(text.length, "character")})`;
   return typeof value === "string" ? quoted(text) : visibleLine(text, MAX_VALUE_CHARS * 3);

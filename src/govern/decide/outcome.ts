@@ -47,11 +47,14 @@ export interface OutcomeResult {
   records: LedgerRecord[];
 }
 
+/** Cause of the refusal of a second outcome, here and over HTTP. */
+export const ALREADY_REPORTED = "outcome_reported";
+
 /** Thrown if the step already has an outcome, from this caller or another. */
 export class AlreadyReportedError extends SvcError {
   constructor({ step, status }: StepDoc) {
     super("conflict", `the outcome of step ${step} was already reported (${status})`, {
-      cause_code: "outcome_reported",
+      cause_code: ALREADY_REPORTED,
     });
     this.name = "AlreadyReported";
   }

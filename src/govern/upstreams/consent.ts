@@ -13,6 +13,7 @@ import {
   type CallerPrincipal,
   hasRole,
   principalName,
+  type StoredPrincipal,
   seesTenant,
   tenantBinding,
   tokenId,
@@ -85,8 +86,31 @@ function freshConsent(core: EngineCore, { upstream, principal }: ConsentHolder):
   };
 }
 
-const sameScopes = (a: readonly string[], b: readonly string[]): boolean =>
-  [...a].sort().join(" ") === [...b].sort().join(" ");
+const sameNames = (a: readonly string[], b: readonly string[]): boolean =>
+  [...a].sort().join("\n") === [...b].sort().join("\n");
+
+const isSameHolder = (a: StoredPrincipal | null, b: StoredPrincipal | null): boolean =>
+  a?.principal === b?.principal && a?.credential === b?.credential;
+
+const isUnchanged = (a: StoredPrincipal | null, b: StoredPrincipal): boolean =>
+  a?.tenant === b.tenant && sameNames(a?.groups ?? [], b.groups);
+
+/**
+ * The document as the caller's own. Links and sign-ins of an earlier credential of the same name end, because another
+ * account would finish them.
+ */
+function ownConsent(
+  core: EngineCore,
+  who: ConsentHolder,
+  known: UpstreamConsentDoc | undefined,
+): UpstreamConsentDoc {
+  const fresh = freshConsent(core, who);
+  if (known === undefined) return fresh;
+  if (known.tokens !== null) return known;
+  const { holder, name, tenant } = fresh;
+  const stays = isSameHolder(known.holder, holder) && known.tenant === tenant;
+  return { ...known, holder, name, tenant, ...(stays ? {} : { link: null, flow: null }) };
+}
 
 /** Offers a link to the holder. A link that still has time is the same one again. */
 export function offerLinkUnit(
@@ -99,20 +123,38 @@ export function offerLinkUnit(
   return {
     needs: [["upstream_consents", key]],
     run(tx) {
-      const known = tx.get("upstream_consents", key);
-      const doc = known ?? freshConsent(core, who);
+      const doc = ownConsent(core, who, tx.get("upstream_consents", key));
       const now = core.env.now();
       const { link } = doc;
       const isLive = link !== null && !isExpired({ expires_ms: link.expires_ms - LINK_LEFT_MS }, now);
-      // The credential can be another one of the same name by now.
-      const holder = who.principal === null ? null : toStoredPrincipal(who.principal);
-      const again = isLive && sameScopes(link.scopes, scopes);
+      const again = isLive && sameNames(link.scopes, scopes);
       const expires_ms = now + SERVICE_LIMITS.connect_link_ms;
       const changed: UpstreamConsentDoc = {
         ...doc,
-        holder: doc.tokens === null ? holder : doc.holder,
         link: again ? link : { nonce, expires_ms, scopes: [...scopes] },
       };
+      tx.put("upstream_consents", key, changed);
+      return changed;
+    },
+  };
+}
+
+/** Gives a consent the tenant and groups of its holder, if the holder is this principal with this credential. */
+export function followHolderUnit(
+  key: string,
+  principal: CallerPrincipal,
+): UnitOfWork<UpstreamConsentDoc | undefined> & { changes(doc: UpstreamConsentDoc): boolean } {
+  const holder = toStoredPrincipal(principal);
+  const { tenant } = principal;
+  const changes = (doc: UpstreamConsentDoc) =>
+    isSameHolder(doc.holder, holder) && (doc.tenant !== tenant || !isUnchanged(doc.holder, holder));
+  return {
+    changes,
+    needs: [["upstream_consents", key]],
+    run(tx) {
+      const doc = tx.get("upstream_consents", key);
+      if (doc === undefined || !changes(doc)) return doc;
+      const changed = { ...doc, holder, tenant };
       tx.put("upstream_consents", key, changed);
       return changed;
     },

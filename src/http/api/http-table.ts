@@ -64,6 +64,7 @@ import {
   testDevice,
 } from "../../operations/push/devices.ts";
 import { listConnectors } from "../../operations/registry/connectors.ts";
+import { listHttpTools } from "../../operations/registry/http-tools.ts";
 import {
   activatePolicy,
   approveManifest,
@@ -271,6 +272,7 @@ export const HTTP_TABLE: readonly HttpRow[] = [
   httpRoute("GET /v1/alerts", listAlerts),
   httpRoute("GET /v1/status", getStatus),
   httpRoute("GET /v1/connectors", listConnectors),
+  httpRoute("GET /v1/http-tools", listHttpTools),
   httpRoute("GET /v1/halts", listHalts),
   httpRoute("POST /v1/halt", haltCalls, { status: 201 }),
   httpRoute("POST /v1/resume", liftHalts),

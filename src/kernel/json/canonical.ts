@@ -5,6 +5,7 @@
  */
 import { type PausableWork, UNITS_PER_PAUSE } from "../pausable-work.ts";
 import type { JsonValue } from "./json.ts";
+import { memberNames } from "./known-large.ts";
 import { isLargeValue } from "./large-value-cache.ts";
 
 export function toCanonicalJson(value: JsonValue): string {
@@ -40,7 +41,7 @@ export function* toCanonicalJsonInSteps(value: JsonValue): PausableWork<string> 
     }
     return `[${pieces.join(",")}]`;
   }
-  const names = inOrder(Object.keys(value));
+  const names = inOrder([...memberNames(value)]);
   for (const [i, name] of names.entries()) {
     if (i % PAUSE_AFTER === 0) yield;
     const member = value[name];

@@ -1,6 +1,7 @@
 /** Pausable JSON serialization: writes a small value at once, and a large one member by member. */
 import { type PausableWork, UNITS_PER_PAUSE } from "../pausable-work.ts";
 import type { JsonValue } from "./json.ts";
+import { memberNames } from "./known-large.ts";
 import { isLargeValue } from "./large-value-cache.ts";
 
 /** A member that is itself small can have up to 1,000 values. */
@@ -17,7 +18,7 @@ export function* jsonTextInSteps(value: JsonValue): PausableWork<string> {
     }
     return `[${pieces.join(",")}]`;
   }
-  for (const [i, name] of Object.keys(value).entries()) {
+  for (const [i, name] of memberNames(value).entries()) {
     if (i % PAUSE_AFTER === 0) yield;
     const member = value[name];
     if (member !== undefined) pieces.push(`${JSON.stringify(name)}:${yield* jsonTextInSteps(member)}`);

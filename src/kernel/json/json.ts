@@ -6,6 +6,7 @@
 import { invalidError } from "../errors.ts";
 import { SERVICE_LIMITS } from "../limits.ts";
 import { type PausableWork, UNITS_PER_PAUSE } from "../pausable-work.ts";
+import { noteMembers } from "./known-large.ts";
 
 /** A value that JSON can represent. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
@@ -66,6 +67,7 @@ interface OpenValue {
   list: JsonValue[] | null;
   object: JsonObject;
   key: string;
+  members: number;
 }
 
 const NONE: JsonObject = {};
@@ -122,7 +124,7 @@ class JsonReader {
       this.at++;
       return object;
     }
-    this.open.push({ list: null, object, key: this.key(object) });
+    this.open.push({ list: null, object, key: this.key(object), members: 1 });
     return undefined;
   }
 
@@ -133,7 +135,7 @@ class JsonReader {
       this.at++;
       return list;
     }
-    this.open.push({ list, object: NONE, key: "" });
+    this.open.push({ list, object: NONE, key: "", members: 0 });
     return undefined;
   }
 
@@ -166,12 +168,16 @@ class JsonReader {
       if (c === (list === null ? 0x7d : 0x5d)) {
         this.at++;
         this.open.pop();
+        if (list === null) noteMembers(object, holder.members);
         done = list ?? object;
         continue;
       }
       if (c !== 0x2c) this.fail(list === null ? 'expected "," or "}"' : 'expected "," or "]"');
       this.next();
-      if (list === null) holder.key = this.key(object);
+      if (list === null) {
+        holder.key = this.key(object);
+        holder.members++;
+      }
       return false;
     }
   }

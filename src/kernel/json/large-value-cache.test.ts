@@ -11,6 +11,7 @@ import { type PausableWork, runAtOnce, UNITS_PER_PAUSE } from "../pausable-work.
 import { toCanonicalJson, toCanonicalJsonInSteps } from "./canonical.ts";
 import { type JsonObject, type JsonValue, parseJson, parseJsonBytesInSteps } from "./json.ts";
 import { jsonTextInSteps } from "./json-text.ts";
+import { memberNames } from "./known-large.ts";
 import { isLargeValue } from "./large-value-cache.ts";
 
 const BYTES = 200_000;
@@ -87,4 +88,33 @@ describe("names that are masked alike", () => {
     const value = { a: [{ b: "x" }, { c: [token] }], d: token };
     expect(scanJson(value, findSecrets).map(({ path }) => path)).toEqual(["$args.a[1].c[0]", "$args.d"]);
   });
+});
+
+/** A wide object that counts how often its names are listed. */
+function countedObject(members: number): { object: JsonObject; listings: () => number } {
+  let listings = 0;
+  const fields = Object.fromEntries(Array.from({ length: members }, (_, i) => [`k${i}`, "v"]));
+  const object = new Proxy(fields, {
+    ownKeys(target) {
+      listings++;
+      return Reflect.ownKeys(target);
+    },
+  });
+  return { object, listings: () => listings };
+}
+
+it("lists the names of a wide object once, whatever looks at it", () => {
+  verifies("beyond.heavy.wide");
+  const { object, listings } = countedObject(5_000);
+  for (let i = 0; i < 5; i++) expect(isLargeValue({ args: object })).toBe(true);
+  expect(isLargeValue(object)).toBe(true);
+  const before = listings();
+  for (let i = 0; i < 5; i++) {
+    expect(isLargeValue(object)).toBe(true);
+    expect(memberNames(object)).toHaveLength(5_000);
+  }
+  expect(listings() - before).toBe(1);
+  const parsed = parseJson(JSON.stringify({ 2: "b", 1: "a", ...object })) as JsonObject;
+  expect(memberNames(parsed)).toEqual(Object.keys(parsed));
+  expect(memberNames({ b: 1, a: 2 })).toEqual(["b", "a"]);
 });

@@ -5,13 +5,15 @@
  */
 import type { PausableWork } from "../pausable-work.ts";
 import type { JsonValue } from "./json.ts";
+import { FEW_MEMBERS, isKnownLarge, noteLarge } from "./known-large.ts";
 
-/** A value is large if it has more members or more text than this. */
-const FEW_VALUES = 1_000;
+/** A value with more text than this, or with more than `FEW_MEMBERS` values, is large. */
 const SHORT_CHARS = 32_768;
 
 export function isLargeValue(value: JsonValue): boolean {
-  return costLeft(value, { values: FEW_VALUES, chars: SHORT_CHARS }) === undefined;
+  if (costLeft(value, { values: FEW_MEMBERS, chars: SHORT_CHARS }) !== undefined) return false;
+  if (value !== null && typeof value === "object") noteLarge(value);
+  return true;
 }
 
 interface Room {
@@ -30,6 +32,7 @@ function costLeft(value: JsonValue, room: Room): Room | undefined {
     return room.chars < 0 ? undefined : room;
   }
   if (value === null || typeof value !== "object") return room;
+  if (isKnownLarge(value)) return undefined;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) if (costLeft(value[i]!, room) === undefined) return undefined;
     return room;

@@ -27,6 +27,8 @@ import { boundedText } from "../schemas.ts";
 import { countActorCalls } from "./actor-calls.ts";
 import { countUndos, latestRunsOf, summarizeRuns } from "./actor-runs.ts";
 
+const HALTED_STATES = ["yes", "in_part", "no"] as const;
+
 const count = z.int();
 const actorShape = z.strictObject({
   actor: z.string(),
@@ -66,18 +68,21 @@ const actorShape = z.strictObject({
     }),
   ),
   more_runs: z.boolean(),
-  requests: z.array(approvalViewShape),
-  grants: z.array(
-    z.strictObject({
-      id: z.string(),
-      tool: z.string(),
-      actor: z.string(),
-      expires_ms: z.int(),
-      uses: count,
-      max_uses: count,
-    }),
-  ),
+  requests: z.array(approvalViewShape).meta({ description: "the first 200" }),
+  grants: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        tool: z.string(),
+        actor: z.string(),
+        expires_ms: z.int(),
+        uses: count,
+        max_uses: count,
+      }),
+    )
+    .meta({ description: "the first 200" }),
   halts: z.array(haltView),
+  halted: z.enum(HALTED_STATES).meta({ description: "in_part: a halt covers some of its calls" }),
   standing: z.array(
     z.strictObject({ run_id: z.string(), step: z.int(), tool: z.string(), status: z.string() }),
   ),
@@ -117,12 +122,13 @@ export const getActor = defineOperation({
       throw notFoundError(`no run, key or incident has the name ${JSON.stringify(actor)}`, "unknown_actor");
     const summary = await summarizeRuns(core, runs);
     const { hours, more: more_calls } = await countActorCalls(core.store, actor, core.env.now());
-    const tenants = new Set([...runs, ...keys].map(({ tenant }) => tenant));
+    const tenants = [...new Set([...runs, ...keys, ...incidents].map(({ tenant }) => tenant))];
+    const halts = await haltsOf(app, actor, tenants);
     const tools = [...summary.tools].sort();
     const drills = (await allDrills(core)).filter(({ tool }) => summary.tools.has(tool));
     return {
       actor,
-      tenants: [...tenants],
+      tenants,
       keys: keys.map(({ fingerprint, disabled }) => ({ fingerprint, disabled })),
       calls: { hours, more: more_calls, undone: summary.undone, undo_failed: summary.undo_failed },
       undos: await countUndos(core, runs),
@@ -132,11 +138,8 @@ export const getActor = defineOperation({
       more_runs: more,
       requests: (await requestsOf(app, actor)).map(approvalView),
       grants: await grantsFor(app, actor),
-      halts: (await activeHalts(app)).filter(
-        ({ scope, literal }) =>
-          scope.actor === null ||
-          (literal === true ? scope.actor === actor : globMatches(scope.actor, actor)),
-      ),
+      halts: halts.map(({ halt }) => halt),
+      halted: halts.some(({ whole }) => whole) ? "yes" : halts.length > 0 ? "in_part" : "no",
       standing: summary.standing,
       drills: drills.map(({ tool, at_ms, passed, problem }) => ({ tool, at_ms, passed, problem })),
       alerts: await alertsOf(app, actor),
@@ -144,6 +147,23 @@ export const getActor = defineOperation({
     };
   },
 });
+
+/** The halts that can block a call of the agent, and whether each blocks all of them. */
+async function haltsOf(app: ServiceApp, actor: string, tenants: readonly (string | null)[]) {
+  const found = [];
+  const isAny = (pattern: string | null) => pattern === null || pattern === "*";
+  const fits = (pattern: string | null, value: string | null) =>
+    isAny(pattern) || (value !== null && globMatches(pattern!, value));
+  for (const halt of await activeHalts(app)) {
+    const { actor: named, tenant, tool, environment } = halt.scope;
+    const covers = halt.literal === true ? named === actor : fits(named, actor);
+    const within = tenants.filter((one) => fits(tenant, one));
+    if (!covers || within.length === 0) continue;
+    const whole = isAny(tool) && isAny(environment) && within.length === tenants.length;
+    found.push({ halt, whole });
+  }
+  return found;
+}
 
 type ActorKey = Awaited<ReturnType<typeof keysOf>>[number];
 
@@ -167,11 +187,15 @@ function permissionsOf(
   return { used: [...used].sort(), unused: allowed.filter((one) => !used.has(one)) };
 }
 
+const LISTED = 200;
+
 async function requestsOf({ core }: ServiceApp, actor: string): Promise<ApprovalDoc[]> {
   const found: ApprovalDoc[] = [];
   const tag = approvalTags(["pending", "escalated"]);
-  for await (const { doc } of allRows(core.store, "approvals", { tag }))
+  for await (const { doc } of allRows(core.store, "approvals", { tag })) {
     if (doc.actor === actor && !isExpired(doc, core.env.now())) found.push(doc);
+    if (found.length === LISTED) break;
+  }
   return found;
 }
 
@@ -181,6 +205,7 @@ async function grantsFor({ core }: ServiceApp, actor: string): Promise<ActorView
     const { id, match, expires_ms, uses, max_uses } = doc;
     if (!isGrantUsable(doc, core.env.now()) || !globMatches(match.actor, actor)) continue;
     found.push({ id, tool: match.tool, actor: match.actor, expires_ms, uses, max_uses });
+    if (found.length === LISTED) break;
   }
   return found;
 }

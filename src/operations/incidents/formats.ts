@@ -1,7 +1,7 @@
 /** An incident as JSON and as Markdown, for the review that follows it. Text of others is shown as code spans. */
 import { codeSpan, toIsoTime } from "../../evidence/report/external-text.ts";
 import type { IncidentReport } from "./report.ts";
-import { INCIDENT_TASKS } from "./tasks.ts";
+import { incidentTaskTitle } from "./tasks.ts";
 import type { TimelineEntry } from "./timeline.ts";
 
 export const INCIDENT_FORMATS = ["json", "md"] as const;
@@ -73,7 +73,8 @@ function toMarkdown(report: IncidentReport): string {
     "## Remaining tasks",
     lines(
       tasks.map(
-        ({ kind, text, command }) => `${INCIDENT_TASKS[kind]}: ${codeSpan(text)} Run ${codeSpan(command)}`,
+        ({ text, command, ...task }) =>
+          `${incidentTaskTitle(task)}: ${codeSpan(text)} Run ${codeSpan(command)}`,
       ),
       "Nothing.",
     ),

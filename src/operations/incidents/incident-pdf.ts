@@ -13,7 +13,7 @@ import {
 import { clipText } from "../../kernel/text/phrases.ts";
 import { incidentFacts, timelineText } from "./formats.ts";
 import type { IncidentReport } from "./report.ts";
-import { INCIDENT_TASKS } from "./tasks.ts";
+import { incidentTaskTitle } from "./tasks.ts";
 
 const LINE_CHARS = 600;
 
@@ -29,8 +29,8 @@ export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
     );
     drawHeading(doc, "Remaining tasks");
     if (tasks.length === 0) drawLine(doc, "Nothing.", MUTED_COLOR);
-    await drawEach(tasks, ({ kind, text, command }) => {
-      drawLine(doc, `${INCIDENT_TASKS[kind]}: ${text}`);
+    await drawEach(tasks, ({ text, command, ...task }) => {
+      drawLine(doc, `${incidentTaskTitle(task)}: ${text}`);
       drawLine(doc, command, MUTED_COLOR, 12);
     });
     drawHeading(doc, "Alerts");

@@ -9,6 +9,7 @@ import { isExpired } from "../../govern/expiry.ts";
 import type { IncidentCauseDoc, IncidentDoc } from "../../govern/incidents/incident.ts";
 import { PROBE_KEY, type ProbeState } from "../../govern/port/docs.ts";
 import { allRows } from "../../govern/port/pages.ts";
+import type { PrincipalRole } from "../../govern/roles.ts";
 import type { RunDoc, SkipReason, StepDoc } from "../../govern/runs/run.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { tenantOf } from "../../store/tenant-store.ts";
@@ -16,7 +17,7 @@ import type { ServiceApp } from "../app.ts";
 import type { ContainReport } from "../contain/report.ts";
 import { isKeyShown } from "../pipeline/access.ts";
 
-export const INCIDENT_TASKS = {
+const INCIDENT_TASKS = {
   resolve: "Resolve an outcome",
   undo: "Undo a step",
   approve: "Decide an approval for an undo",
@@ -28,15 +29,34 @@ export const INCIDENT_TASKS = {
 } as const;
 export type IncidentTaskKind = keyof typeof INCIDENT_TASKS;
 
+/** The least role that can do a task. An approval may also ask for a group. */
+const TASK_ROLES: Readonly<Record<IncidentTaskKind, PrincipalRole>> = {
+  resolve: "operator",
+  undo: "operator",
+  approve: "approver",
+  conflict: "operator",
+  lift: "admin",
+  enable: "admin",
+  probe: "operator",
+  review: "operator",
+};
+
 /** `id` is the request, halt or key fingerprint; `page` is a path of the console. */
 export interface IncidentTask {
   kind: IncidentTaskKind;
+  /** The least role that can do it. */
+  role: PrincipalRole;
   text: string;
   run_id: string | null;
   step: number | null;
   id: string | null;
   command: string;
   page: string;
+}
+
+/** The task in words, with the role that it needs. */
+export function incidentTaskTitle({ kind, role }: Pick<IncidentTask, "kind" | "role">): string {
+  return `${INCIDENT_TASKS[kind]} (${role})`;
 }
 
 /** Everything that is known of an incident besides its document. */
@@ -85,7 +105,7 @@ async function runTasks(app: ServiceApp, run: RunDoc, contained: boolean): Promi
 }
 
 function named(kind: IncidentTaskKind, text: string, run_id: string | null, step: number | null) {
-  return { kind, text, run_id, step, id: null };
+  return { kind, role: TASK_ROLES[kind], text, run_id, step, id: null };
 }
 
 /** Of an agent that was stopped, an open call counts at once: its agent may never report it. */

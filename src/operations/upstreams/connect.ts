@@ -2,13 +2,8 @@
  * Connects a holder to an upstream: the link, the page behind it, the sign-in at the issuer and its response. A link
  * and a sign-in count once, and only for the person that they were made for.
  */
-import {
-  issuerMark,
-  UnknownClientError,
-  type UpstreamClient,
-  type UpstreamIssuer,
-  type UpstreamSignIn,
-} from "../../auth/upstream-oauth.ts";
+import { issuerMark, type UpstreamIssuer, type UpstreamSignIn } from "../../auth/upstream-oauth.ts";
+import { UnknownClientError, type UpstreamClient } from "../../auth/upstream-tokens.ts";
 import type { UrlUpstream } from "../../config/sections/gateway.ts";
 import type { UpstreamAuth } from "../../config/sections/upstream-auth.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
@@ -16,6 +11,7 @@ import {
   beginFlowUnit,
   canConsent,
   connectUnit,
+  consentKey,
   isLinkLive,
   offerLinkUnit,
   takeFlowUnit,
@@ -24,10 +20,13 @@ import type { UpstreamConsentDoc } from "../../govern/upstreams/consent-doc.ts";
 import { conflictError, forbiddenError, invalidError, SvcError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";
+import { isKeyOver, withoutTenantFilter } from "./consent-holders.ts";
 import {
   consentUpstream,
+  endConsent,
   oauthOf,
   openSignIn,
+  SERVICE_ACTOR,
   sealSignIn,
   sealTokens,
   storeClient,
@@ -63,8 +62,13 @@ export async function offerConnectLink(
   const { name } = consentUpstream(app, upstream);
   const { console_url } = app.settings;
   if (console_url === null) throw new SvcError("not_enabled", "connecting needs console_url");
+  const whole = withoutTenantFilter(app);
+  const key = consentKey(name, principal?.id ?? null);
+  const known = await whole.core.store.get("upstream_consents", key);
+  if (known !== undefined && isKeyOver(app, known))
+    await endConsent(whole, key, { by: SERVICE_ACTOR, why: "its key ended" });
   const unit = offerLinkUnit(app.core, { upstream: name, principal }, scopes);
-  const { id, link } = await app.core.store.transact(unit);
+  const { id, link } = await whole.core.store.transact(unit);
   const token = `${id.slice("ups_".length)}.${link!.nonce}`;
   return { url: `${console_url}${CONNECT_PATH}${token}`, expires_ms: link!.expires_ms };
 }

@@ -2,18 +2,13 @@
  * Tokens of upstreams as this process uses them: finds, refreshes, ends and revokes them. A token is only ever used for
  * the principal that consented. Stored tokens are encrypted, and each refresh happens once across all processes.
  */
-import {
-  ConsentEndedError,
-  type UpstreamClient,
-  UpstreamOAuth,
-  type UpstreamSignIn,
-  type UpstreamTokenSet,
-} from "../../auth/upstream-oauth.ts";
+import { UpstreamOAuth, type UpstreamSignIn } from "../../auth/upstream-oauth.ts";
+import { ConsentEndedError, type UpstreamClient, type UpstreamTokenSet } from "../../auth/upstream-tokens.ts";
 import { needsConsent, type UpstreamSpec, type UrlUpstream } from "../../config/sections/gateway.ts";
 import type { UpstreamAuth } from "../../config/sections/upstream-auth.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { allRows } from "../../govern/port/pages.ts";
-import { principalName } from "../../govern/roles.ts";
+import type { CallerPrincipal } from "../../govern/roles.ts";
 import {
   claimRefreshUnit,
   consentKey,
@@ -29,6 +24,7 @@ import type { SealedText, UpstreamConsentDoc } from "../../govern/upstreams/cons
 import { messageOf, notFoundError, SvcError } from "../../kernel/errors.ts";
 import { asJson, fromJson } from "../../kernel/json/json.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";
+import { followHolder, holderLives, isKeyOver } from "./consent-holders.ts";
 
 /** Tokens are refreshed this long before they expire. */
 const EARLY_MS = 60_000;
@@ -37,7 +33,7 @@ const LOOK_MS = 100;
 const WATCH_MS = 500;
 const CLIENTS = "upstream_clients";
 /** Actor of automatic changes. */
-const SERVICE_ACTOR = "svc";
+export const SERVICE_ACTOR = "svc";
 
 /** An upstream with its own sign-in. */
 export type AuthorizedUpstream = UrlUpstream & { auth: UpstreamAuth };
@@ -101,12 +97,6 @@ export function storeClient(app: ServiceApp, name: string, client: UpstreamClien
   });
 }
 
-/** Whether the credential of the consent's holder is still valid. */
-function holderLives(app: ServiceApp, { holder }: UpstreamConsentDoc): boolean {
-  if (holder === null || principalName(holder.principal).kind === "local") return true;
-  return app.today(holder) !== null;
-}
-
 /** Names the connection itself instead of a tool, where all tools need further scopes. */
 export const EVERY_TOOL = "";
 
@@ -122,7 +112,28 @@ export async function missingConsent(
   principal: string | null,
   tool: string | null,
 ): Promise<MissingConsent | null> {
-  const doc = await app.core.store.get("upstream_consents", consentKey(spec.name, principal));
+  return lackedConsent(
+    app,
+    await app.core.store.get("upstream_consents", consentKey(spec.name, principal)),
+    tool,
+  );
+}
+
+/** As `missingConsent`, for the caller, whose consent gets the caller's present tenant. */
+export async function missingOwnConsent(
+  app: ServiceApp,
+  spec: UpstreamSpec,
+  principal: CallerPrincipal,
+  tool: string | null,
+): Promise<MissingConsent | null> {
+  return lackedConsent(app, await followHolder(app, spec.name, principal), tool);
+}
+
+function lackedConsent(
+  app: ServiceApp,
+  doc: UpstreamConsentDoc | undefined,
+  tool: string | null,
+): MissingConsent | null {
   if (doc === undefined || doc.tokens === null || !holderLives(app, doc)) return { scopes: [] };
   const wanted = [EVERY_TOOL, tool ?? EVERY_TOOL].flatMap((name) =>
     Object.hasOwn(doc.wanted, name) ? doc.wanted[name]! : [],
@@ -274,15 +285,17 @@ const GONE: UpstreamAuth = {
   client_secret: null,
 };
 
-/** Ends the consents of keys that are deleted, disabled or expired, and revokes ended tokens. */
+/**
+ * Ends the consents of keys that are deleted, disabled or expired, and revokes ended tokens. Consents of people follow
+ * the tenant that the settings give their groups.
+ */
 export async function sweepConsents(app: ServiceApp, by = SERVICE_ACTOR): Promise<void> {
   if (app.vault === null) return;
   for await (const { key, doc } of allRows(app.core.store, "upstream_consents")) {
-    const isKey = doc.holder !== null && principalName(doc.holder.principal).kind === "key";
-    // A process without the key file cannot tell that a key is gone.
-    const isOver = doc.tokens !== null && isKey && app.keys !== null && !holderLives(app, doc);
-    if (isOver) await endConsent(app, key, { by, why: "its key ended" });
+    if (isKeyOver(app, doc)) await endConsent(app, key, { by, why: "its key ended" });
     else if (doc.tokens === null) await revokeEnded(app, key, doc);
+    const now = doc.holder === null ? null : app.today(doc.holder);
+    if (now !== null) await followHolder(app, doc.upstream, now);
   }
 }
 

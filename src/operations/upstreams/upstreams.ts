@@ -11,12 +11,14 @@ import type { ServiceApp } from "../app.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { boundedText, noFields } from "../schemas.ts";
 import { offerConnectLink } from "./connect.ts";
+import { followHolder } from "./consent-holders.ts";
 import {
   authorizedUpstreams,
   connectionKey,
   consentUpstream,
   endConsent,
   missingConsent,
+  missingOwnConsent,
   resealConsents,
 } from "./upstream-access.ts";
 
@@ -71,6 +73,7 @@ export const listUpstreams = defineOperation({
       type: spec.auth.type,
       per: isPersonal(spec) ? ("principal" as const) : ("service" as const),
     }));
+    for (const spec of authorizedUpstreams(app)) await followHolder(app, spec.name, principal);
     const connections: ConnectionView[] = [];
     const all = hasRole(principal, "auditor");
     for await (const { doc } of allRows(app.core.store, "upstream_consents"))
@@ -95,7 +98,9 @@ export const connectUpstream = defineOperation({
   errors: { not_found: "no upstream with this name has its own sign-in" },
   async run({ app, principal }, { upstream }) {
     const spec = consentUpstream(app, upstream);
-    const missing = await missingConsent(app, spec, isPersonal(spec) ? principal.id : null, null);
+    const missing = isPersonal(spec)
+      ? await missingOwnConsent(app, spec, principal, null)
+      : await missingConsent(app, spec, null, null);
     const scopes = missing?.scopes ?? [];
     if (isPersonal(spec)) return offerConnectLink(app, upstream, principal, scopes);
     if (!hasRole(principal, "admin") || tenantBinding(principal) !== null)

@@ -1,5 +1,6 @@
 /** Runs a finder over JSON, values and keys, since a field's name can be a secret too. */
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import { memberNames } from "../../kernel/json/known-large.ts";
 import { type PausableWork, runAtOnce, textUnits, UNITS_PER_PAUSE } from "../../kernel/pausable-work.ts";
 import type { DetectorHit, HitFinder } from "./hits.ts";
 import { redactPii } from "./pii.ts";
@@ -24,7 +25,7 @@ const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 interface Level {
   readonly of: JsonValue[] | JsonObject;
   /** Field names of an object; null for a list. */
-  readonly names: string[] | null;
+  readonly names: readonly string[] | null;
   readonly length: number;
   at: number;
   /** Name of the field that contains it. */
@@ -32,7 +33,7 @@ interface Level {
 }
 
 function levelOf(of: JsonValue[] | JsonObject, key: string | undefined): Level {
-  const names = Array.isArray(of) ? null : Object.keys(of);
+  const names = Array.isArray(of) ? null : memberNames(of);
   return { of, names, length: names?.length ?? (of as JsonValue[]).length, at: -1, key };
 }
 

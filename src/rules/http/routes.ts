@@ -1,11 +1,20 @@
 /** Finds the `http` manifest that a request fits, and reads the request's arguments. Pure functions. */
 import { SvcError } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonBytes } from "../../kernel/json/json.ts";
-import type { ManifestSet, ToolManifest } from "../manifest/types.ts";
+import type { ToolManifest } from "../manifest/types.ts";
 import { canBothFit, fillPath, matchPath, type PathPattern, parsePathPattern } from "./path-pattern.ts";
 import { type HttpProblem, type HttpTarget, isHttpProblem, readFields } from "./target.ts";
 
 export type HttpSpec = NonNullable<ToolManifest["http"]>;
+
+/** A tool as far as its requests are concerned. */
+export type HttpTool = Pick<ToolManifest, "tool" | "http">;
+
+/** The tools whose requests are governed, such as a manifest set. */
+export interface HttpToolSet {
+  readonly all: readonly HttpTool[];
+  active(tool: string): HttpTool | undefined;
+}
 
 export interface HttpRoute {
   readonly tool: string;
@@ -50,7 +59,7 @@ export class HttpRoutes {
   private readonly byOrigin = new Map<string, HttpRoute[]>();
   private readonly byTool = new Map<string, HttpRoute>();
 
-  constructor(manifests: ManifestSet) {
+  constructor(manifests: HttpToolSet) {
     const origins = new Map<string, HttpOrigin>();
     for (const manifest of manifests.all) {
       const { tool, http } = manifest;
@@ -88,9 +97,9 @@ export interface RouteMatch {
   readonly places: Readonly<Record<string, string>>;
 }
 
-const known = new WeakMap<ManifestSet, HttpRoutes>();
+const known = new WeakMap<HttpToolSet, HttpRoutes>();
 
-export function httpRoutes(manifests: ManifestSet): HttpRoutes {
+export function httpRoutes(manifests: HttpToolSet): HttpRoutes {
   let routes = known.get(manifests);
   if (routes === undefined) {
     routes = new HttpRoutes(manifests);

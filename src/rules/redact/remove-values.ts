@@ -11,6 +11,7 @@
  * the call has more values than can be searched.
  */
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { memberNames } from "../../kernel/json/known-large.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { isCommonWords } from "./message-words.ts";
 import { foldText } from "./text-variants.ts";
@@ -38,7 +39,7 @@ function collect(value: JsonValue, into: Set<string>): void {
   if (typeof value === "string" || typeof value === "number") into.add(String(value));
   else if (Array.isArray(value)) for (const member of value) collect(member, into);
   else if (value !== null && typeof value === "object")
-    for (const member of Object.values(value)) collect(member, into);
+    for (const name of memberNames(value)) collect(value[name]!, into);
 }
 
 const NUMBER = /^[+-]?\d+(?:\.\d+)?$/;

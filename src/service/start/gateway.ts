@@ -72,7 +72,7 @@ async function serve(service: RunningService, gateway: McpGateway): Promise<Runn
   let address = "";
   const mount = (one: McpSessions, parts: EndpointOwn) => {
     const resource = (host: string | undefined) =>
-      protectedResource(settings.oidc.issuer, settings.gateway_url ?? addressAs(host, address), parts.path);
+      protectedResource(settings.oidc, settings.gateway_url ?? addressAs(host, address), parts.path);
     mountResourceMetadata(server, parts.path, resource);
     return mountEndpoint(server, { ...common(service, one), ...parts, resource });
   };

@@ -1,6 +1,7 @@
 /** The governed proxy of a running service: who may use it, their runs, and where it listens. */
 import type { AddressInfo } from "node:net";
 import { isLoopbackHost } from "../../config/loopback.ts";
+import type { LoadedSettings } from "../../config/settings.ts";
 import { GatewayRuns } from "../../gateway/session/runs.ts";
 import { type CallerPrincipal, hasRole, ROLE_MESSAGES } from "../../govern/roles.ts";
 import { invalidError, SvcError } from "../../kernel/errors.ts";
@@ -8,7 +9,7 @@ import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
 import { openApproversGuard } from "../../operations/signing/approvers-guard.ts";
 import { RunAuthority } from "../../proxy/authority.ts";
 import type { ProxyDeps } from "../../proxy/deps.ts";
-import type { ProxyCaller } from "../../proxy/governed.ts";
+import type { ProxyCaller, ProxyRules } from "../../proxy/governed.ts";
 import { httpTools } from "../../proxy/http-tools.ts";
 import { GoverningProxy } from "../../proxy/server.ts";
 import { credentialRefusal, ProxyRefusal } from "../../proxy/wire.ts";
@@ -25,27 +26,50 @@ export interface RunningProxy {
 
 type Identify = ProxyDeps["identify"];
 
-/** Starts a proxy that does not listen yet. */
+/** What a proxy needs from its decider, which is this process or a server. */
+export interface ProxyParts extends Pick<ProxyDeps, "log" | "now" | "identify">, Omit<ProxyRules, "reads"> {
+  readonly settings: LoadedSettings;
+}
+
+/** Starts a proxy that does not listen yet and decides by the data of this process. */
 export async function createProxy(service: RunningService, identify?: Identify): Promise<RunningProxy> {
   const { settings, core, log } = service;
-  const carrier = requestCarrier(settings);
   const manifests = () => core.rules().manifests;
-  const now = () => core.env.now();
+  return startProxy({
+    settings,
+    log,
+    now: () => core.env.now(),
+    identify: identify ?? byKey(service),
+    manifests,
+    wait_ms: settings.approvals.wait_ms,
+    showsBefore: (tool) => manifests().active(tool)?.before !== undefined,
+    guard: await openApproversGuard(service),
+  });
+}
+
+export function startProxy({
+  settings,
+  manifests,
+  showsBefore,
+  wait_ms,
+  guard,
+  ...rest
+}: ProxyParts): RunningProxy {
+  const carrier = requestCarrier(settings);
   const origins = [...httpRoutes(manifests()).origins, ...carrier.vault.origins];
-  const authority = new RunAuthority([...new Set(origins.map(({ host }) => host))], now());
+  const authority = new RunAuthority([...new Set(origins.map(({ host }) => host))], rest.now());
   const proxy = new GoverningProxy({
     rules: {
       manifests,
-      wait_ms: settings.approvals.wait_ms,
+      showsBefore,
+      wait_ms,
       reads: httpTools(carrier, manifests),
-      guard: await openApproversGuard(service),
+      guard,
     },
     ...carrier,
+    ...rest,
     authority,
     allow_hosts: settings.allow_hosts,
-    log,
-    now,
-    identify: identify ?? byKey(service),
   });
   return { proxy, ca_pem: authority.pem, stop: () => proxy.close() };
 }

@@ -3,7 +3,6 @@
  * stores use it with their own logs.
  */
 import { join } from "node:path";
-import { nextEventLoopTurn } from "../../child-process/event-loop-slices.ts";
 import type {
   CountQuery,
   DocRow,
@@ -30,6 +29,7 @@ import { type DiskOps, errorCode, nodeDisk, writeAll } from "./disk.ts";
 import { HaltReserve } from "./halt-reserve.ts";
 import { countDocuments, listDocuments } from "./listing.ts";
 import type { StoreLog } from "./log.ts";
+import { ReadPacer } from "./read-pacer.ts";
 import { LedgerSearch, type LineRange } from "./search.ts";
 import { StoreView } from "./store-view.ts";
 
@@ -81,6 +81,7 @@ export class LoggedStore implements StateStore {
   private poll: NodeJS.Timeout | undefined;
   private probing: Promise<void> | undefined;
   private readonly health = new WriteHealth();
+  private readonly pacer = new ReadPacer();
   private closed = false;
   private closing: Promise<void> | undefined;
 
@@ -139,18 +140,18 @@ export class LoggedStore implements StateStore {
   }
 
   list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
-    const { overlays } = this.storeView;
-    const read = () => listDocuments(table, query, overlays, this.committer.checkpoint);
-    return this.look("documents", read).then(givesWay);
+    const read = () => listDocuments(table, query, this.storeView.overlays, this.committer.checkpoint);
+    return this.look("documents", read).then(this.paced);
   }
 
   count(table: TableName, query: CountQuery = {}): Promise<number> {
-    const { overlays } = this.storeView;
-    return this.look("documents", () => countDocuments(table, query, overlays, this.committer.checkpoint));
+    return this.look("documents", () =>
+      countDocuments(table, query, this.storeView.overlays, this.committer.checkpoint),
+    );
   }
 
   records(query: RecordQuery): Promise<string[]> {
-    return this.look("ledger", () => this.search.records(query)).then(givesWay);
+    return this.look("ledger", () => this.search.records(query)).then(this.paced);
   }
 
   head(): Promise<LedgerState> {
@@ -242,10 +243,12 @@ export class LoggedStore implements StateStore {
   }
 
   /**
-   * Runs a read on the current view, and resolves once that view is durable. This process or another may have written
+   * Runs a read on the current view when its turn comes, and resolves once that view is durable. This process or another may have written
    * the data a moment ago, and a power cut must not remove data that a caller has seen.
    */
   private async look<T>(what: "documents" | "ledger", find: () => T | Promise<T>): Promise<T> {
+    const turn = this.pacer.spend(1);
+    if (turn !== undefined) await turn;
     const wait = this.refresh();
     if (wait !== undefined) await wait;
     this.committer.assertKnown(what);
@@ -255,6 +258,11 @@ export class LoggedStore implements StateStore {
     const [value] = await Promise.all([found, inTime(durable.catch(rethrowUnavailable))]);
     return value;
   }
+
+  private readonly paced = <T>(rows: T[]): T[] | Promise<T[]> => {
+    const turn = this.pacer.spend(rows.length);
+    return turn === undefined ? rows : turn.then(() => rows);
+  };
 
   /** Wakes the waiters if anything has changed since the last time, regardless of the source. */
   private announce(): void {
@@ -342,11 +350,4 @@ function inTime(work: Promise<void>): Promise<void> {
   return withTimeout(work, SERVICE_LIMITS.store_deadline_ms, () => {
     throw new SvcError("unavailable", "ledger unavailable: the disk does not answer in time");
   });
-}
-
-/** A page with this many rows takes time to read, so the event loop gets a turn before the next one. */
-const LONG_PAGE = 500;
-
-function givesWay<T>(rows: T[]): T[] | Promise<T[]> {
-  return rows.length < LONG_PAGE ? rows : nextEventLoopTurn().then(() => rows);
 }

@@ -50,6 +50,8 @@ export const CLIENT_PACKAGES = {
   "claude-code": claude("2.1.327"),
   /** The newest one for Node 20, which ignores `onFailure` of a hook. */
   "claude-code-node-20": claude("2.1.197"),
+  "mcp-remote": { name: "mcp-remote", version: "0.15.1", program: "mcp-remote/dist/proxy.js", script: true },
+  mcporter: { name: "mcporter", version: "0.12.3", program: "mcporter/dist/cli.js", script: true },
 } satisfies Record<string, ClientPackage>;
 export type ClientPackageName = keyof typeof CLIENT_PACKAGES;
 

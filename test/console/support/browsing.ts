@@ -18,6 +18,8 @@ export interface VisitOptions {
   script?: boolean;
   /** As on a phone that is held upright, with fingers for a mouse. */
   phone?: boolean;
+  /** The browser's language. */
+  locale?: string;
 }
 
 /** A net under what never comes; pages are waited for by what they show. */
@@ -47,7 +49,7 @@ export class Browsing {
       isMobile: options.phone ?? false,
       colorScheme: options.dark ? "dark" : "light",
       javaScriptEnabled: options.script ?? true,
-      locale: "en-GB",
+      locale: options.locale ?? "en-GB",
       ...(known === undefined ? {} : { storageState: known }),
     });
     context.setDefaultTimeout(WAIT_MS);

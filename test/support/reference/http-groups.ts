@@ -45,7 +45,8 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     page: "operations",
     title: "Operations over HTTP",
     about: "Read the status and the alerts, halt calls, and manage keys, holds and retention.",
-    paths: /^(alerts|status|connectors|halts?$|resume|reload|holds|retention|keys|passkeys|push|upstreams)/,
+    paths:
+      /^(alerts|status|connectors|http-tools|halts?$|resume|reload|holds|retention|keys|passkeys|push|upstreams)/,
   },
   {
     page: "authzen",

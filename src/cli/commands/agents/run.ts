@@ -19,6 +19,8 @@ import { launchConfined } from "../../../child-process/confine/launch.ts";
 import { resourceLimits } from "../../../child-process/confine/limits.ts";
 import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
 import { packageFile } from "../../../child-process/package-files.ts";
+import { loadSettings } from "../../../config/load.ts";
+import type { CredentialSpec } from "../../../config/sections/proxy.ts";
 import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
 import {
@@ -30,7 +32,8 @@ import {
 import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
 import { openHttpService } from "../../../service/start/http-undo.ts";
-import { createRunProxy } from "../../../service/start/proxy.ts";
+import { createRunProxy, type RunningProxy } from "../../../service/start/proxy.ts";
+import { createRemoteRunProxy } from "../../../service/start/remote-proxy.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -95,10 +98,7 @@ interface RunPlace {
 
 async function runConfined(context: CommandContext, command: string[], flags: CommandFlags): Promise<void> {
   const { io } = context;
-  if (context.isRemote(flags))
-    throw invalidError("svc run decides with local data: pass --config <file>, and omit --server");
   const needs = requirements(context);
-  const settings = withAllowedHosts(context.settings(flags, ["policy"]), flags);
   const home = realpathSync(io.env["HOME"] || "/root");
   const given = (flags["workspace"] as string | undefined) ?? ".";
   const place: RunPlace = {
@@ -111,18 +111,19 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   const { workspace, folder, placeholders } = place;
   const program = findProgram(command[0]!, io.env, io.cwd);
   const limits = resourceLimits(`svc-run-${randomUUID()}`);
-  const service = await openHttpService(withQuietLog(settings), io.clock);
+  let decider: Decider | null = null;
   let relay: HookRelay | null = null;
   try {
     const secret = randomBytes(32).toString("hex");
-    const running = await createRunProxy(service, sha256Hex(secret));
+    decider = await openDecider(context, flags, folder, sha256Hex(secret));
+    const { running, own } = decider;
     const { run_id } = running;
     const hooks = hooksFolder(io.env);
     if (hasHooks(hooks)) relay = await startHookRelay(hooks, folder, { run_id, secret, workspace });
     const before = protectedTree(workspace);
     const state = copyClientState(programWords(command).at(-1)!, home, folder);
     writeRunFiles(folder, home, running.ca_pem);
-    const plan = planConfinement(place, settings, before, { state, relay });
+    const plan = planConfinement(place, decider, before, { state, relay });
     io.err(`svc run: ${run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
     const code = await launchConfined({
       ...needs,
@@ -134,17 +135,16 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
       connected: (socket) => running.proxy.server.emit("connection", socket),
       started: () => relay?.hide(),
     }).finally(guardRepositories(before, io.err));
-    await running.stop();
     placeholders.remove();
     state?.bringBack();
     const added = newProtected(workspace, before);
-    moveAway(context, workspace, added, join(settings.data, "moved", run_id));
+    moveAway(context, workspace, added, join(own.folder, "moved", run_id));
     context.done(code as ExitCode);
   } finally {
     await relay?.close();
     placeholders.remove();
     limits.remove();
-    await service.close();
+    await decider?.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -180,6 +180,70 @@ function programWords(command: readonly string[]): string[] {
   return name === "node" && script !== undefined && !script.startsWith("-") ? [first, script] : [first];
 }
 
+/** Decider of the calls of a run: this process with local data, or a server. */
+interface Decider {
+  readonly running: RunningProxy & { run_id: string };
+  readonly credentials: readonly CredentialSpec[];
+  /** What the command does not see: the folder for files of the run that outlast it, and everything of the service. */
+  readonly own: { readonly folder: string; readonly paths: readonly string[] };
+  close(): Promise<void>;
+}
+
+function openDecider(
+  context: CommandContext,
+  flags: CommandFlags,
+  folder: string,
+  sandbox: string,
+): Promise<Decider> {
+  return context.isRemote(flags)
+    ? decideOnServer(context, flags, folder, sandbox)
+    : decideHere(context, flags, sandbox);
+}
+
+async function decideHere(context: CommandContext, flags: CommandFlags, sandbox: string): Promise<Decider> {
+  const settings = withAllowedHosts(context.settings(flags, ["policy"]), flags);
+  const service = await openHttpService(withQuietLog(settings), context.io.clock);
+  const close = () => service.close();
+  const running = await createRunProxy(service, sandbox).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  return {
+    running,
+    credentials: settings.credentials,
+    own: { folder: settings.data, paths: ownPaths(settings) },
+    close: () => running.stop().finally(close),
+  };
+}
+
+async function decideOnServer(
+  context: CommandContext,
+  flags: CommandFlags,
+  folder: string,
+  sandbox: string,
+): Promise<Decider> {
+  const { io } = context;
+  if (flags["policy"] !== undefined) throw invalidError("--policy: the server decides by its own policy");
+  const server = context.server(flags)!;
+  // A configuration file in the workspace is the agent's to write.
+  const { SVC_CONFIG: _, ...env } = io.env;
+  const settings = withAllowedHosts(loadSettings({ env, cwd: folder }), flags);
+  const own_folder = dirname(hooksFolder(io.env));
+  const running = await createRemoteRunProxy({ server, settings, env: io.clock, own_folder }, sandbox);
+  if (!running.is_sandboxed)
+    io.err("svc run: the key has no may_sandbox, so rules with sandboxed: allow ask as outside");
+  const keyFile = flags["keyFile"] as string | undefined;
+  return {
+    running,
+    credentials: [],
+    own: {
+      folder: own_folder,
+      paths: [own_folder, ...(keyFile === undefined ? [] : [resolve(io.cwd, keyFile)])],
+    },
+    close: running.stop,
+  };
+}
+
 interface ConfinedClient {
   readonly state: CopiedState | null;
   readonly relay: HookRelay | null;
@@ -187,11 +251,11 @@ interface ConfinedClient {
 
 function planConfinement(
   { home, workspace, folder, programs, placeholders }: RunPlace,
-  settings: LoadedSettings,
+  { own, credentials }: Decider,
   tree: ProtectedTree,
   { state, relay }: ConfinedClient,
 ): ConfinementPlan {
-  const guarded = protectWorkspace(workspace, tree, ownPaths(settings), placeholders);
+  const guarded = protectWorkspace(workspace, tree, own.paths, placeholders);
   const node = realpathSync(process.execPath);
   return {
     ...guarded,
@@ -206,7 +270,7 @@ function planConfinement(
       ...[node, ...programs].flatMap((path) => placesOfProgram(path, workspace)),
       ...(relay === null ? [] : ownProgram()),
     ],
-    env: { ...confinedEnv(home, node, settings.credentials), ...state?.env },
+    env: { ...confinedEnv(home, node, credentials), ...state?.env },
     new_session: !process.stdin.isTTY,
     as_user: userOf(),
   };

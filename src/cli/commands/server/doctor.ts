@@ -19,7 +19,7 @@ import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 const NOTE = `
 Run doctor under the account of the service. It exits with 1 if a check fails; warnings do not change the exit code.
 Doctor resolves destinations and checks them against the egress rules, but does not contact them. Its only requests, if
-configured, read remote manifests and the OIDC issuer's discovery document and keys. --send-test also sends one message
+configured, read remote manifests, the discovery documents and keys of issuers, and the sign-in of tool servers. --send-test also sends one message
 through each notification channel, and to the devices of the person whose key is in SVC_TOKEN. Doctor starts each tool server of the gateway, lists its tools and stops it again.`;
 
 export const registerDoctor: RegisterCommand = (program, context) => {

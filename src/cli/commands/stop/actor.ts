@@ -21,6 +21,8 @@ export const registerActor: RegisterCommand = (program, context) => {
     });
 };
 
+const HALTED_WORDS = { yes: "halted", in_part: "halted in part", no: "not halted" } as const;
+
 function describeActor(view: ActorView): string[] {
   const { calls, permissions, runs, requests, grants, halts, standing, drills, alerts, incidents } = view;
   const total = (name: "allowed" | "would_block" | "waiting" | "refused" | "failed") =>
@@ -31,7 +33,7 @@ function describeActor(view: ActorView): string[] {
   const section = (title: string, rows: readonly string[][]) =>
     rows.length === 0 ? [] : [`${title}:`, ...alignColumns(rows).map((line) => `  ${line}`)];
   return [
-    `${escapeControls(view.actor)}: ${view.halts.length > 0 ? "halted" : "not halted"}`,
+    `${escapeControls(view.actor)}: ${HALTED_WORDS[view.halted]}`,
     `calls in 24 hours: ${total("allowed")} allowed, ${total("refused")} refused, ${total("waiting")} held for approval, ${total("would_block")} would block, ${total("failed")} failed`,
     `undone: ${calls.undone}; undos that failed: ${calls.undo_failed}`,
     `permissions used: ${names(permissions.used)}`,

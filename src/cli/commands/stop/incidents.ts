@@ -11,7 +11,7 @@ import {
   listIncidents,
 } from "../../../operations/incidents/incidents.ts";
 import type { IncidentReport, IncidentView } from "../../../operations/incidents/report.ts";
-import { INCIDENT_TASKS } from "../../../operations/incidents/tasks.ts";
+import { incidentTaskTitle } from "../../../operations/incidents/tasks.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -155,8 +155,8 @@ function describeIncident(report: IncidentReport): string[] {
     ...(status === "closed" ? [`  closed ${at(report.closed_ms!)} (${ended})${why}`] : []),
     ...report.causes.map(({ at_ms, text }) => `  ${at(at_ms)}  ${escapeControls(text)}`),
     tasks.length === 0 ? "nothing is left" : `${formatCountOf(tasks.length, "task")} left:`,
-    ...tasks.flatMap(({ kind, text, command }) => [
-      `  ${INCIDENT_TASKS[kind]}: ${escapeControls(text)}`,
+    ...tasks.flatMap(({ text, command, ...task }) => [
+      `  ${incidentTaskTitle(task)}: ${escapeControls(text)}`,
       `    ${escapeControls(command)}`,
     ]),
     ...(alerts.length === 0 ? [] : ["alerts:"]),

@@ -5,10 +5,10 @@ document.documentElement.classList.add("js");
 const svc = {};
 
 (() => {
-  const clock = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
-  const dated = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
-  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-  const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+  const clock = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short", hourCycle: "h23" });
+  const dated = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short", hourCycle: "h23" });
+  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long", hourCycle: "h23" });
+  const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
   const span = (ms) => {
     if (ms < 3600000) return Math.max(1, Math.round(ms / 60000)) + " min";
@@ -25,6 +25,7 @@ const svc = {};
     for (const time of root.querySelectorAll("time[data-at]")) {
       const at = new Date(time.dateTime);
       if (time.dataset.at === "ago") time.textContent = ago(at.getTime());
+      else if (time.dataset.at === "hour") time.textContent = hour.format(at);
       else time.textContent = (at.getFullYear() === new Date().getFullYear() ? clock : dated).format(at);
       time.title = exact.format(at) + "  (" + time.dateTime + ")";
     }

@@ -11,7 +11,7 @@
   };
   const goTo = (href) => () => location.assign(href);
 
-  /* The parts of a link are apart on the page, by style alone. */
+  /* Only the style separates the parts of a link. */
   const textOf = (element) => {
     const parts = [];
     const walk = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
@@ -45,7 +45,7 @@
     for (const link of page.querySelectorAll("main a[href]")) {
       const href = new URL(link.getAttribute("href"), location.href).href;
       const kind = kindOf(href);
-      const label = textOf(link);
+      const label = textOf(link.querySelector(".item-main") || link);
       if (kind && label && label !== "All" && !seen.has(href)) seen.set(href, { kind, label, run: goTo(href) });
     }
     return [...seen.values()];

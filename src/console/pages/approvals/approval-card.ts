@@ -12,9 +12,10 @@ import { scanJson } from "../../../rules/detect/json.ts";
 import { findMasks } from "../../../rules/redact/mask.ts";
 import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
-import { bulletList, factList } from "../../parts/blocks.ts";
+import { bulletList, factList, noticeBox } from "../../parts/blocks.ts";
 import {
   decisionFields,
+  foldedBlock,
   foldedForm,
   formElement,
   inputField,
@@ -31,10 +32,18 @@ import type { ShownRequest } from "./approval-data.ts";
 import { sentenceHtml } from "./approval-list.ts";
 import { cardValues } from "./card-fields.ts";
 
+/** A refused offer: the typed fields, and the reason. */
+export interface RefusedOffer {
+  args: string;
+  note: string;
+  problem: string;
+}
+
 export function approvalCard(
   ctx: PageContext,
   { approval, card, votes }: ShownRequest,
   alike: HtmlFragment,
+  refused: RefusedOffer | null,
 ): HtmlFragment {
   const now = ctx.app.core.env.now();
   const open = OPEN_APPROVAL_STATUSES.has(approval.status);
@@ -48,7 +57,7 @@ export function approvalCard(
 </header>
 ${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card))}
 ${whoDecides(approval)}
-${open ? decisions(ctx, approval, card, votes, alike) : null}
+${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
 </article>`;
 }
@@ -138,10 +147,9 @@ function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
 /** Decision forms. A user who is not allowed to decide sees who is, and no button. */
 function decisions(
   ctx: PageContext,
-  approval: ApprovalDoc,
-  card: LoadedCard | null,
-  votes: boolean,
+  { approval, card, votes }: Pick<ShownRequest, "approval" | "card" | "votes">,
   alike: HtmlFragment,
+  refused: RefusedOffer | null,
 ): HtmlFragment {
   const own =
     requestersOf(approval).includes(ctx.principal.name) && ctx.app.core.rules().policy.approvals.four_eyes;
@@ -150,7 +158,7 @@ function decisions(
   const shut = html`<p class="who-may">${own ? "This is your own request, so someone else has to decide it. " : null}${who}, and their delegates, can decide this request.</p>`;
   const forms =
     votes && card !== null
-      ? html`${decisionForm(ctx, approval, card)}${alike}${offerForm(ctx, approval, card)}`
+      ? html`${decisionForm(ctx, approval, card)}${alike}${offerForm(ctx, approval, card, refused)}`
       : shut;
   return html`${forms}${ctx.may(breakGlass) && !own ? glassForm(ctx, approval) : null}`;
 }
@@ -177,13 +185,19 @@ function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard)
   );
 }
 
-function offerForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): HtmlFragment {
+function offerForm(
+  ctx: PageContext,
+  approval: ApprovalDoc,
+  card: LoadedCard,
+  refused: RefusedOffer | null,
+): HtmlFragment {
   if (approval.kind !== "call" || card.arguments === null) return emptyHtml;
   // Longer arguments are not filled into the form.
   const isShort = !isLargeValue(card.arguments);
   const masked = isShort ? [...new Set(scanJson(card.arguments, findMasks).map(({ path }) => path))] : [];
-  return foldedForm(
-    "Deny and offer other arguments",
+  return foldedBlock(
+    { summary: "Deny and offer other arguments", open: refused !== null },
+    refused === null ? null : noticeBox("bad", html`Nothing was offered yet: ${refused.problem}`),
     formElement(
       ctx,
       { action: `/console/approvals/${approval.id}/offer`, ...signedIfRequired(ctx, "offer", approval) },
@@ -191,7 +205,7 @@ function offerForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): H
       textareaField({
         label: "Arguments that you would approve",
         name: "args",
-        value: isShort ? visibleJson(card.arguments) : "",
+        value: refused?.args ?? (isShort ? visibleJson(card.arguments) : ""),
         rows: 6,
         mono: true,
         required: true,
@@ -210,7 +224,7 @@ function offerForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): H
             `I have entered these values.${card.irreversible ? " A call with them cannot be undone." : ""}`,
           )
         : null,
-      inputField({ label: "Why", name: "note", maxlength: 4_000 }),
+      inputField({ label: "Why", name: "note", value: refused?.note ?? "", maxlength: 4_000 }),
       submitButton("Deny and offer", "danger"),
     ),
   );

@@ -1,6 +1,6 @@
 /** Approvals page: pending requests, decided one by one or together, and recent decisions. */
 import { APPROVAL_STATUSES, OPEN_APPROVAL_STATUSES } from "../../../govern/approvals/approval.ts";
-import { invalidError, messageOf, notFoundError } from "../../../kernel/errors.ts";
+import { invalidError, messageOf, notFoundError, SvcError } from "../../../kernel/errors.ts";
 import { type JsonValue, parseJson } from "../../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
@@ -11,7 +11,13 @@ import {
   listApprovals,
 } from "../../../operations/approvals/approvals.ts";
 import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
-import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
+import {
+  type ConsolePage,
+  getRoute,
+  type PageAnswer,
+  type PageContext,
+  postRoute,
+} from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, pagerLinks, tableBlock } from "../../parts/blocks.ts";
 import { nameText, runLink } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf } from "../../parts/marks.ts";
@@ -19,7 +25,7 @@ import { formatTime } from "../../parts/time.ts";
 import { similarGrantForm } from "../grants/similar-grant.ts";
 import { givenSignature } from "../sign.ts";
 import { decideAs, decideMany, needsSecondGesture, readVerb } from "./approval-batch.ts";
-import { approvalCard } from "./approval-card.ts";
+import { approvalCard, type RefusedOffer } from "./approval-card.ts";
 import {
   APPROVAL_SORTS,
   type ApprovalLine,
@@ -79,17 +85,18 @@ async function oneRequest(ctx: PageContext): Promise<PageAnswer> {
 
 interface DeskOptions {
   sort: ApprovalSort;
-  live: string;
+  live: string | null;
   /** Half of the page that a phone shows. */
   kind: "at-list" | "at-card";
+  refused?: RefusedOffer;
 }
 
 async function desk(
   ctx: PageContext,
   { lines, total }: Awaited<ReturnType<typeof requestLines>>,
   shown: ShownRequest | null,
-  { sort, live, kind }: DeskOptions,
-): Promise<PageAnswer> {
+  { sort, live, kind, refused }: DeskOptions,
+): Promise<{ page: ConsolePage }> {
   const at = shown?.approval.id ?? null;
   const alike = shown === null ? emptyHtml : await similarGrantForm(ctx, shown);
   const list =
@@ -104,7 +111,7 @@ async function desk(
 ${await approvalTabs(ctx, "waiting")}
 <div id="between" data-live>${shown === null ? null : betweenRequests(lines, shown.approval.id, sort)}</div>
 <div class="desk ${shown === null ? "at-list alone" : kind}"><div id="waiting" data-live>${list}</div>
-<div id="card" data-live>${shown === null ? null : html`${approvalCard(ctx, shown, alike)}`}</div></div>
+<div id="card" data-live>${shown === null ? null : html`${approvalCard(ctx, shown, alike, refused ?? null)}`}</div></div>
 ${await latestDecisions(ctx)}
 ${await delegationsCard(ctx)}`;
   return { page: { title: "Approvals", nav: "approvals", body, live } };
@@ -192,27 +199,42 @@ async function decideOne(ctx: PageContext): Promise<PageAnswer> {
 /** Denies the request and records the arguments that the user would approve instead, in one decision. */
 async function offer(ctx: PageContext): Promise<PageAnswer> {
   const id = ctx.params["id"]!;
-  if (await lacksGesture(ctx, id)) {
-    const text = "Nothing was offered yet: confirm that the call cannot be undone, then offer.";
-    return { to: `${PATH}/${id}`, notice: { kind: "warn", text } };
-  }
-  let args: JsonValue;
+  if (await lacksGesture(ctx, id))
+    return refusedOffer(ctx, id, "confirm that the call cannot be undone, then offer.");
   try {
-    args = parseJson(ctx.form.document("args"));
+    const { tool, actor } = await ctx.call(denyOp, {
+      approval_id: id,
+      note: ctx.form.optional("note"),
+      card_hash: ctx.form.optional("card_hash"),
+      offer: { args: offeredArgs(ctx) },
+      ...givenSignature(ctx),
+    });
+    const text = `Denied: ${tool} for ${actor}. The agent can use your offer instead.`;
+    return { to: PATH, notice: { kind: "ok", text } };
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== "invalid") throw error;
+    return refusedOffer(ctx, id, error.message);
+  }
+}
+
+function offeredArgs({ form }: PageContext): JsonValue {
+  try {
+    return parseJson(form.document("args"));
   } catch (error) {
     throw invalidError(`the arguments are not JSON: ${messageOf(error)}`);
   }
-  const { tool, actor } = await ctx.call(denyOp, {
-    approval_id: id,
-    note: ctx.form.optional("note"),
-    card_hash: ctx.form.optional("card_hash"),
-    offer: { args },
-    ...givenSignature(ctx),
-  });
-  return {
-    to: PATH,
-    notice: { kind: "ok", text: `Denied: ${tool} for ${actor}. The agent can use your offer instead.` },
+}
+
+/** The request's page with the form as it was filled in. Nothing replaces the typed text while the page is open. */
+async function refusedOffer(ctx: PageContext, id: string, problem: string): Promise<PageAnswer> {
+  const [found, shown] = await Promise.all([requestLines(ctx, "age", lineLimit(ctx)), shownRequest(ctx, id)]);
+  const refused = {
+    args: ctx.form.document("args"),
+    note: ctx.form.optional("note") ?? "",
+    problem,
   };
+  const { page } = await desk(ctx, found, shown, { sort: "age", live: null, kind: "at-card", refused });
+  return { page, status: 400 };
 }
 
 async function breakGlass(ctx: PageContext): Promise<PageAnswer> {

@@ -1,5 +1,5 @@
 /** Your latest decisions on the Approvals page, each with the effect that it had: the call, the offer, or neither. */
-import type { ApprovalDoc, ApprovalView } from "../../../govern/approvals/approval.ts";
+import type { ApprovalView } from "../../../govern/approvals/approval.ts";
 import type { StepDoc } from "../../../govern/runs/run.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { listApprovals } from "../../../operations/approvals/approvals.ts";
@@ -35,11 +35,18 @@ async function decidedLately(ctx: PageContext): Promise<ApprovalView[]> {
       ctx.call(listApprovals, { status, limit: SERVICE_LIMITS.page_max }),
     ),
   );
-  return lists
+  const latest = lists
     .flatMap(({ approvals }) => approvals)
     .filter(({ decided_by, decided_ms }) => decided_by === ctx.principal.name && (decided_ms ?? 0) > since)
     .sort((a, b) => b.decided_ms! - a.decided_ms!)
-    .slice(0, MAX_SHOWN);
+    .slice(0, 2 * MAX_SHOWN);
+  const offers = await Promise.all(latest.map(async (one) => offerOf(ctx, one)));
+  return latest.filter(({ id }) => !offers.includes(id)).slice(0, MAX_SHOWN);
+}
+
+/** Id of the approval that a denial offered. The denial's line tells what became of it. */
+async function offerOf(ctx: PageContext, { id, status }: ApprovalView): Promise<string | undefined> {
+  return status === "denied" ? (await findApproval(ctx.app, id))?.internal.offer : undefined;
 }
 
 async function decisionLine(ctx: PageContext, approval: ApprovalView): Promise<HtmlFragment> {
@@ -50,8 +57,8 @@ async function decisionLine(ctx: PageContext, approval: ApprovalView): Promise<H
 async function effectOf(ctx: PageContext, approval: ApprovalView): Promise<HtmlFragment> {
   if (approval.kind === "compensation") return html`A rollback of the run uses this decision.`;
   if (approval.status !== "denied") return callOf(ctx, approval, "The agent has not made the call yet.");
-  const { internal } = (await findApproval(ctx.app, approval.id)) as ApprovalDoc;
-  const offer = internal.offer === undefined ? undefined : await findApproval(ctx.app, internal.offer);
+  const offered = await offerOf(ctx, approval);
+  const offer = offered === undefined ? undefined : await findApproval(ctx.app, offered);
   return offer === undefined
     ? html`The call is not made. The agent can read your note.`
     : callOf(ctx, offer, "The agent has not used your offer yet.");

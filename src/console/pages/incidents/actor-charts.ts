@@ -2,6 +2,7 @@
 import type { ActorView } from "../../../operations/actors/actor.ts";
 import { type HtmlFragment, html } from "../../html.ts";
 import { cardBlock } from "../../parts/blocks.ts";
+import { decisionsChart } from "../../parts/decisions-chart.ts";
 import { type ChartSeries, patternedChart } from "../../parts/patterned.ts";
 import { isoTimestamp } from "../../parts/time.ts";
 
@@ -9,27 +10,9 @@ export function actorCharts(view: ActorView, now: number): HtmlFragment {
   return html`${callsCard(view)}${requestsCard(view, now)}${undosCard(view)}${drillsCard(view, now)}`;
 }
 
-const DECISION_SERIES: readonly ChartSeries<"allowed" | "would_block" | "waiting" | "refused">[] = [
-  { key: "allowed", label: "allowed", fill: "d-allowed", pattern: "plain" },
-  { key: "would_block", label: "would block", fill: "d-would_block", pattern: "level" },
-  { key: "waiting", label: "held for approval", fill: "d-waiting", pattern: "rising" },
-  { key: "refused", label: "refused", fill: "d-refused", pattern: "crossed" },
-];
-
 function callsCard({ calls }: ActorView): HtmlFragment {
   const failed = calls.hours.reduce((sum, hour) => sum + hour.failed, 0);
-  const columns = calls.hours.map(({ from_ms, ...values }, i) => ({
-    label: i % 4 === 3 ? isoTimestamp(from_ms).slice(11, 16) : "",
-    title: `${isoTimestamp(from_ms).slice(11, 16)} UTC`,
-    values,
-  }));
-  const chart = patternedChart({
-    id: "calls",
-    summary: "Calls by hour and decision, the last 24 hours",
-    first_head: "From",
-    series: DECISION_SERIES,
-    columns,
-  });
+  const chart = decisionsChart("calls", "Calls by hour and decision, the last 24 hours", calls.hours);
   return cardBlock(
     { title: "Calls", aside: `${failed} failed${calls.more ? ", older ones not counted" : ""}` },
     chart,

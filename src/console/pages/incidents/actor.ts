@@ -19,7 +19,7 @@ export const actorRoutes = [getRoute("/actors/:name", actorPage)];
 
 async function actorPage(ctx: PageContext): Promise<PageAnswer> {
   const view = await ctx.call(getActor, { actor: ctx.params["name"] ?? "" });
-  const state = view.halts.length === 0 ? markLabel("good", "not halted") : markLabel("bad", "halted");
+  const state = HALTED_MARKS[view.halted];
   const lead = html`${state} ${formatCountOf(view.runs.length, "run")}${view.more_runs ? " and older ones" : ""}, ${formatCountOf(view.requests.length, "open request")}`;
   const now = ctx.app.core.env.now();
   const body = html`${pageHead(view.actor, lead, actorButtons(ctx, view))}
@@ -27,6 +27,12 @@ async function actorPage(ctx: PageContext): Promise<PageAnswer> {
   const live = `/console/actors/${encodeURIComponent(view.actor)}`;
   return { page: { title: view.actor, nav: "runs", body, live } };
 }
+
+const HALTED_MARKS = {
+  yes: markLabel("bad", "halted"),
+  in_part: markLabel("warn", "halted in part"),
+  no: markLabel("good", "not halted"),
+};
 
 function actorButtons(ctx: PageContext, { actor }: ActorView): HtmlFragment {
   const links = html`<div class="links"><a class="button" href="/console/policy">See its policy</a><a class="button" href="/console/runs?actor=${encodeURIComponent(actor)}">All runs</a>${containLink(ctx, actor)}</div>`;

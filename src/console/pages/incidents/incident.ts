@@ -10,7 +10,7 @@ import {
   getIncident,
 } from "../../../operations/incidents/incidents.ts";
 import type { IncidentReport } from "../../../operations/incidents/report.ts";
-import { INCIDENT_TASKS, type IncidentTask } from "../../../operations/incidents/tasks.ts";
+import { type IncidentTask, incidentTaskTitle } from "../../../operations/incidents/tasks.ts";
 import type { TimelineEntry } from "../../../operations/incidents/timeline.ts";
 import { DocumentContent } from "../../../operations/pipeline/operation.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
@@ -75,8 +75,10 @@ function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFra
       emptyState(status === "open" ? "Nothing visible to you" : "Nothing"),
     );
   const rows = tasks.map((task) => [
-    html`<b>${INCIDENT_TASKS[task.kind]}</b><br>${task.text}`,
-    commandBlock(task.command),
+    html`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
+    ctx.is(task.role)
+      ? commandBlock(task.command)
+      : html`<span class="soft">For the ${task.role} role.</span>`,
     taskButton(ctx, task),
   ]);
   return cardBlock(
@@ -112,7 +114,7 @@ const TASK_BUTTONS: Record<IncidentTask["kind"], string> = {
 };
 
 /** A halt is lifted right here. The other tasks need a look first, so their button opens the page that does it. */
-function taskButton(ctx: PageContext, { kind, id, page }: IncidentTask): HtmlFragment {
+function taskButton(ctx: PageContext, { kind, role, id, page }: IncidentTask): HtmlFragment {
   if (kind === "lift" && id !== null && ctx.may(liftHalts))
     return formElement(
       ctx,
@@ -125,7 +127,7 @@ function taskButton(ctx: PageContext, { kind, id, page }: IncidentTask): HtmlFra
       html`<input type="hidden" name="id" value="${id}">`,
       submitButton("Lift", "good"),
     );
-  return html`<a class="button" href="${page}">${TASK_BUTTONS[kind]}</a>`;
+  return html`<a class="button" href="${page}">${ctx.is(role) ? TASK_BUTTONS[kind] : "See it"}</a>`;
 }
 
 function peopleCard(ctx: PageContext, report: IncidentReport): HtmlFragment {

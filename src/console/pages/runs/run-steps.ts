@@ -49,6 +49,7 @@ function arcs(steps: readonly StepView[]): HtmlFragment {
     step,
     tool,
     depends_on,
+    status,
     tone: stepTone(status),
   }));
   return html`<div class="arcs-frame">${dependencyArcs(nodes)}</div>`;

@@ -4,6 +4,7 @@
  */
 import { tryTimestamp } from "../../../kernel/duration.ts";
 import { isJsonObject, type JsonValue } from "../../../kernel/json/json.ts";
+import { memberNames } from "../../../kernel/json/known-large.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../../kernel/pausable-work.ts";
 import { visibleText } from "../../../kernel/text/escape-invisible.ts";
@@ -30,9 +31,8 @@ export function jsonLines(value: JsonValue): string {
 function isDeeperThan(value: JsonValue, depth: number): boolean {
   if (value === null || typeof value !== "object") return false;
   if (depth === 0) return true;
-  for (const member of Array.isArray(value) ? value : Object.values(value))
-    if (isDeeperThan(member, depth - 1)) return true;
-  return false;
+  if (Array.isArray(value)) return value.some((member) => isDeeperThan(member, depth - 1));
+  return memberNames(value).some((name) => isDeeperThan(value[name]!, depth - 1));
 }
 
 /** Formatters by name. `diff` without a second value to compare shows plain text. */
@@ -79,7 +79,7 @@ export function shownSize(value: JsonValue, name: string): string | undefined {
   const lines = typeof value === "string" ? text.replace(/\n$/, "").split("\n").length : 1;
   if (text.length <= CARD_LIMITS.plain_chars && lines === 1) return undefined;
   const counted = formatCountOf(text.length, "character");
-  if (isJsonObject(value)) return `${formatCountOf(Object.keys(value).length, "member")}, ${counted}`;
+  if (isJsonObject(value)) return `${formatCountOf(memberNames(value).length, "member")}, ${counted}`;
   return lines === 1 ? counted : `${counted}, ${formatCountOf(lines, "line")}`;
 }
 

@@ -2,7 +2,8 @@
  * Names on a card. The manifest's author writes the labels, but the agent chooses argument names. A name that the
  * manifest does not declare is quoted, so that it cannot pass for a label.
  */
-import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
+import { memberNames } from "../../../kernel/json/known-large.ts";
 import { type PausableWork, UNITS_PER_PAUSE } from "../../../kernel/pausable-work.ts";
 import { visibleOneLine } from "../../../kernel/text/escape-invisible.ts";
 import { CARD_LIMITS } from "./limits.ts";
@@ -42,12 +43,10 @@ export function* spellingMembers(value: JsonValue): PausableWork<string | null> 
   for (let units = 0; left.length > 0 && found.size <= most; ) {
     const one = left.pop()!;
     if (one === null || typeof one !== "object") continue;
-    const names = Array.isArray(one) ? [] : Object.keys(one);
-    for (const name of names) {
-      if (NOT_ASCII.test(name)) found.add(name);
-      if (++units % UNITS_PER_PAUSE === 0) yield;
-    }
-    for (const member of Array.isArray(one) ? one : Object.values(one)) {
+    const names = Array.isArray(one) ? null : memberNames(one);
+    for (const [i, at] of (names ?? (one as JsonValue[])).entries()) {
+      if (names !== null && NOT_ASCII.test(names[i]!)) found.add(names[i]!);
+      const member = names === null ? at : (one as JsonObject)[names[i]!]!;
       if (member !== null && typeof member === "object") left.push(member);
       if (++units % UNITS_PER_PAUSE === 0) yield;
     }

@@ -1,0 +1,176 @@
+/** `svc run --server`: a confined command whose calls a server on another machine decides. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { sha256Hex } from "../../src/kernel/hash.ts";
+import { type CliResult, type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
+import { program } from "../support/programs.ts";
+import { selfSigned, upstream } from "../support/proxy.ts";
+import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
+import { verifies } from "../support/verifies.ts";
+
+await program("bubblewrap");
+await program("curl");
+await program("openssl");
+const TLS = selfSigned(["localhost"]);
+let received: string[] = [];
+const api = await upstream(({ method, url }, response) => {
+  received.push(`${method} ${url}`);
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ id: 7 }));
+}, TLS);
+const HOST = `localhost:${api.port}`;
+const URL_OF_API = `https://${HOST}`;
+
+const folder = tempDir("run-server");
+const key = (name: string, role: string, more = {}) => ({
+  name,
+  role,
+  key_sha256: sha256Hex(`${name}-key`),
+  max_permissions: ["*"],
+  ...more,
+});
+const write = (path: string, text: string) =>
+  writeFileSync(join(folder, path), text, { mode: 0o600, flag: "w" });
+write(
+  "manifests.yaml",
+  `- {tool: net.connect, effect: irreversible, permission: net}
+- {tool: api.get, effect: read, permission: api, http: {host: "${HOST}", method: GET, path: "/{what}"}}
+- {tool: api.add, effect: irreversible, permission: api, http: {host: "${HOST}", method: POST, path: /things}}
+- {tool: api.wipe, effect: irreversible, permission: api, http: {host: "${HOST}", method: DELETE, path: /things}}
+`,
+);
+write(
+  "policy.yaml",
+  `version: 1
+rules:
+  - {id: no-other-host, match: {tool: net.connect}, action: deny}
+  - {id: no-wiping, match: {tool: api.wipe}, action: deny}
+  - {id: ask, match: {tool: api.add}, action: require_approval}
+`,
+);
+write(
+  "keys.json",
+  JSON.stringify([
+    key("bot", "agent"),
+    key("launcher", "agent", { may_sandbox: true }),
+    key("root", "admin"),
+    key("desk", "approver"),
+  ]),
+);
+write(
+  "svc.config.yaml",
+  "manifests: manifests.yaml\npolicy: policy.yaml\nkeys: keys.json\ndata: data\napprovals: {wait: 300s}\n",
+);
+const home = join(folder, "home");
+const workspace = join(home, "work");
+mkdirSync(workspace, { recursive: true });
+const server: ServerProcess = await startSvcServer([], { cwd: folder });
+afterAll(() => server.stop());
+beforeEach(() => {
+  received = [];
+});
+
+const call = async (who: string, method: string, path: string) => {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${who}-key`, "content-type": "application/json" },
+    ...(method === "POST" ? { body: "{}" } : {}),
+  });
+  return JSON.parse(await answer.text());
+};
+/** Runs the script confined, with the key of `who` in a file inside the workspace. */
+function run(
+  script: string,
+  { who = "bot", args = [], url = server.url }: { who?: string; args?: string[]; url?: string } = {},
+): Promise<CliResult> {
+  const file = join(workspace, `${who}.key`);
+  writeFileSync(file, `${who}-key\n`, { mode: 0o600 });
+  const options = ["--server", url, "--key-file", file, "--allow-host", "localhost", ...args];
+  return svc(["run", ...options, "--", "bash", "-c", script], {
+    cwd: workspace,
+    env: { HOME: home, NODE_EXTRA_CA_CERTS: TLS.file },
+  });
+}
+const runOf = ({ err }: CliResult): string => /run_[0-9a-f-]+/.exec(err)![0];
+const curl = (more: string) => `curl -sS --noproxy '' -w ' %{http_code}\\n' ${more}`;
+
+describe("svc run --server", () => {
+  it("decides by the server's manifests and policy, and records there", async () => {
+    verifies("beyond.run.server");
+    const ran = await run(
+      [
+        curl(`${URL_OF_API}/things`),
+        curl(`-X DELETE ${URL_OF_API}/things`),
+        curl("https://8.8.8.8/ 2>&1"),
+        "exit 3",
+      ].join("; "),
+    );
+    expect(ran.code).toBe(3);
+    expect(ran.out).toContain('{"id":7} 200');
+    expect(ran.out).toMatch(/no-wiping.*\n 403/);
+    expect(received).toEqual(["GET /things"]);
+    const { actor, steps } = await call("root", "GET", `/v1/runs/${runOf(ran)}`);
+    expect(actor).toBe("bot");
+    expect(steps).toMatchObject([{ tool: "api.get", status: "succeeded" }]);
+    const { records } = await call("root", "GET", `/v1/search/records?run_id=${runOf(ran)}&event=blocked`);
+    expect(records.map(({ tool }: { tool: string }) => tool).sort()).toEqual(["api.wipe", "net.connect"]);
+  });
+
+  it("holds a call until somebody approves it on the server", async () => {
+    verifies("beyond.run.server");
+    const running = run(
+      curl(`-X POST -H 'content-type: application/json' -d '{"n":1}' ${URL_OF_API}/things`),
+    );
+    const waiting = async () => (await call("desk", "GET", "/v1/approvals?status=pending")).approvals;
+    await until(async () => (await waiting()).length > 0, "the request");
+    expect(received).toEqual([]);
+    await call("desk", "POST", `/v1/approvals/${(await waiting())[0].id}/approve`);
+    expect((await running).out).toContain('{"id":7} 200');
+    expect(received).toEqual(["POST /things"]);
+  });
+
+  it("shows the command neither the key nor the service's files", async () => {
+    verifies("beyond.run.server");
+    const ran = await run(
+      `cat bot.key; cat ~/.config/svc/* ; env; echo 'allow_hosts: [8.8.8.8]' > svc.config.yaml; ${curl("https://8.8.8.8/ 2>&1")}`,
+    );
+    expect(ran.out + ran.err).not.toContain("bot-key");
+    // What the command writes into its workspace changes nothing, in this run or the next.
+    for (const { out } of [ran, await run(curl("https://8.8.8.8/ 2>&1"))])
+      expect(out).toContain("CONNECT tunnel failed, response 403");
+  });
+
+  it("asks as outside unless the key may vouch for the sandbox", async () => {
+    verifies("beyond.run.server");
+    expect((await run("true")).err).toContain("may_sandbox");
+    const trusted = await run("true", { who: "launcher" });
+    expect([trusted.code, trusted.err]).toEqual([0, expect.not.stringContaining("may_sandbox")]);
+  });
+
+  it("starts nothing where the server cannot be had or refuses", async () => {
+    verifies("beyond.run.refuses");
+    const away = await run("echo started", { url: "http://127.0.0.1:9" });
+    expect([away.code, away.out]).toEqual([1, ""]);
+    const stranger = await run("echo started", { who: "stranger" });
+    expect([stranger.code, stranger.out]).toEqual([1, ""]);
+    const both = await run("echo started", { args: ["--policy", "policy.yaml"] });
+    expect([both.code, both.out, both.err]).toEqual([1, "", expect.stringContaining("own policy")]);
+  });
+
+  it("sends nothing once the server is gone", async () => {
+    verifies("beyond.run.server");
+    const second = await startSvcServer([], { cwd: folder, env: { SVC_DATA: join(folder, "data-2") } });
+    const running = run(
+      `${curl(`${URL_OF_API}/one`)}; touch ready; until [ -e gone ]; do sleep 0.1; done; ${curl(`${URL_OF_API}/two`)}`,
+      { url: second.url },
+    );
+    await until(() => existsSync(join(workspace, "ready")), "the first answer");
+    await second.stop();
+    writeFileSync(join(workspace, "gone"), "");
+    const { out } = await running;
+    expect(out).toMatch(/ 200\n.* 503\n/s);
+    expect(received).toEqual(["GET /one"]);
+  });
+});
