@@ -1,5 +1,5 @@
 /** The record of a workspace: how long it takes when nothing changed, and the first time. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { overlapWith } from "../src/hook/record/overlaps.ts";
@@ -25,10 +25,15 @@ const SIZES: readonly SizeGoal[] = [
 ];
 
 export async function run({ rounds }: BenchOptions): Promise<Row[]> {
-  return SIZES.flatMap((size) => measured(size, rounds));
+  const rows: Row[] = [];
+  for (const size of SIZES) rows.push(...(await measured(size, rounds)));
+  return rows;
 }
 
-function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: number): Row[] {
+/** Until the threads that help have started. */
+const SETTLE_MS = 1_500;
+
+async function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: number): Promise<Row[]> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-snapshot-")));
   try {
     const root = join(folder, "work");
@@ -40,6 +45,7 @@ function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: number): 
       snapshot: SNAPSHOT_DEFAULTS,
     });
     const first = timed(() => recorder.warm());
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     const { others } = overlapWith([], { root, build: false });
     const times: number[] = [];
     for (let n = 0; n < Math.max(rounds, 5); n++) {
@@ -47,7 +53,15 @@ function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: number): 
       recorder.end({ window: "w", run: "r", others, build: false });
     }
     const name = `${files.toLocaleString("en")} files`;
+    const paths = pathsBelow(root);
+    const looks = Array.from({ length: 5 }, () =>
+      timed(() => {
+        for (const path of paths) lstatSync(path);
+      }),
+    );
     return [
+      // What the system itself needs on this machine at this moment, in one thread.
+      row(`${name}, one look at each`, median(looks), undefined),
       row(`${name}, unchanged`, median(times), unchanged_ms),
       row(`${name}, first record`, first, first_ms),
     ];
@@ -65,6 +79,12 @@ function row(what: string, value: number, goal_ms: number | undefined): Row {
     goal: goal_ms === undefined ? null : { at_most: goal_ms },
   };
 }
+
+const pathsBelow = (root: string): string[] =>
+  readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(root, entry.name);
+    return entry.isDirectory() ? pathsBelow(path) : [path];
+  });
 
 function timed(work: () => void): number {
   const began = performance.now();

@@ -28,6 +28,7 @@ import type { CliResult } from "../support/cli.ts";
 import { hookedPlace } from "../support/hooked.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const GIT = await program("git");
@@ -45,6 +46,9 @@ async function session(settings: object = {}) {
   const place = await hookedPlace("claude-code");
   place.change(settings);
   const { home, shop: cwd, folder, server } = place;
+  // The first event starts the process that judges. On a busy machine, that can take longer than a decision may.
+  const first = { session_id: "first", tool_name: "Bash", tool_input: { command: "ls" } };
+  await until(async () => (await place.ask(first)).code === 0, "the hook answers");
   let calls = 0;
   const event = (hook_event_name: string, body: object) => place.ask({ hook_event_name, ...body });
   return {
@@ -55,11 +59,11 @@ async function session(settings: object = {}) {
     server,
     event,
     at: (name: string) => join(cwd, name),
-    /** Calls a tool: its two events, and between them what the tool does. */
+    /** Calls a tool: its two events, and between them what the tool does. Throws if the call is refused. */
     async call(tool: Tool, work: () => void | Promise<void>, fails = false): Promise<CliResult> {
       const body = { ...tool, tool_use_id: `c${calls++}` };
       const before = await event("PreToolUse", body);
-      if (before.code !== 0) return before;
+      if (before.code !== 0) throw new Error(`the call was refused: ${before.err}`);
       await work();
       const failure = { error: "exit code 1" };
       const after = fails
@@ -431,7 +435,7 @@ describe("the record itself", () => {
     const s = await session({ snapshot: { required: true } });
     rmSync(join(s.folder, "record"), { recursive: true, force: true });
     writeFileSync(join(s.folder, "record"), "in the way");
-    const refused = await s.call(bash("touch a"), () => {});
+    const refused = await s.event("PreToolUse", bash("touch a"));
     expect(refused).toMatchObject({ code: 2, out: "" });
     expect(refused.err).toContain("the workspace could not be recorded");
     const path = join(s.folder, "claude-code.json");

@@ -42,6 +42,8 @@ import {
   hasOpenText,
   hasOpenWords,
   isInstalled,
+  isMarkUnsafe,
+  isProjectProgram,
   isSedSafe,
   mayBeOption,
   OF_THE_SHELL,
@@ -123,7 +125,6 @@ class Judge {
     this.call(words.slice(at), { text: fed, piped }, depth);
   }
 
-  /** Handles assignments before a program, on their own, or in `export` and similar builtins. */
   private assigned(words: readonly ShellWord[]): void {
     for (const { text, glob } of words) {
       const end = text.indexOf("=");
@@ -144,7 +145,6 @@ class Judge {
     this.findings.touched(target.text, false, target.glob);
   }
 
-  /** Handles one program and its words. */
   private call(words: readonly ShellWord[], fed: ProgramInput, depth: number): void {
     const [first, ...rest] = words;
     if (first === undefined || BLOCK_END.test(first.text)) this.findings.classes.push("read");
@@ -168,7 +168,7 @@ class Judge {
       this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
       if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
       if (/^(?:cd|pushd|popd)$/.test(name)) this.directories.moved(this.part_now, rest);
-      if (/^(?:export|local|readonly|unset)$/.test(name)) this.assigned(rest);
+      if (/^(?:export|local|readonly|unset|read)$/.test(name)) this.assigned(rest);
     }
     // A program with an explicit path may do anything, even under a known name.
     if (!isInstalled(first.text, worstClass(this.findings.classes.slice(before)))) this.unknown();
@@ -197,7 +197,6 @@ class Judge {
     return classes;
   }
 
-  /** Handles programs that run another program. Returns true if this is one. */
   private through(name: string, rest: readonly ShellWord[], fed: ProgramInput, depth: number): boolean {
     const texts = rest.map(({ text }) => text);
     if (SHELL_PROGRAMS.test(name)) return this.shell(rest, fed, depth);
@@ -260,6 +259,7 @@ class Judge {
       return true;
     }
     const program = rest.slice(first + (WRAPPER_WORDS[name] ?? 0));
+    if (program.length === 0) this.unknown();
     // Another process cannot change this shell, so such a name can only be an unrelated program.
     if (!/^(?:command|builtin)$/.test(name) && OF_THE_SHELL.test(program[0]?.text ?? "")) this.unknown();
     else this.call(program, fed, depth);
@@ -329,9 +329,9 @@ class Judge {
       this.findings.touched(text, false, glob);
   }
 
-  /** Removes the words that file names replace. A replacement within a word creates names that were not checked. */
+  /** Removes the words that file names replace. */
   private filledIn(words: readonly ShellWord[], mark: string): readonly ShellWord[] {
-    if (words.some(({ text }) => text !== mark && text.includes(mark))) this.unknown();
+    if (isMarkUnsafe(words, mark)) this.unknown();
     return words.filter(({ text }) => text !== mark);
   }
 
@@ -343,7 +343,10 @@ class Judge {
       if (open) this.findings.classes.push("unknown");
       const tail = rest.slice(at + 1);
       const end = tail.findIndex((word) => word.text === ";" || word.text === "+");
+      const before = this.findings.classes.length;
       this.call(this.filledIn(end < 0 ? tail : tail.slice(0, end), "{}"), NO_INPUT, depth);
+      // The files may be of another project.
+      if (this.findings.classes.slice(before).some(isProjectClass)) this.unknown();
     });
   }
 
@@ -376,7 +379,8 @@ class Judge {
     if (!installed) this.findings.classes.push("packages");
     const agent = words.some(({ text }) => isCodingAgent(text));
     const found = agent ? "unknown" : worstClass(this.findings.classes.splice(before));
-    const kept = agent || isProjectClass(found) || found === "destructive";
+    const asked = words.length === 2 && found === "read" && isProjectProgram(words[0]!.text);
+    const kept = agent || asked || isProjectClass(found) || found === "destructive";
     this.findings.classes.push(kept ? found : "packages");
     return true;
   }

@@ -14,6 +14,8 @@ export interface ShellWord {
   loose: boolean;
   /** Contains a variable that the script did not set, so its value may be a secret. */
   inherited: boolean;
+  /** Names the output of another command, `<(..)`. */
+  of_command?: boolean;
 }
 
 export type ShellOperator = "" | "&&" | "||" | "|&" | ";;" | ";" | "&" | "|" | "(" | ")" | "\n";

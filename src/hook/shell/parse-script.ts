@@ -42,6 +42,10 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
 /** Numbers that the shell sets. They name no file and no program. */
 const COUNTERS = /^[?#!$]/;
 
+/** Their output is a number. */
+const COUNTS_PROCESSORS =
+  /^\s*(?:nproc(?: --all)?|getconf _NPROCESSORS_ONLN|sysctl -n hw\.(?:nc|logicalc|physicalc)pu)\s*$/;
+
 class WordReader {
   private at = 0;
   private readonly parts: CommandPart[] = [];
@@ -84,7 +88,7 @@ class WordReader {
     const operator = OPERATORS.exec(rest)?.[0];
     if (char === " " || char === "\t" || char === "\r") this.space();
     else if (char === "#" && this.word === null) this.comment();
-    else if (rest.startsWith("<(") || rest.startsWith(">(")) this.nestedScript(2, ")");
+    else if (rest.startsWith("<(") || rest.startsWith(">(")) this.commandFile(rest[0] === "<");
     else if (redirect !== undefined && (this.word === null || !/^\d/.test(redirect))) this.redirect(redirect);
     else if (operator !== undefined) this.operator(operator);
     else if (char === "'") this.quoted();
@@ -202,6 +206,13 @@ class WordReader {
     this.add(value?.text ?? `$${name}`, chars);
   }
 
+  /** A command's output or input under the name of a file. */
+  private commandFile(is_read: boolean): void {
+    const isWhole = this.word === null;
+    this.nestedScript(2, ")");
+    if (is_read && isWhole) this.current().of_command = true;
+  }
+
   /** Parses a nested script, whose commands run too. */
   private nestedScript(open: number, close: string): void {
     const start = this.at + open;
@@ -214,7 +225,9 @@ class WordReader {
     });
     this.parts.push(...parts);
     this.odd.push(...odd);
-    Object.assign(this.current(), { dynamic: true, expanded: true });
+    this.current().expanded = true;
+    if (close === ")" && COUNTS_PROCESSORS.test(inner)) this.current().text += "8";
+    else this.current().dynamic = true;
     this.at = end < 0 ? this.text.length : end + 1;
   }
 

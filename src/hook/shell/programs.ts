@@ -117,6 +117,21 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   { program: /^(?:kubectl|oc)$/, option: /(?:^|[,/])secrets?(?:$|[,./])/i, into: "unknown" },
   // The archive decides which files are overwritten. A name with a colon is on another machine.
   { program: /^tar$/, option: /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|[^/-][^/]*:.*)$/, into: "unknown" },
+  // The words of a program come from a file, or go to its assembler, linker or preprocessor.
+  {
+    program:
+      /^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|javac|javap|jar|kotlinc|swiftc|rustc|ghc|tsc|vue-tsc|pytest|mypy|pylint|dotnet|nm|objdump|readelf|size|strings)$/,
+    option: /^@/,
+    into: "unknown",
+  },
+  { program: /^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?)$/, option: /^-W[alp],/, into: "unknown" },
+  // They name another program or script.
+  {
+    program: /^cmake$/,
+    option:
+      /^(?:-D)?CMAKE_\w*(?:COMPILER|LAUNCHER|LINKER|INCLUDE|TOOLCHAIN|EMULATOR|PROGRAM|RULE|CLANG_TIDY)/,
+    into: "unknown",
+  },
   { program: /^git$/, option: /^--(?:work-tree|git-dir|config-env)/, into: "unknown" },
   {
     program: /^git$/,
@@ -151,7 +166,7 @@ export const isControlVariable = (variable: string): boolean => OBEYED.test(vari
 export const PRINT_VARIABLES = /^(?:set|export|readonly|local)$/;
 
 /** Git commands that write or remove the named files. */
-export const GIT_REWRITES = /^(?:checkout|restore|mv|rm|clean)$/;
+export const GIT_REWRITES = /^(?:checkout|restore|mv|rm|clean|worktree)$/;
 
 /** Options that make git read files outside its index. */
 export const GIT_UNINDEXED = /^--(?:no-ind|untr|no-exclude)/;
@@ -221,10 +236,22 @@ export function interpreterClasses(name: string, texts: readonly string[]): Shel
     /^(?:pytest|mypy|ruff|black|isort|flake8|pylint|bandit|vulture|pydocstyle)$/.test(second)
   )
     return classesOf(second, rest);
+  // Both only translate files.
+  const translates = /^python/.test(name) && first === "-m" && /^(?:compileall|py_compile)$/.test(second);
+  if (translates && rest.every((text) => /^(?:-[qflr]|[^-].*)$/.test(text))) return ["build"];
+  if (name === "ruby" && /^-w?c$/.test(first) && texts.slice(1).every((text) => !text.startsWith("-")))
+    return ["build"];
   if (name === "php" || (name === "deno" && /^[a-z]/.test(first))) return classesOf(name, texts);
   const tests =
     /^node/.test(name) && first === "--test" && texts.slice(1).every((text) => !text.startsWith("-"));
   const unit = /^python/.test(name) && first === "-m" && second === "unittest";
-  if (tests || (unit && rest.every((text) => /^(?:-[vqfb]|discover|[^-].*)$/.test(text)))) return ["build"];
+  if (
+    tests ||
+    (unit &&
+      rest.every((text) =>
+        /^(?:-[vqfbcstpk]|--(?:verbose|quiet|failfast|buffer|catch|locals)|[^-].*)$/.test(text),
+      ))
+  )
+    return ["build"];
   return ["unknown"];
 }

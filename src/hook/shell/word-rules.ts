@@ -6,7 +6,7 @@ import type { ShellWord } from "./command-parts.ts";
 import { readOptions } from "./options.ts";
 import { GIT_RUNS, GIT_RUNS_OPTION } from "./programs.ts";
 import { isPlainSed } from "./sed-script.ts";
-import { knownProgram } from "./tables/tables.ts";
+import { hasSubcommands, knownProgram } from "./tables/tables.ts";
 import type { WordRole } from "./word-roles.ts";
 
 export const FIND_RUNS = /^-(?:exec|execdir|ok|okdir)$/;
@@ -28,6 +28,10 @@ export function isInstalled(path: string, kind: ShellClass): boolean {
   return isProjectClass(kind) && OF_THE_PROJECT.test(path);
 }
 
+/** Whether the tables have it as a test or build tool. */
+export const isProjectProgram = (name: string): boolean =>
+  isProjectClass(knownProgram(name)?.class ?? "unknown");
+
 /** Whether the word's text depends on the execution. */
 export const hasOpenText = ({ dynamic, several }: ShellWord): boolean => dynamic || several;
 
@@ -35,12 +39,17 @@ export const hasOpenText = ({ dynamic, several }: ShellWord): boolean => dynamic
 const COMPARES_TEXT = /^(?:=|==|!=|-z|-n|!|\]|\]\])$/;
 const HARMLESS_FORMAT = /^(?!-)(?:[^%]|%%|%[-+ #0-9.]*[sdiuxXofegbq])*$/s;
 
+/** Programs whose plain words are files that they only read. */
+const READS_FILES = /^(?:diff|cmp|comm|cat|head|tail|wc|sort|paste|join)$/;
+
 /**
  * Whether the text of a word depends on the execution and reaches more than a program that prints or compares it.
  * Inherited variables may hold secrets, so they are not printed.
  */
 export function hasOpenWords(program: string, words: readonly ShellWord[]): boolean {
-  const open = words.filter(hasOpenText);
+  const open = words.filter(
+    (word) => hasOpenText(word) && !(word.of_command === true && READS_FILES.test(program)),
+  );
   if (open.length === 0) return false;
   if (open.some(({ inherited }) => inherited)) return true;
   if (program === "echo" || program === ":") return false;
@@ -87,6 +96,14 @@ export function mayBeOption({ text, glob }: ShellWord, folders: readonly string[
       (filesMatching(word, folder) ?? ["-"]).some((file) => basename(file).startsWith("-")),
     ),
   );
+}
+
+/** Whether file names instead of the mark would be a program, its subcommand, or a part of a word. */
+export function isMarkUnsafe(words: readonly ShellWord[], mark: string): boolean {
+  const [program, first] = words;
+  const isSubcommand = first?.text === mark && hasSubcommands(basename(program!.text));
+  const isPart = words.some(({ text }) => text !== mark && text.includes(mark));
+  return program?.text === mark || isSubcommand || isPart;
 }
 
 /** The placeholder that `xargs` replaces with names. */

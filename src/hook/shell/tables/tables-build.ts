@@ -5,16 +5,29 @@ const CARGO_OPTIONS =
 const GO_OPTIONS =
   "one-dash --v --race --run=% --count=% --timeout=% --short --cover --covermode=% --coverpkg= --tags=% --bench= --benchmem --benchtime=% --json --parallel=% --cpu=% --failfast --list=% --mod=% --trimpath --n --x --a --p=% --o=>write --coverprofile=>write --msan --asan --skip=% --shuffle=%";
 const NPM_OPTIONS =
-  "-sqr -w:F:% --silent --quiet --workspace=% --workspaces --if-present --filter=% --recursive --parallel --stream --no-color --color? --verbose --no-bail --sort --no-sort --aggregate-output --foreground-scripts --ignore-scripts --loglevel=%";
+  "-sqr -w:F: --silent --quiet --workspace= --workspaces --if-present --filter= --recursive --parallel --stream --no-color --color? --verbose --no-bail --sort --no-sort --aggregate-output --foreground-scripts --ignore-scripts --loglevel=%";
 const JS_TEST =
-  "-uw -t: -b? --run --watch --coverage --no-coverage --silent? --verbose --bail? --update --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
+  "-uw -t: -b? --run --watch? --watchAll? --no-watch --coverage? --no-coverage --silent? --verbose --bail? --update --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
 const PY_LINT =
   "-qv -j:% --check --diff --quiet --verbose --fix>format --no-fix --show-source --statistics --color --no-color";
+
+/** Scripts that projects usually have. `yarn` and `pnpm` run them by their name alone. */
+const SCRIPT =
+  "(?:build|bundle|compile|lint|typecheck|type-check|tsc|check|checks|format|fmt|prettier|eslint|validate|verify|unit|e2e|coverage|vitest|jest)(?::[\\w:-]+)?|test(?::[\\w:-]+)?";
+const SCRIPT_OPTIONS = `${NPM_OPTIONS} ${JS_TEST} --fix --write --noEmit ...`;
+const STANDARDS = ["89", "90", "99", "11", "14", "17", "20", "23", "26"].flatMap((year) =>
+  ["c", "gnu", "c++", "gnu++"].map((language) => `=-std=${language}${year}`),
+);
+const SANITIZERS = ["address", "undefined", "thread", "leak", "memory", "address,undefined"].map(
+  (name) => `=-fsanitize=${name}`,
+);
+/** Without options that load a plugin, another configuration or another program. */
+const C_OPTIONS = `-cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version ${STANDARDS.join(" ")} ${SANITIZERS.join(" ")} =-fPIC =-fPIE =-pie =-pthread =-pedantic =-pedantic-errors =-ansi =-shared =-static =-pipe =-march=native =-mtune=native =-fno-omit-frame-pointer =-fno-exceptions =-fno-rtti =-fno-strict-aliasing =-fdiagnostics-color=always =-fcolor-diagnostics =-fopenmp =-flto =-MMD =-MP =-fsyntax-only`;
 
 export const BUILD_TABLE = `
 make: build -BiknqrstSw -j? -l? -C: -O? --jobs? --silent --quiet --keep-going --always-make --dry-run --just-print --directory= --no-print-directory --print-directory --question --trace --output-sync? --question [^=]*
 ninja: build -nv -j:k:C:% --verbose --quiet
-cmake: build -S:B:G: -j? -LAHN --build= --target=% -t:% --parallel? --config=% --clean-first --verbose --preset=% --list-presets --fresh --version =-Wdev =-Wno-dev
+cmake: build -S:B:G: -D:A:T:U:% -j? -LAHN --build= --target=% -t:% --parallel? --config=% --clean-first --verbose --preset=% --list-presets --fresh --version =-Wdev =-Wno-dev
 ctest: build -VQN -R:E:j:L:C:% --output-on-failure --verbose --parallel? --test-dir= --rerun-failed --progress --timeout=%
 meson: build -C: -j:% -v --verbose --suite=% --reconfigure --wipe setup|compile|test|configure|introspect|[\\w./-]+
 bazel: build -c:% -k --config=% --test_output=% --keep_going --verbose_failures --jobs=% --nocache_test_results build|test|query|cquery|info|version|//.*|:.*|@.*|deps\\(.*\\)
@@ -68,7 +81,7 @@ goimports: format one-dash --l --w --d --e --local=%
 golangci-lint: build -v -E:D:% --fix>format --timeout=% --enable=% --disable=% --fast --new --new-from-rev=% --verbose --concurrency=% --tests? run|linters|version|fmt|(?!cache|config|custom|completion)[^-].*
 staticcheck: build one-dash --checks=% --f=% --tests
 javac: build one-dash --d=>write --cp= --classpath= --source=% --target=% --release=% --Xlint --verbose --nowarn --g --version
-mvn: build -qBoUeXVN -T:% =-am =-DskipTests =-DskipITs --quiet --batch-mode --offline --no-transfer-progress --fail-at-end --fail-fast --threads=% --projects=% --also-make --version clean|validate|compile|test|test-compile|process-classes|package|verify|checkstyle:check|spotless:check|spotless:apply|dependency:tree
+mvn: build one-dash --q --B --o --U --e --X --V --v --N --T=% --ntp --nsu --am --amd --fae --ff --fn --pl=% --P=% --rf=% --DskipTests? --DskipITs? --Dtest= --Dit.test= --Dgroups=% --DfailIfNoTests=% --Dsurefire.failIfNoSpecifiedTests=% --DtrimStackTrace=% --Dspring.profiles.active=% --Dcheckstyle.skip? --Djacoco.skip? --Dmaven.test.failure.ignore=% --Dstyle.color=% --quiet --batch-mode --offline --no-transfer-progress --fail-at-end --fail-fast --threads=% --projects=% --also-make --version clean|validate|compile|test|test-compile|process-classes|package|verify|checkstyle:check|spotless:check|spotless:apply|dependency:tree
 gradle: build -qidsw -x:% --quiet --info --debug --stacktrace --warn --offline --continue --parallel --no-daemon --daemon --build-cache --no-build-cache --tests= --rerun-tasks --console=% --exclude-task=% --refresh-dependencies --scan --dry-run -m --warning-mode=% --max-workers=% --version (:?[\\w-]+:)*(build|test|check|assemble|clean|classes|testClasses|jar|tasks|projects|dependencies|compile\\w+|lint\\w*|ktlint\\w*|detekt|spotless\\w+|assemble\\w+|test\\w+Test|\\w*[tT]est)
 sbt: build =-batch compile|test|clean|update|scalafmt\\w*|testOnly.*|[\\w]+/test|[\\w]+/compile
 phpunit: build --filter= --testsuite=% --group=% --exclude-group=% --colors? --stop-on-failure --stop-on-error --testdox --verbose --debug --no-coverage --list-tests --order-by=% --no-progress
@@ -81,11 +94,12 @@ hadolint: build --ignore=% --failure-threshold=% --no-color --format=% -f:%
 yamllint: build -s -f:% --strict --format=%
 markdownlint: build -f>format --fix>format --ignore= --disable=
 actionlint: build =-verbose --color --no-color
-gcc: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
-g++: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
-cc: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
-clang: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
-clang++: build -cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version
+gcc: build ${C_OPTIONS}
+g++: build ${C_OPTIONS}
+cc: build ${C_OPTIONS}
+c++: build ${C_OPTIONS}
+clang: build ${C_OPTIONS}
+clang++: build ${C_OPTIONS}
 clang-format: format -in --dry-run --Werror --style=% --verbose --assume-filename=%
 swiftc: build -v --version
 swift: build -v -c:% --configuration=% --filter=% --parallel --verbose build|test|package|describe|show-dependencies
@@ -109,7 +123,13 @@ npm bin: read -g
 npm help: read
 npm pack: write --dry-run --json --silent
 yarn: read -s --silent --version -v
-pnpm: read -sr -F:% --silent --filter=% --recursive --version -v --parallel --stream
+yarn ${SCRIPT}: build ${SCRIPT_OPTIONS}
+pnpm ${SCRIPT}: build ${SCRIPT_OPTIONS}
+yarn workspace [\\w@./-]+ (?:${SCRIPT}): build ${SCRIPT_OPTIONS}
+yarn workspace [\\w@./-]+ run: build ${SCRIPT_OPTIONS}
+yarn workspaces run: build ${SCRIPT_OPTIONS}
+yarn workspaces foreach: build -AWpvtRij:% --all --worktree --parallel --verbose --topological --topological-dev --interlaced --jobs=% --include= --exclude= --from= --since? run|${SCRIPT}
+pnpm: read -sr -F: --silent --filter= --recursive --version -v --parallel --stream
 bun: read --silent --version -v
 cargo: read -qvV --quiet --verbose --version --list --locked --offline --frozen --color=%
 cargo build: build ${CARGO_OPTIONS}

@@ -5,7 +5,7 @@
  */
 
 const BUILD =
-  "-q -t:% -f: --tag=% --file= --target=% --build-arg= --no-cache --pull --progress=% --platform=% --label= --quiet --rm --force-rm --load --check --provenance=% --sbom=% --no-cache-filter=% @1 (?![\\\\w+]+:|git@|-)[\\\\w./-]+";
+  "-q -t:% -f: --tag=% --file= --target=% --build-arg= --no-cache --pull --progress=% --platform=% --label= --quiet --rm --force-rm --load --check --provenance=% --sbom=% --no-cache-filter=% @1 (?![\\w+]+:|git@|-)[\\w./-]+";
 const AWS =
   "--region=% --output=% --query= --no-cli-pager --no-paginate --max-items=% --page-size=% --starting-token= --color=% --filters= --filter= --max-results=%";
 const GCLOUD =
@@ -15,7 +15,7 @@ const AZ =
 const KUBE_SCOPE = "-n:% --namespace=%";
 const GH = "-R:% --repo= -L:% --limit=% --json=% -q: --jq= -t: --template=";
 /** A repository on the usual host. */
-const GH_REPO = "[^/]*|[\\\\w.-]+/[\\\\w.-]+";
+const GH_REPO = "[^/]*|[\\w.-]+/[\\w.-]+";
 const HELM = "-n:% -o:% --namespace=% --output=%";
 
 export const CLOUD_TABLE = `

@@ -6,9 +6,9 @@ const UV_TREE =
   "-qv --frozen --locked --no-dev --depth=% --invert --no-dedupe --outdated --package=% --universal";
 const DOTNET =
   "-v:% -c:% -f:% -r:% --verbosity=% --configuration=% --framework=% --runtime=% --no-restore --no-build --nologo --filter= --logger=% --verify-no-changes --list-tests --blame --collect= --no-incremental --tl? --include= --exclude= --severity=% --diagnostics=% --no-dependencies --interactive? --arch=% --os=%";
-const DOTNET_PROJECT = "[\\\\w./-]+\\\\.(cs|fs|vb)proj|[\\\\w./-]+\\\\.slnx?|[\\\\w.-][\\\\w./-]*";
+const DOTNET_PROJECT = "[\\w./-]+\\.(cs|fs|vb)proj|[\\w./-]+\\.slnx?|[\\w.-][\\w./-]*";
 const TEST_NAMES =
-  "(?:\\\\w+:)*(?:test|spec|lint|rubocop|standard|stats|routes|notes|about|check|build|compile|features)(?::\\\\w+)*|-[TPAD]";
+  "(?:\\w+:)*(?:test|spec|lint|rubocop|standard|stats|routes|notes|about|check|build|compile|features)(?::\\w+)*|-[TPAD]";
 
 export const LANGUAGE_TABLE = `
 deno: read -qV --version --quiet
@@ -126,7 +126,7 @@ dotnet sln list: read @0
 csharpier: build check|format|[\\w./-]+
 ruby: read -v --version @0
 rake: build -qstv --silent --trace --quiet --tasks --dry-run ${TEST_NAMES}
-rails: build -bv --verbose --defer-output --fail-fast --seed=% --name= test|test:all|test:system|routes|stats|notes|about|version|zeitwerk:check|[\\w./-]+_test\\.rb(?::\\d+)*|test/[\\w./-]*
+rails: build -bv --verbose --defer-output --fail-fast --seed=% --name= test(?::\\w+)?|routes|stats|notes|about|version|zeitwerk:check|[\\w./-]+_test\\.rb(?::\\d+)*|test/[\\w./-]*
 minitest: build
 standardrb: build --fix>format --parallel
 erb_lint: build --lint-all --autocorrect

@@ -89,6 +89,7 @@ export: read -n
 local: read
 readonly: read
 return: read any
+read: read -rse -d:n:N:p:t: [A-Za-z_]\\w*
 exit: read any
 break: read any
 continue: read any
