@@ -11,7 +11,7 @@ import { auditStore, type Findings } from "../audit.ts";
 import type { Answer } from "./client.ts";
 import { CLUSTER_SOURCES } from "./config.ts";
 import { nanoseconds, type Operation } from "./history.ts";
-import { type Cluster, DATABASES } from "./nodes.ts";
+import { type Cluster, DATABASES, type Database } from "./nodes.ts";
 
 const SAME_HEAD_MS = 60_000;
 
@@ -21,13 +21,13 @@ export interface Ledger {
   problems: string[];
 }
 
-/** The ledger as the primary has it, checked, and the same head on every node. */
+/** The ledger as the node with the most records has it, checked, and the same head on every node. */
 export async function readLedger(cluster: Cluster): Promise<Ledger> {
-  const [primary] = await cluster.roles();
+  const node = await longest(cluster);
   const store = await openStore({
     store: "postgres",
     data: "",
-    database_url: cluster.databaseUrl(primary!),
+    database_url: cluster.databaseUrl(node),
     warn: () => {},
   });
   try {
@@ -47,6 +47,20 @@ export async function readLedger(cluster: Cluster): Promise<Ledger> {
   } finally {
     await store.close();
   }
+}
+
+/** A cluster that has not recovered has no primary; an answer is lost only if no node has it. */
+async function longest(cluster: Cluster): Promise<Database> {
+  const sizes = await Promise.all(
+    DATABASES.map(async (node) => ({
+      node,
+      records: await headOf(cluster.databaseUrl(node)).then(
+        (head) => Number(head.split(" ")[0]),
+        () => -1,
+      ),
+    })),
+  );
+  return sizes.reduce((best, each) => (each.records > best.records ? each : best)).node;
 }
 
 async function headOf(url: string): Promise<string> {
