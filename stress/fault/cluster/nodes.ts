@@ -84,6 +84,13 @@ export class Cluster {
     return (await this.members()).sort((a, b) => rank(a) - rank(b)).map(({ name }) => name);
   }
 
+  /** The node that holds the leader's key and runs. */
+  async primary(): Promise<Database | undefined> {
+    const leader = (await this.members()).find(({ role, state }) => role === "leader" && state === "running");
+    const answers = leader && (await isOk(`http://${addressOf(leader.name)}:8008/primary`));
+    return answers ? leader.name : undefined;
+  }
+
   async isWhole(): Promise<boolean> {
     const members = await this.members();
     const runs = members.filter(({ state }) => state === "running" || state === "streaming");

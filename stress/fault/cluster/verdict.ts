@@ -21,13 +21,19 @@ export interface Ledger {
   problems: string[];
 }
 
-/** The ledger as the node with the most records has it, checked, and the same head on every node. */
+/** The ledger as the primary has it, checked, and the same head on every node. */
 export async function readLedger(cluster: Cluster): Promise<Ledger> {
-  const node = await longest(cluster);
+  // A standby may lack the newest records, and a cluster that has not recovered has nothing else.
+  let primary: Database | undefined;
+  const hasPrimary = async (): Promise<boolean> => {
+    primary = await cluster.primary();
+    return primary !== undefined;
+  };
+  await until(hasPrimary, "a primary whose ledger can be read", SAME_HEAD_MS);
   const store = await openStore({
     store: "postgres",
     data: "",
-    database_url: cluster.databaseUrl(node),
+    database_url: cluster.databaseUrl(primary!),
     warn: () => {},
   });
   try {
@@ -47,20 +53,6 @@ export async function readLedger(cluster: Cluster): Promise<Ledger> {
   } finally {
     await store.close();
   }
-}
-
-/** A cluster that has not recovered has no primary; an answer is lost only if no node has it. */
-async function longest(cluster: Cluster): Promise<Database> {
-  const sizes = await Promise.all(
-    DATABASES.map(async (node) => ({
-      node,
-      records: await headOf(cluster.databaseUrl(node)).then(
-        (head) => Number(head.split(" ")[0]),
-        () => -1,
-      ),
-    })),
-  );
-  return sizes.reduce((best, each) => (each.records > best.records ? each : best)).node;
 }
 
 async function headOf(url: string): Promise<string> {
