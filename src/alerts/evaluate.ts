@@ -125,8 +125,8 @@ const endedEarly = ({ event, detail }: LedgerRecord): boolean =>
 async function approvalFloods({ store, env, rules }: EngineCore): Promise<ActiveAlert[]> {
   const { flood } = rules().policy.approvals;
   if (flood === null) return [];
-  const standing = await listActiveFloods(store, flood, env.now(), tenantOf(store));
-  const others = standing.filter(({ actor }) => actor !== PROBE_ACTOR);
+  const active = await listActiveFloods(store, flood, env.now(), tenantOf(store));
+  const others = active.filter(({ actor }) => actor !== PROBE_ACTOR);
   return others.map(({ actor, since_ms }) => ({
     ...createAlert(
       "approval_flood",

@@ -22,17 +22,17 @@ type AlertMessage =
 /** Compares the active alerts with the sent messages and returns the messages for this process to send. */
 export async function dueAlertMessages(
   core: EngineCore,
-  standing: readonly ActiveAlert[],
+  active: readonly ActiveAlert[],
   remind_ms: number,
 ): Promise<AlertMessage[]> {
   // Check outside a transaction first: most rounds have nothing to send.
   const known = fromJson<Sent>((await core.store.get("meta", KEY)) ?? {});
-  if (compare(known, standing, core.env.now(), remind_ms).messages.length === 0) return [];
+  if (compare(known, active, core.env.now(), remind_ms).messages.length === 0) return [];
   return core.store.transact({
     needs: [["meta", KEY]],
     run(tx: StoreTx) {
       const sent = fromJson<Sent>(tx.get("meta", KEY) ?? {});
-      const { messages, next } = compare(sent, standing, core.env.now(), remind_ms);
+      const { messages, next } = compare(sent, active, core.env.now(), remind_ms);
       tx.put("meta", KEY, asJson(next));
       return messages;
     },
@@ -41,14 +41,14 @@ export async function dueAlertMessages(
 
 function compare(
   sent: Sent,
-  standing: readonly ActiveAlert[],
+  active: readonly ActiveAlert[],
   now: number,
   remind_ms: number,
 ): { messages: AlertMessage[]; next: Sent } {
   const messages: AlertMessage[] = [];
   const next: Sent = {};
   const kept = new Set<string>();
-  for (const group of groupAlerts(standing)) {
+  for (const group of groupAlerts(active)) {
     const key = sentKey(sent, group);
     const before = key === undefined ? undefined : sent[key];
     if (key !== undefined) kept.add(key);

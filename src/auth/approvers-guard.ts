@@ -2,7 +2,7 @@
  * Guards calls with an approvers file: reads it again when it changes, and lets each approval be used once. Used ids are
  * files of a directory, so that processes and restarts share them.
  */
-import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileError, readTextFile, statStamp } from "../config/files.ts";
 import type { RuntimeEnv } from "../kernel/env.ts";
@@ -35,6 +35,8 @@ export class ApproversGuard {
   private doc: ApproversDoc;
   private stamp: string;
   private swept_ms = 0;
+  /** Files of undos that this process may try again, by their attempt. */
+  private readonly unfinished = new Map<string, string>();
 
   private constructor(options: GuardOptions, doc: ApproversDoc, stamp: string) {
     this.options = options;
@@ -56,8 +58,22 @@ export class ApproversGuard {
     const answer = await evidence().catch(() => undefined);
     const verdict = await judgeSignedCall(this.doc, call, answer, this.options.env.now());
     if ("problem" in verdict) return notMade(call, verdict.problem);
-    if (verdict.use === null || (await this.use(verdict.use))) return null;
+    if (verdict.use === null || (await this.use(verdict.use, call.undo))) return null;
     return notMade(call, "its approval was used before");
+  }
+
+  /** The undo took effect: its approval permits no further attempt. */
+  async undone(undo: string): Promise<void> {
+    const path = this.unfinished.get(undo);
+    if (path === undefined) return;
+    this.unfinished.delete(undo);
+    try {
+      const [end = ""] = (await readFile(path, "utf8")).split(" ");
+      await writeFile(path, end, { flush: true });
+    } catch (error) {
+      // The undo is done, whether or not this can be noted.
+      this.options.warn("a used approval could not be marked as used up", { problem: messageOf(error) });
+    }
   }
 
   /** Whether the file names the tool. */
@@ -78,22 +94,25 @@ export class ApproversGuard {
     }
   }
 
-  /** False if the id was used before. */
-  private async use({ id, expires_ms }: ApprovalUse): Promise<boolean> {
+  /** False if the id was used before, except for the same undo, which is tried again until it took effect. */
+  private async use({ id, expires_ms }: ApprovalUse, undo: string | undefined): Promise<boolean> {
     await this.sweep();
+    const path = join(this.options.used, sha256Hex(id));
+    const attempt = undo === undefined ? "" : ` ${sha256Hex(undo)}`;
     try {
-      const handle = await open(join(this.options.used, sha256Hex(id)), "wx", 0o600);
+      const handle = await open(path, "wx", 0o600);
       try {
-        await handle.writeFile(String(expires_ms));
+        await handle.writeFile(`${expires_ms}${attempt}`);
         await handle.sync();
       } finally {
         await handle.close();
       }
-      return true;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-      throw fileError(this.options.used, error);
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(this.options.used, error);
+      if (attempt === "" || !(await readFile(path, "utf8")).endsWith(attempt)) return false;
     }
+    if (undo !== undefined) this.unfinished.set(undo, path);
+    return true;
   }
 
   private async sweep(): Promise<void> {
@@ -102,7 +121,7 @@ export class ApproversGuard {
     this.swept_ms = now;
     for (const name of await readdir(this.options.used)) {
       const path = join(this.options.used, name);
-      const end = Number(await readFile(path, "utf8").catch(() => "x"));
+      const end = Number.parseInt(await readFile(path, "utf8").catch(() => "x"), 10);
       if (end + KEEP_MS < now) await rm(path, { force: true });
     }
   }

@@ -69,8 +69,8 @@ export interface CallToMake {
   run_id: string;
   tool: string;
   args: JsonValue;
-  /** True for the undo of a call. */
-  undo?: boolean;
+  /** For the undo of a call: what tells it from every other undo, the same in all its attempts. */
+  undo?: string;
 }
 
 const evidenceSchema = z.looseObject({
@@ -161,7 +161,7 @@ async function readSignature(
 ): Promise<SignatureVerdict> {
   const { payload, assertion } = signature;
   const { ledger, run_id, expires_ms, by, nonce } = payload;
-  const right = call.undo === true ? payload.kind === "compensation" : CALL_KINDS.has(payload.kind);
+  const right = call.undo !== undefined ? payload.kind === "compensation" : CALL_KINDS.has(payload.kind);
   if (!right) return { problem: "a signature is for another kind of decision" };
   if (payload.decision !== "approve" && payload.decision !== "offer")
     return { problem: "a signature does not approve" };

@@ -134,6 +134,13 @@ export class RequestAuthenticator {
     return this.options.keys?.ring.findName(name, this.options.env.now(), credential) ?? null;
   }
 
+  /** Whether a stored principal's key is known here, and disabled or expired. */
+  hasEnded({ principal, credential }: StoredPrincipal): boolean {
+    const { kind, name } = principalName(principal);
+    const { keys, env } = this.options;
+    return kind === "key" && keys !== null && keys.ring.hasEnded(name, env.now(), credential);
+  }
+
   /** Reloads the key file and returns the number of keys. If the file does not load, throws and keeps the old keys. */
   async reload(): Promise<number> {
     return (await this.options.keys?.reload()) ?? 0;

@@ -68,6 +68,15 @@ export class KeyRing {
     return undefined;
   }
 
+  /** Whether the entry with this name and fingerprint is disabled or expired. False for an unknown entry. */
+  hasEnded(name: string, now: number, fingerprint: string | undefined): boolean {
+    const entry = this.entries.find(
+      (one) => one.name === name && fingerprintOf(one.key_sha256) === fingerprint,
+    );
+    const found = entry && this.findHash(entry.key_sha256, now);
+    return found === "disabled" || found === "expired";
+  }
+
   /** Built when a key is first used, so that a large ring costs only as much as its used keys. */
   private holder(entry: KeyEntry): Holder {
     let holder = this.holders.get(entry);

@@ -1,6 +1,7 @@
 /** Public keys of passkeys, as COSE and as SubjectPublicKeyInfo. Each key and signature has one accepted encoding. */
 import { createPublicKey, type JsonWebKey } from "node:crypto";
 import type { PasskeyAlgorithm, PasskeyPublicKey } from "../govern/signing/payload.ts";
+import { LruMap } from "../kernel/lru.ts";
 import { isWeakEd25519 } from "./weak-keys.ts";
 
 const COSE = { ES256: -7, EdDSA: -8, RS256: -257 } as const satisfies Record<PasskeyAlgorithm, number>;
@@ -32,7 +33,7 @@ function isUsualRsa({ n = "", e = "" }: JsonWebKey): boolean {
 
 export async function fromCose(cose: Uint8Array): Promise<Pick<PasskeyPublicKey, "public_key" | "alg">> {
   const { decodeCredentialPublicKey } = await import("@simplewebauthn/server/helpers");
-  const key = decodeCredentialPublicKey(new Uint8Array(cose)) as unknown as Map<number, number | Uint8Array>;
+  const key = decodeCredentialPublicKey(new Uint8Array(cose)) as Map<number, number | Uint8Array>;
   const alg = (Object.keys(COSE) as PasskeyAlgorithm[]).find((name) => COSE[name] === key.get(3));
   const part = (label: number) => Buffer.from(key.get(label) as Uint8Array).toString("base64url");
   if (alg === undefined) throw new Error("its algorithm is not one of ES256, EdDSA and RS256");
@@ -46,7 +47,20 @@ export async function fromCose(cose: Uint8Array): Promise<Pick<PasskeyPublicKey,
   return found;
 }
 
+const KEPT_KEYS = 1_000;
+const kept = new LruMap<string, Uint8Array<ArrayBuffer>>(KEPT_KEYS);
+
+/** The key as COSE. Conversions are kept, because the same few keys verify every signature. */
 export async function toCose(key: Omit<PasskeyPublicKey, "id">): Promise<Uint8Array<ArrayBuffer>> {
+  const name = `${key.alg} ${key.public_key}`;
+  const known = kept.get(name);
+  if (known !== undefined) return known;
+  const cose = await convertToCose(key);
+  kept.set(name, cose);
+  return cose;
+}
+
+async function convertToCose(key: Omit<PasskeyPublicKey, "id">): Promise<Uint8Array<ArrayBuffer>> {
   const { isoCBOR } = await import("@simplewebauthn/server/helpers");
   const jwk = readKey(key);
   const bytes = (text: string | undefined) => new Uint8Array(Buffer.from(text ?? "", "base64url"));

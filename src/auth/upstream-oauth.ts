@@ -329,7 +329,7 @@ export class UpstreamOAuth {
         throw oauthRefused(
           `the issuer did not exchange the caller's token${toShownErrorCode(said["error"])}`,
         );
-      return tokenSet(said as unknown as OAuthTokens, { scopes, issuer, metadata, client, resource, now });
+      return tokenSet(said as OAuthTokens, { scopes, issuer, metadata, client, resource, now });
     } catch (error) {
       throw plainOAuthError(error, "the issuer did not exchange the caller's token");
     }

@@ -18,6 +18,14 @@ import { sha256 } from "../kernel/hash.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { fromCose, isStrictDer, PASSKEY_COSE_ALGORITHMS, toCose } from "./passkey-keys.ts";
 
+let library: Promise<typeof import("@simplewebauthn/server")> | undefined;
+
+/** Loads the library once. */
+function loadLibrary(): NonNullable<typeof library> {
+  library ??= import("@simplewebauthn/server");
+  return library;
+}
+
 /** Where passkeys are made and used: the relying party, and the origins of its pages. */
 export interface PasskeyPlace {
   rp_id: string;
@@ -46,7 +54,7 @@ export async function creationOptions(
   challenge: Uint8Array<ArrayBuffer>,
   known: readonly string[],
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
-  const { generateRegistrationOptions } = await import("@simplewebauthn/server");
+  const { generateRegistrationOptions } = await loadLibrary();
   return generateRegistrationOptions({
     rpName: "svc",
     rpID: rp_id,
@@ -72,7 +80,7 @@ export async function verifyRegistration(
   { rp_id, origins }: PasskeyPlace,
   response: RegistrationResponseJSON,
 ): Promise<VerifiedRegistration> {
-  const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
+  const { verifyRegistrationResponse } = await loadLibrary();
   let challenge = "";
   try {
     const { verified, registrationInfo } = await verifyRegistrationResponse({
@@ -99,7 +107,7 @@ export async function requestOptions(
   payload: SignedPayload,
   passkeys: readonly { id: string; transports: string[] }[],
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
-  const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
+  const { generateAuthenticationOptions } = await loadLibrary();
   return generateAuthenticationOptions({
     rpID: rp_id,
     challenge: new Uint8Array(payloadDigest(payload)),
@@ -123,7 +131,7 @@ export async function verifyAssertion(
   assertion: PasskeyAssertion,
   { place, key, counter }: SignedBy,
 ): Promise<{ counter: number } | { problem: string }> {
-  const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
+  const { verifyAuthenticationResponse } = await loadLibrary();
   if (assertion.id !== key.id) return { problem: "another passkey signed it" };
   if (key.alg === "ES256" && !isStrictDer(Buffer.from(assertion.response.signature, "base64url")))
     return { problem: "the signature is not encoded as usual" };

@@ -33,6 +33,7 @@ const shown = ({ settings }: ServiceApp, id: NavId) =>
 /** Pages in the bar at the bottom of a phone. A "More" link leads to the others. */
 const QUICK: readonly NavId[] = ["overview", "approvals", "runs", "alerts"];
 
+/** The page is first painted after its script folded the long values. If the script does not load, they stay open. */
 function htmlHead(title: string): HtmlFragment {
   return html`<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${title} · svc</title>
@@ -41,7 +42,7 @@ function htmlHead(title: string): HtmlFragment {
 <link rel="apple-touch-icon" href="/console/assets/apple-180.png">
 <meta name="theme-color" content="#12211b"><meta name="apple-mobile-web-app-title" content="Takeback">
 <link rel="stylesheet" href="/console/assets/console.css?v=${ASSET_VERSION}">
-<script src="/console/assets/console.js?v=${ASSET_VERSION}" defer></script></head>`;
+<script src="/console/assets/console.js?v=${ASSET_VERSION}" defer blocking="render"></script></head>`;
 }
 
 export function framedPage(

@@ -99,6 +99,7 @@ function readState(path: string): SessionState | null {
   try {
     const given: unknown = JSON.parse(text);
     if (isRecord(given) && typeof given["began"] === "string" && typeof given["governed"] === "boolean")
+      // Written by this program, and marked by the two fields above.
       return given as unknown as SessionState;
   } catch {}
   return { client: "", session: "", began: "", governed: true };

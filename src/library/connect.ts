@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { ApproversGuard } from "../auth/approvers-guard.ts";
 import { guardedCompensator } from "../auth/guarded-undo.ts";
+import { stepKey } from "../govern/document-keys.ts";
 import { isPlanId } from "../govern/plans/plan.ts";
 import { createOperationsClient, type OperationsClient } from "../http/api/operations-client.ts";
 import { systemEnv } from "../kernel/env.ts";
@@ -25,6 +26,7 @@ import { getSignatures } from "../operations/signing/signatures.ts";
 import { rollBackInOrder } from "../rollback/plan/multi-run.ts";
 import type { RollbackPlan } from "../rollback/plan/plan.ts";
 import type { RollbackReport, TreeReport } from "../rollback/plan/report.ts";
+import type { OverwriteDecision } from "../rollback/ports.ts";
 import type { TreePlan } from "../rollback/tree/plan-tree.ts";
 import { executeOnBackend } from "../rollback/undo/execute.ts";
 import { type ApprovalRequests, type DecideOptions, type ReadApproval, waitFor } from "./approvals.ts";
@@ -195,25 +197,38 @@ async function remoteRollback(
     throw invalidError(
       "approve_compensations: a remote worker cannot approve; use POST /v1/runs/{id}/rollback or svc rollback",
     );
-  // A server gives a worker no signatures, so undoes with tools that the file names are left to the service itself.
+  const approvals = new Map<string, string>();
   const compensator = guardedCompensator(
     () => guard,
-    async () => undefined,
+    async (id, step) => {
+      const approval_id = approvals.get(stepKey(id, step));
+      return approval_id === undefined ? undefined : client.perform(getSignatures, { approval_id });
+    },
     work.compensator,
   );
+  const backendOf: BackendOf = (id, how) => {
+    const onApproval = (step: number, approval_id: string) => approvals.set(stepKey(id, step), approval_id);
+    return new RemoteRollbackBackend(client, id, { ...how, onApproval });
+  };
   const options = { ...work, compensator, reader: verifier ?? null };
   if (children === true) {
     if (overwrite !== undefined)
       throw invalidError("overwrite: names a step of this run alone; omit children");
-    return remoteTreeRollback(client, run_id, options);
+    return remoteTreeRollback(client, run_id, backendOf, options);
   }
-  return executeOnBackend(new RemoteRollbackBackend(client, run_id, overwrite), systemEnv, options);
+  return executeOnBackend(backendOf(run_id, { overwrite }), systemEnv, options);
 }
+
+type BackendOf = (
+  run_id: string,
+  how: { overwrite?: OverwriteDecision | undefined; places?: ReadonlyMap<number, number> | undefined },
+) => RemoteRollbackBackend;
 
 /** The runs and the order of their undos come from the server's plan. */
 async function remoteTreeRollback(
   client: OperationsClient,
   run_id: string,
+  backendOf: BackendOf,
   options: Parameters<typeof executeOnBackend>[2],
 ): Promise<TreeReport> {
   const plan = (await retryOnQuota(() => client.perform(planOp, { run_id, children: true }))) as TreePlan;
@@ -224,7 +239,7 @@ async function remoteTreeRollback(
   }));
   const reports = new Map<string, RollbackReport>();
   await rollBackInOrder(order, async (id, turn) => {
-    const backend = new RemoteRollbackBackend(client, id, undefined, places.get(id));
+    const backend = backendOf(id, { places: places.get(id) });
     reports.set(id, await executeOnBackend(backend, systemEnv, { ...options, turn }));
   });
   const complete = [...reports.values()].every((report) => report.complete);

@@ -26,23 +26,23 @@ import { READ_BACK_LIMITS } from "../rules/manifest/schema.ts";
 import { shortenError, toSendable } from "./request-size.ts";
 import { retryOnQuota } from "./retry.ts";
 
+interface RemoteRollbackOptions {
+  overwrite?: OverwriteDecision | undefined;
+  /** Positions of the run's calls, if it is undone together with other runs. */
+  places?: ReadonlyMap<number, number> | undefined;
+  /** Called with the approval that an undo used, before it is carried out. */
+  onApproval?: ((step: number, approval_id: string) => void) | undefined;
+}
+
 export class RemoteRollbackBackend implements RollbackBackend {
   readonly run_id: string;
   private readonly client: OperationsClient;
-  private readonly overwrite: OverwriteDecision | undefined;
-  private readonly places: ReadonlyMap<number, number> | undefined;
+  private readonly options: RemoteRollbackOptions;
 
-  /** `places`: positions of the run's calls, if it is undone together with other runs. */
-  constructor(
-    client: OperationsClient,
-    run_id: string,
-    overwrite?: OverwriteDecision,
-    places?: ReadonlyMap<number, number>,
-  ) {
-    this.places = places;
+  constructor(client: OperationsClient, run_id: string, options: RemoteRollbackOptions = {}) {
     this.client = client;
     this.run_id = run_id;
-    this.overwrite = overwrite;
+    this.options = options;
   }
 
   async plan(): Promise<RollbackSnapshot> {
@@ -52,7 +52,7 @@ export class RemoteRollbackBackend implements RollbackBackend {
       const { step, tool } = action;
       const read = action.kind === "compensate" ? (action.before ?? null) : null;
       const closes_ms = action.kind === "compensate" ? action.closes_ms : undefined;
-      const seq = this.places?.get(step);
+      const seq = this.options.places?.get(step);
       const place = seq === undefined ? undefined : { intended_seq: seq, succeeded_seq: seq };
       return { step, tool, outcome: outcomeOf(action), fallen: false, read, closes_ms, place };
     });
@@ -62,9 +62,10 @@ export class RemoteRollbackBackend implements RollbackBackend {
   async begin(visit: StepToUndo, look: RollbackSnapshot, current?: JsonValue): Promise<UndoBeginResult> {
     const { run_id } = this;
     const { step } = visit;
+    const { overwrite } = this.options;
     if (current !== undefined && toSendable(current) === undefined)
       return { state: "settled", outcome: notChecked() };
-    const over = this.overwrite?.step === step ? { ...this.overwrite, overwrite: true } : {};
+    const over = overwrite?.step === step ? { ...overwrite, overwrite: true } : {};
     try {
       const begun = await retryOnQuota(() =>
         this.client.perform(beginUndo, { run_id, current, ...over, step }),
@@ -103,11 +104,12 @@ export class RemoteRollbackBackend implements RollbackBackend {
   }
 
   private taskOf(
-    { verification, covers: _, ...call }: CompensationTask,
+    { verification, covers: _, approval_id, ...call }: CompensationTask,
     visit: StepToUndo,
     look: RollbackSnapshot,
     current: JsonValue | undefined,
   ): UndoTask {
+    if (approval_id !== undefined) this.options.onApproval?.(call.step, approval_id);
     const read_back: ReadBackSpec | null = verification && {
       ...verification,
       retries: READ_BACK_LIMITS.retries.default,

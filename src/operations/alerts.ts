@@ -28,7 +28,7 @@ export const listAlerts = defineOperation({
     ),
   }),
   async run({ app }) {
-    const standing = await activeAlerts(app);
-    return { alerts: standing.map(({ actor: _, ...shown }) => shown) };
+    const active = await activeAlerts(app);
+    return { alerts: active.map(({ actor: _, ...shown }) => shown) };
   },
 });

@@ -53,7 +53,7 @@ export async function carryRequest(
   const { target, headers, mask } = await vault.sign({ ...request, body_sha256: request.body?.sha256 });
   const answer = await exchange.send(toExchange({ ...request, target, headers }));
   const lines = endToEnd(answer.headers).map(
-    (line) => line.map((text) => mask.text(text)) as unknown as HeaderLine,
+    ([name, value]): HeaderLine => [mask.text(name), mask.text(value)],
   );
   if (answer.upgraded !== undefined)
     return { status: answer.status, headers: lines, body: answer.body, upgraded: answer.upgraded };
@@ -103,7 +103,7 @@ function decoded(
     body.destroy();
     throw new SvcError("delivery_failed", "the answer has a content coding that the proxy cannot read");
   }
-  const stream = makeDecoder() as unknown as Readable & NodeJS.WritableStream;
+  const stream = makeDecoder() as Readable & NodeJS.WritableStream;
   body.once("error", (error) => stream.destroy(error));
   body.pipe(stream);
   return { headers: withoutHeaders(lines, "content-encoding", "content-length"), body: stream };

@@ -57,6 +57,7 @@ function commitParents(pack: Buffer, id_chars: 40 | 64): Map<string, string[]> |
   try {
     for (let n = 0; n < count; n++) {
       const { type, data_at } = objectHeader(pack, at, CHECKSUM_BYTES[id_chars]);
+      // With `info` the result has two members, which its type does not say.
       const { buffer, engine } = inflateSync(pack.subarray(data_at), {
         info: true,
         maxOutputLength: MAX_OBJECT_BYTES,

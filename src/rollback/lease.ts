@@ -66,6 +66,11 @@ export function leaseOfHolder(tx: StoreTx, run_id: string, holder: string): Work
   return { subject: subjectOf(run_id), holder, epoch: held.epoch, taken: 0 };
 }
 
+/** Name of the holder of the run's lease, if any. It may have fallen silent. */
+export async function leaseHolder({ store }: EngineCore, run_id: string): Promise<string | undefined> {
+  return (await store.get("leases", subjectOf(run_id).key))?.holder;
+}
+
 /** Whether a rollback of the run may be in progress: this process has not seen its holder silent for long enough. */
 export function mayBeRollingBack(core: EngineCore, tx: StoreTx, run_id: string): boolean {
   return isLeaseHeld(core, tx, subjectOf(run_id));

@@ -26,6 +26,7 @@ import { sweepIncidents } from "../operations/incidents/sweep.ts";
 import { openIdentity } from "../operations/pipeline/identity.ts";
 import { OpenRequests, RECOUNT_MS } from "../operations/pipeline/open-requests.ts";
 import { CallerQuotas } from "../operations/pipeline/quotas.ts";
+import { endPushOfKeys } from "../operations/push/devices.ts";
 import { mayEndRequest, PushMessages } from "../operations/push/personal.ts";
 import { throwReloadConflict } from "../operations/reload.ts";
 import { commandTools } from "../operations/rollback/job-tools.ts";
@@ -104,9 +105,12 @@ async function complete(
   const { notifier, tracer, capture, metrics } = addEars(app, channels);
   app.refusedCredentials = failures;
   core.today = identity.today;
-  app.jobTools = equip(app, commandTools(settings, background.signal, identity.today));
+  app.jobTools = equip(app, commandTools(app, identity.today));
   applyQuotas(app);
   startWork(app, notifier, failures);
+  background.every(FORGET_MS, "removing the devices of ended keys", () =>
+    endPushOfKeys(app, (holder) => identity.auth.hasEnded(holder)),
+  );
   const { close } = app;
   return Object.assign(app, {
     auth: identity.auth,

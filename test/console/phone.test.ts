@@ -69,8 +69,12 @@ it("shows the card first, with its buttons in reach wherever one scrolls to", as
   for (const script of [true, false]) {
     const { page, open, complaints } = await browsing.as("approver", { phone: true, script });
     await open(`/approvals/${id}`);
-    await expect.poll(() => topOf(page, "article.approval h2")).toBeLessThan(140);
+    // Before its style sheet arrives, a page without script is laid out, but not painted.
+    await page.waitForLoadState("load");
     const card = await topOf(page, "article.approval h2");
+    expect(card).toBeLessThan(140);
+    // Nothing here is signed, so the card says nothing of signatures.
+    expect(await page.locator("article.approval").innerText()).not.toContain("signature");
     for (const later of [".top", "#nav"]) expect(await topOf(page, later)).toBeGreaterThan(card + 400);
     const order =
       "document.querySelector('.fields').compareDocumentPosition(document.querySelector('.verbs')) & 4";
@@ -83,7 +87,7 @@ it("shows the card first, with its buttons in reach wherever one scrolls to", as
         await expect.poll(() => isInReach(page, verb), { message: `${verb} at ${at}` }).toBe(true);
     }
     await page.evaluate("scrollTo(0, 0)");
-    expect(await page.getByText("More to read below").isVisible()).toBe(script);
+    await expect.poll(() => page.getByText("More to read below").isVisible()).toBe(script);
     expect(await scrollsSideways(page)).toBe(false);
     if (!script) continue;
     await page.getByText("More to read below").click();
@@ -93,6 +97,59 @@ it("shows the card first, with its buttons in reach wherever one scrolls to", as
     expect(complaints).toEqual([]);
   }
   await server.api("operator", "POST", `/v1/approvals/${id}/deny`, {});
+});
+
+it("is in its place when it is first painted, and stays there", async () => {
+  verifies("beyond.phone.first-paint");
+  await server.api("agent", "POST", "/v1/runs", { run_id: "painted", permissions: ["p"] });
+  const calls = [1, 2, 3].map((id) => ({ tool: "pay.refund", args: { id } }));
+  const { body: plan } = await server.api("agent", "POST", "/v1/runs/painted/plans", { reason: "r", calls });
+  const requests = [
+    await ask("pay.refund", { id: 7, amount: 412 }),
+    await ask("mail.send", mail),
+    await ask("files.edit", { path: "/etc/limits", edit }),
+  ];
+  for (const path of [...requests.map((id) => `/approvals/${id}`), `/plans/${plan.id}`])
+    for (const script of [true, false]) {
+      const { page, context, open } = await browsing.as("approver", { phone: true, script });
+      const session = await context.newCDPSession(page);
+      const moved: string[] = [];
+      session.on("PerformanceTimeline.timelineEventAdded", ({ event }) => {
+        const sources = event.layoutShiftDetails?.sources ?? [];
+        for (const { previousRect: a, currentRect: b } of sources) moved.push(`${a.y} to ${b.y}`);
+      });
+      await session.send("PerformanceTimeline.enable", { eventTypes: ["layout-shift"] });
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await page.route(/console\.css/, async (route) => {
+        await held;
+        await route.continue();
+      });
+      const opened = open(path);
+      if (!script) {
+        // With script, the end of the page waits for the style sheet.
+        await opened;
+        expect(await page.evaluate("performance.getEntriesByType('paint').length")).toBe(0);
+      }
+      release();
+      await opened;
+      await page.waitForLoadState("load");
+      const top = await topOf(page, path.startsWith("/plans") ? "main h1" : "article.approval h2");
+      expect([path, script, top < 140]).toEqual([path, script, true]);
+      await expect.poll(() => page.evaluate("performance.getEntriesByType('paint').length")).toBe(2);
+      if (script) {
+        await page.locator(".more-below").first().waitFor({ state: "attached" });
+        await page.evaluate(
+          "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+        );
+      }
+      expect([path, script, moved]).toEqual([path, script, []]);
+      await context.close();
+    }
+  for (const id of requests) await server.api("operator", "POST", `/v1/approvals/${id}/deny`, {});
+  await server.api("operator", "POST", `/v1/plans/${plan.id}/deny`, {});
 });
 
 it("goes from one request to the next, and decides in two taps after the notification", async () => {
@@ -121,10 +178,13 @@ it("goes from one request to the next, and decides in two taps after the notific
   expect(await statusOf(ids[0]!)).toBe("approved");
 
   await open(`/approvals/${ids[1]}`);
-  await server.api("operator", "POST", `/v1/approvals/${ids[1]}/deny`, {});
+  await server.api("operator", "POST", `/v1/approvals/${ids[1]}/deny`, { note: "paid already" });
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   expect(await page.locator("main").innerText()).toMatch(/already|denied/i);
   expect(await statusOf(ids[1]!)).toBe("denied");
+  await open(`/approvals/${ids[1]}`);
+  expect(await page.locator(".voters").innerText()).toBe("denied by operator: paid already.");
+  expect(await topOf(page, ".voters")).toBeLessThan(300);
   await server.api("operator", "POST", `/v1/approvals/${ids[2]}/deny`, {});
 });
 

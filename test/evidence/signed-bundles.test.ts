@@ -147,6 +147,19 @@ describe("--approvers", () => {
     expect(good).not.toContain("UNKNOWN");
     expect(await ask({ approvers: [] })).toContain("UNKNOWN");
   });
+
+  it.each([
+    ["no origins", { origins: [] }],
+    ["an unknown member", { more: 1 }],
+    ["a quorum of none", { require: [{ tool: "*", groups: [], quorum: 0 }] }],
+  ])("refuses a file with %s, also in Python", async (_, change) => {
+    verifies("beyond.approvers.python-option");
+    expect((await said(change)).code).toBe(1);
+    const bundle = fileOf(await bundleOf(world.store, key));
+    const approvers = fileOf(JSON.stringify(approversOf(world.s, change)));
+    const lines = await python(["verify-bundle", "--pub", pub, "--approvers", approvers, bundle]);
+    expect(lines.join("\n")).toContain("is not an approvers file");
+  });
 });
 
 describe("an archive", () => {

@@ -95,5 +95,10 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.hook-connect": [38, "`svc connect --hooks --approvers` writes the approvers file into the hook's settings, and connecting again keeps it"],
   "beyond.approvers.hook-missing": [38, "a hook whose approvers file is missing refuses every call"],
   "beyond.approvers.library-undo": [38, "the library undoes and drills with a tool that the file names only if that was signed"],
+  "beyond.approvers.python": [38, "the Python client makes a call that the file names only with the signatures of its approvers, and refuses what the forging server hands over"],
+  "beyond.approvers.library-worker": [38, "the library undoes on a server with a tool that the file names if that undo was signed: the worker that carries it out, and nobody else, reads the signatures"],
+  "beyond.approvers.undo-command": [38, "an undo by `compensator_cmd` with a tool that the file names needs a signed undo"],
+  "beyond.approvers.undo-again": [38, "a signed undo that failed is tried again until it took effect, and not after that"],
+  "beyond.approvers.python-option": [38, "`--approvers` of the Python verifier refuses what is not an approvers file, as the others do"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
 });

@@ -11,6 +11,10 @@ export const beyond2Push = section("beyond", "Push messages", {
   "beyond.push.https": [39, "endpoints are https, without credentials, and never private except with `push.allow_private`; a name that resolves to a private address later is refused too"],
   "beyond.push.gone": [39, "404 and 410 delete a device; other failures are tried again, logged without the endpoint, and shown to the person"],
   "beyond.push.signing-out": [39, "signing out deletes the devices of that session, and disabling or deleting the key those of the person"],
+  "beyond.push.ends": [39, "a session that the identity provider revoked, a changed credential, and a key that is disabled or has expired end the messages to the person's devices, also those that wait for another attempt"],
+  "beyond.push.redirects": [39, "a redirect of a push service is not followed"],
+  "beyond.push.labels": [39, "the name of a device holds no control or invisible characters"],
+  "beyond.push.unreadable": [39, "a message that cannot be read shows that requests may wait, and nothing of itself"],
   "beyond.push.moves": [39, "a browser that another person adds shows that person's messages alone"],
   "beyond.push.groups": [39, "messages go to members of the groups, never to the person who asked, nor to one who voted"],
   "beyond.push.escalation": [39, "an escalated request is sent to those it escalated to"],
@@ -36,6 +40,7 @@ export const beyond2Push = section("beyond", "Push messages", {
 // biome-ignore format: one statement a line
 export const beyond2Phone = section("beyond", "The approver's screen on a phone", {
   "beyond.phone.card-first": [39, "a card comes before the search and the navigation"],
+  "beyond.phone.first-paint": [39, "a card is in its place when it is first painted, and does not move"],
   "beyond.phone.in-reach": [39, "the buttons are in sight at every scroll position, after the values in the page, and say that there is more to read"],
   "beyond.phone.one-by-one": [39, "one request a screen, with the previous and the next one"],
   "beyond.phone.raw-behind": [39, "the raw value of a diff is folded and not repeated under it; nothing of it is left out"],

@@ -39,7 +39,8 @@ export async function forgingServer(real: string) {
       const lied = lie(asked, body);
       if (lied !== undefined) [body, status] = [lied, status >= 400 ? 200 : status];
     }
-    response.writeHead(status, { "content-type": "application/json" });
+    const kept = [...answer.headers].filter(([name]) => name.startsWith("svc-"));
+    response.writeHead(status, { ...Object.fromEntries(kept), "content-type": "application/json" });
     response.end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

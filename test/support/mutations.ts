@@ -1,8 +1,14 @@
 /** Mutated assertions: each is a true signature with one lie in it. */
+import { judgeSignedCall } from "../../src/auth/approvers.ts";
+import { keyedHash } from "../../src/kernel/hash.ts";
 import { type SoftAlgorithm, SoftPasskey } from "./passkeys.ts";
 
 type Signed = ReturnType<SoftPasskey["sign"]>;
 type Random = (below: number) => number;
+
+const AT = "https://svc.example.com";
+/** Most passkeys sign with ES256, and the others take longer to sign. */
+export const MUTATION_SHARES = { ES256: 0.8, EdDSA: 0.15, RS256: 0.05 } as const;
 
 /** How many mutations a test plays; `npm run prove -- assertions` plays a million. */
 export const MUTATIONS = Number(process.env["SVC_MUTATIONS"] ?? 900);
@@ -20,9 +26,7 @@ export function seededRandom(seed: number): Random {
 }
 
 /** Keys of every algorithm, for signatures that claim another one. */
-const OTHERS = (["ES256", "EdDSA", "RS256"] as SoftAlgorithm[]).map(
-  (alg) => new SoftPasskey("https://svc.example.com", { alg }),
-);
+const OTHERS = (["ES256", "EdDSA", "RS256"] as SoftAlgorithm[]).map((alg) => new SoftPasskey(AT, { alg }));
 
 /** CBOR that ends early, claims more than there is, or nests without end. */
 export function brokenCbor(random: Random): Uint8Array {
@@ -75,16 +79,16 @@ function withCounter(good: Signed, random: Random): object {
 /** Returns a signature that no verifier may accept. */
 export function mutated(soft: SoftPasskey, other: SoftPasskey, payload: object, random: Random): object {
   const part = PARTS[random(3)]!;
-  const good = soft.sign({ payload });
   const withPart = (change: (text: string, random: Random) => string): object => {
-    const response = { ...good.assertion.response, [part]: change(good.assertion.response[part], random) };
-    return { ...good, assertion: { ...good.assertion, response } };
+    const { assertion } = soft.sign({ payload });
+    const response = { ...assertion.response, [part]: change(assertion.response[part], random) };
+    return { payload, assertion: { ...assertion, response } };
   };
   const field = FIELDS[random(FIELDS.length)]!;
   const ways: (() => Signed | object)[] = [
     () => withPart(flip),
     () => withPart(cut),
-    () => ({ ...good, payload: { ...payload, [field]: `x${random(1_000_000)}` } }),
+    () => ({ ...soft.sign({ payload }), payload: { ...payload, [field]: `x${random(1_000_000)}` } }),
     () => soft.sign({ payload }, { origin: `https://svc${random(1_000)}.example.com` }),
     () => soft.sign({ payload }, { rp_id: `example${random(1_000)}.com` }),
     () => soft.sign({ payload }, { challenge: Buffer.from(String(random(1e9))).toString("base64url") }),
@@ -96,8 +100,46 @@ export function mutated(soft: SoftPasskey, other: SoftPasskey, payload: object, 
     () => soft.sign({ payload }, { flags: 0x85, extension: brokenCbor(random) }),
     () => soft.sign({ payload }, { flags: 0x45, extension: brokenCbor(random) }),
     () => soft.sign({ payload }, { extension: Buffer.alloc(1 + random(9), random(256)) }),
-    () => withCounter(good, random),
+    () => withCounter(soft.sign({ payload }), random),
     () => other.sign({ payload }),
   ];
   return ways[random(ways.length)]!();
+}
+
+/** Plays mutations against the verifier that stands before a call. Returns those that it accepted. */
+export async function playMutations(alg: SoftAlgorithm, count: number, random: Random): Promise<object[]> {
+  const soft = new SoftPasskey(AT, { alg });
+  const other = new SoftPasskey(AT, { alg });
+  const doc = {
+    version: 1 as const,
+    ledger: "example.com/ledger",
+    rp_id: "svc.example.com",
+    origins: [AT],
+    approvers: [{ name: "ann", groups: [], keys: [soft.entry()] }],
+    require: [{ tool: "pay", groups: [], quorum: 1 }],
+  };
+  const call = { run_id: "r", tool: "pay", args: { amount: 1 } };
+  const payload = {
+    v: 1,
+    ledger: doc.ledger,
+    kind: "approval",
+    id: "apr_1",
+    decision: "approve",
+    by: "ann",
+    run_id: "r",
+    tool: "pay",
+    args_hash: keyedHash("salt", call.args),
+    policy_hash: "sha256:0",
+    expires_ms: 1_000_000,
+    nonce: "n",
+  };
+  const isAccepted = async (signature: object) =>
+    "use" in (await judgeSignedCall(doc, call, { salt: "salt", signatures: [signature] }, 500_000));
+  if (!(await isAccepted(soft.sign({ payload })))) throw new Error(`a true signature of ${alg} is refused`);
+  const accepted: object[] = [];
+  for (let i = 0; i < count; i++) {
+    const signature = mutated(soft, other, payload, random);
+    if (await isAccepted(signature)) accepted.push(signature);
+  }
+  return accepted;
 }

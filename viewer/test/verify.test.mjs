@@ -131,7 +131,7 @@ test("lines that say the right thing in the wrong bytes", async () => {
   await refused(ledger(`\ufeff${line}\n`), "byte-order mark");
   await refused(ledger(` ${line}\n`), "canonical");
   await refused(ledger(`${line}\n\n`), "empty");
-  await refused(ledger(`${line.replace("{", '{"actor":"a",')}\n`), "stands twice");
+  await refused(ledger(`${line.replace("{", '{"actor":"a",')}\n`), "appears twice");
   await refused(ledger(`${line.replace('"seq":0', '"seq":-0')}\n`), "-0");
   await refused(ledger(`${line.replace('"seq":0', '"seq":0.0')}\n`), "plain integer");
   await refused(ledger(`${line.replace('"bot"', '"\\ud800"')}\n`), "surrogate");
@@ -172,10 +172,10 @@ test("bundles changed in any member", async () => {
     }
     await refused(bundle({ ...made, extra: 1 }), "no bundle has");
     await refused(bundle(`${JSON.stringify(made)}{}`), "more after the end");
-    await refused(bundle(JSON.stringify(made).replace('"count"', '"count":1,"count"')), "stands twice");
+    await refused(bundle(JSON.stringify(made).replace('"count"', '"count":1,"count"')), "appears twice");
     await refused(
       bundle(JSON.stringify(made).replace('"records"', '"records":[],"records"')),
-      "stands twice",
+      "appears twice",
     );
     await refused(bundle(JSON.stringify(made).replace('"records"', '"rec\\u006frds"')), "not one plain list");
     await refused(bundle(JSON.stringify(made).replace("[{", "[,{")), "list of objects");

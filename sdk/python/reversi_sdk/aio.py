@@ -63,8 +63,10 @@ async def in_thread(work: Callable[[], T]) -> T:
 class AsyncClient:
     """As Client, with the same settings."""
 
-    def __init__(self, url: str, key: str, timeout: float = 15.0, attempts: int = 4) -> None:
-        self._client = Client(url, key, timeout, attempts)
+    def __init__(
+        self, url: str, key: str, timeout: float = 15.0, attempts: int = 4, approvers: Optional[str] = None
+    ) -> None:
+        self._client = Client(url, key, timeout, attempts, approvers=approvers)
 
     async def run(
         self,

@@ -14,12 +14,12 @@ from typing import Callable, List, NoReturn, Optional, Sequence
 
 from . import __version__
 from .anchors import moment, read_anchors, verify_anchors
+from .approvers import load_approvers
 from .bundle import Report, verify_bundle
 from .chain import verify_ledger
 from .errors import InputError, Invalid, show
 from .files import open_input
 from .keys import load_trusted
-from .signatures import load_approvers
 from .witness import load_witnesses
 
 UNTRUSTED = (

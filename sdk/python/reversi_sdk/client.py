@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Generator, Generic, List, NamedTuple, Optional, Sequence, Type, TypeVar
 from urllib.parse import quote
 
+from .approvers import ApproversGuard, Call
 from .current import enter, leave
 from .effect import observe
 from .errors import Invalid
@@ -141,7 +142,11 @@ def new_run_id() -> str:
 
 
 class Client:
-    """One service and one key. `timeout` is in seconds and covers each request, not each call of a tool."""
+    """One service and one key. `timeout` is in seconds and covers each request, not each call of a tool.
+
+    With `approvers`, the path of an approvers file, the client verifies signed approvals itself before each call that
+    the file names. It keeps used approvals in the directory `<file>.used`.
+    """
 
     def __init__(
         self,
@@ -150,7 +155,9 @@ class Client:
         timeout: float = 15.0,
         attempts: int = 4,
         sleep: Callable[[float], None] = time.sleep,
+        approvers: Optional[str] = None,
     ) -> None:
+        self._guard = None if approvers is None else ApproversGuard(approvers)
         self._transport = Transport(url, key, timeout, attempts, sleep)
         self._timeout = timeout
         self._sleep = sleep
@@ -245,7 +252,25 @@ class Run:
         asked = before if isinstance(before, dict) else None
         check = answer.get("effect_check")
         decision = Decision(str(answer.get("decision")), answer.get("step"), reasons, approval_id, hints, asked)
-        return decision._replace(effect_check=check if isinstance(check, dict) else None)
+        decision = decision._replace(effect_check=check if isinstance(check, dict) else None)
+        objection = self._objection(decision, tool, args)
+        if objection is None:
+            return decision
+        try:
+            self.outcome(int(decision.step or 0), "failed", error=objection)
+        except ServiceError:
+            pass  # A service that made the step up cannot record its outcome either.
+        return Decision("block", None, [objection], None)
+
+    def _objection(self, decision: Decision, tool: str, args: Any) -> Optional[str]:
+        """Why the approvers file does not permit an allowed call; None if it does."""
+        guard, approval_id = self._client._guard, decision.approval_id
+        if guard is None or not decision.may_run:
+            return None
+        path = f"/v1/approvals/{quote(approval_id or '', safe='')}/signatures"
+        request = self._client._transport.request
+        evidence = lambda: None if approval_id is None else request("GET", path)  # noqa: E731
+        return guard.objection(Call(self.run_id, tool, args), evidence)
 
     def outcome(
         self,

@@ -49,7 +49,7 @@ class JsonStream:
                 self._fail("a key was due")
             key = self.value()
             if key in seen:
-                raise Invalid(f"the key {show(key)!r} stands twice")
+                raise Invalid(f"the key {show(key)!r} appears twice")
             seen.add(key)
             self._expect(":")
             yield key

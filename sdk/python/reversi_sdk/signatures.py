@@ -10,18 +10,16 @@ import base64
 import hashlib
 import json
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import ed25519, p256, rsa
-from .errors import InputError, Invalid
-from .files import open_input
+from .errors import Invalid
 from .keys import strict_base64
-from .strictjson import canonical, decode_utf8, is_integer, parse
+from .strictjson import canonical, is_integer
 
 _NAMED = re.compile(r"; signed ([0-9a-f]{64})\Z")
 _ORIGIN = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::[0-9]{1,5})?")
 _CLOCK_TOLERANCE_MS = 60_000
-_MAX_APPROVERS_BYTES = 16 * 1024 * 1024
 _PRESENT, _VERIFIED = 0x01, 0x04
 _ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")
 _P256_SPKI = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
@@ -96,7 +94,7 @@ def check_signatures(
     for name, one in found.items():
         if name not in used:
             raise Invalid("it has a signature that no record names")
-        problem = _assertion_problem(one)
+        problem = assertion_problem(one)
         if problem is not None:
             raise Invalid(f"its signature does not hold: {problem}", f"record {used[name][0]['seq']}")
         signers.append(_signer(one, used[name], approvers))
@@ -106,13 +104,13 @@ def check_signatures(
 def _check_carried(one: Any) -> None:
     names = {"payload", "assertion", "public_key", "alg"}
     good = isinstance(one, dict) and names <= set(one) <= names | {"subject"}
-    if not good or not _is_payload(one["payload"]) or not _is_assertion(one["assertion"]):
+    if not good or not is_payload(one["payload"]) or not is_assertion(one["assertion"]):
         raise Invalid("its signatures are not a list of {payload, assertion, public_key, alg, subject}")
     if not isinstance(one["public_key"], str) or one["alg"] not in ("ES256", "EdDSA", "RS256"):
         raise Invalid("its signatures are not a list of {payload, assertion, public_key, alg, subject}")
 
 
-def _is_payload(value: Any) -> bool:
+def is_payload(value: Any) -> bool:
     if not isinstance(value, dict) or not set(_NEEDED) <= set(value):
         return False
     if not set(value) <= {"v", "expires_ms", *_TEXTS, *_HASHES}:
@@ -122,7 +120,7 @@ def _is_payload(value: Any) -> bool:
     return all(isinstance(value.get(name, ""), str) for name in (*_TEXTS, *_HASHES))
 
 
-def _is_assertion(value: Any) -> bool:
+def is_assertion(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"id", "rawId", "type", "response"}:
         return False
     response = value["response"]
@@ -171,7 +169,7 @@ def _planned_problem(one: Dict[str, Any], record: Dict[str, Any], before: List[D
     plan = one.get("subject")
     calls = plan.get("calls") if isinstance(plan, dict) else None
     good = isinstance(calls, list) and all(isinstance(call, dict) for call in calls)
-    if not good or one["payload"].get("subject_hash") != _value_hash(plan):
+    if not good or one["payload"].get("subject_hash") != value_hash(plan):
         return "comes without the plan that it signs"
 
     def is_same(call: Dict[str, Any]) -> bool:
@@ -182,11 +180,11 @@ def _planned_problem(one: Dict[str, Any], record: Dict[str, Any], before: List[D
     return None if used < planned else "is for a plan without this call"
 
 
-def _value_hash(value: Any) -> str:
+def value_hash(value: Any) -> str:
     return f"sha256:{hashlib.sha256(canonical(value)).hexdigest()}"
 
 
-def _assertion_problem(one: Dict[str, Any], place: Optional[Dict[str, Any]] = None) -> Optional[str]:
+def assertion_problem(one: Dict[str, Any], place: Optional[Dict[str, Any]] = None) -> Optional[str]:
     """Why the assertion does not sign the payload; None if it does. `place` names relying party and origins."""
     assertion = one["assertion"]
     if assertion["id"] != assertion["rawId"]:
@@ -259,33 +257,5 @@ def _doubt(one: Dict[str, Any], approvers: Dict[str, Any]) -> Optional[str]:
         return "the passkey is revoked in the approvers file"
     if payload.get("ledger") != approvers["ledger"]:
         return "the signature is for another ledger than the approvers file"
-    problem = _assertion_problem(one, approvers)
+    problem = assertion_problem(one, approvers)
     return None if problem is None else f"the approvers file does not permit it: {problem}"
-
-
-def load_approvers(path: str) -> Dict[str, Any]:
-    """An approvers file. Raises InputError where it is none."""
-    with open_input(path) as source:
-        data = source.read(_MAX_APPROVERS_BYTES)
-    try:
-        value = parse(decode_utf8(data))
-        good = value["version"] == 1 and all(isinstance(value[name], str) for name in ("ledger", "rp_id"))
-        good = good and _are_texts(value["origins"]) and all(map(_is_approver, value["approvers"]))
-    except (Invalid, KeyError, TypeError) as error:
-        raise InputError(f"{path} is no approvers file ({error})") from None
-    if not good:
-        raise InputError(f"{path} is no approvers file")
-    return dict(value)
-
-
-def _are_texts(values: Iterable[Any]) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
-
-
-def _is_approver(value: Dict[str, Any]) -> bool:
-    keys = value["keys"]
-    return isinstance(value["name"], str) and isinstance(keys, list) and all(map(_is_key, keys))
-
-
-def _is_key(key: Dict[str, Any]) -> bool:
-    return _are_texts([key["id"], key["public_key"], key["alg"]]) and isinstance(key["revoked"], bool)

@@ -48,7 +48,7 @@ def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                raise Invalid(f"the key {show(key)!r} stands twice")
+                raise Invalid(f"the key {show(key)!r} appears twice")
             seen.add(key)
     return result
 
@@ -95,7 +95,7 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _utf16(key: str) -> bytes:
+def utf16(key: str) -> bytes:
     return key.encode("utf-16-be", "surrogatepass")
 
 
@@ -105,7 +105,7 @@ _ATOMS = frozenset((str, int, bool, type(None)))
 def _ordered(value: Any) -> Any:
     """The value with every object's keys in RFC 8785 order: by UTF-16 code units, not code points."""
     if isinstance(value, dict):
-        keys = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
+        keys = sorted(value) if "".join(value).isascii() else sorted(value, key=utf16)
         return {key: value[key] if type(value[key]) in _ATOMS else _ordered(value[key]) for key in keys}
     if isinstance(value, list):
         return [_ordered(item) for item in value]

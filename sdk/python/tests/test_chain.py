@@ -147,7 +147,7 @@ class NotStrict(unittest.TestCase):
         self.refuse(b"\xef\xbb\xbf" + self.line, "byte-order mark")
         self.refuse(b"", "empty")
         self.refuse(self.line + b"{}", "not JSON")
-        self.refuse(self.line.replace(b"{", b'{"actor":"a",', 1), "stands twice")
+        self.refuse(self.line.replace(b"{", b'{"actor":"a",', 1), "appears twice")
         self.refuse(self.line.decode().encode("utf-16"), "not UTF-8")
         self.refuse(b"\xff" + self.line, "not UTF-8")
 

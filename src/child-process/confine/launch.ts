@@ -58,7 +58,7 @@ export function launchConfined(confined: Confined): Promise<number> {
     stdio: ["inherit", "inherit", "inherit", "ipc", "pipe", "pipe"],
   });
   const everyArgument = [...args, "--setenv", "SVC_INNER", INNER];
-  const [, , , , forArguments, forSeccomp] = child.stdio as unknown as Writable[];
+  const [, , , , forArguments, forSeccomp] = child.stdio as Writable[];
   feed(forArguments!, Buffer.from(everyArgument.map((one) => `${one}\0`).join("")));
   feed(forSeccomp!, seccomp);
   return new Promise((resolve, reject) => {

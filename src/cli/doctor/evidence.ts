@@ -55,7 +55,7 @@ export async function checkAnchors({ settings }: CheckContext): Promise<DoctorFi
       );
     }
   }
-  if (await allBesideTheLedger(settings, sinks)) {
+  if (await areAllOnLedgerDisk(settings, sinks)) {
     const text =
       "every sink is on the disk of the data directory: anyone who can rewrite the ledger can rewrite its anchors";
     findings.push(warnFinding(ANCHORS, text, "add a webhook, or a file on another machine"));
@@ -64,7 +64,7 @@ export async function checkAnchors({ settings }: CheckContext): Promise<DoctorFi
 }
 
 /** Whether all sinks are files on the disk of a file-based ledger. */
-async function allBesideTheLedger(settings: LoadedSettings, sinks: readonly AnchorSink[]): Promise<boolean> {
+async function areAllOnLedgerDisk(settings: LoadedSettings, sinks: readonly AnchorSink[]): Promise<boolean> {
   if (settings.store === "postgres") return false;
   const disk = await deviceOf(settings.data);
   for (const sink of sinks) {

@@ -193,7 +193,8 @@ export const GATEWAY_ROWS = {
   approvers: pathRow({
     flag: "approvers",
     flag_inside: true,
-    about: "Approvers file. The gateway and the library then verify signed approvals themselves.",
+    about:
+      "Approvers file. The gateway, the proxy, the library and undos by compensator_cmd then verify signed approvals themselves.",
   }),
   blocked_results: choiceRow(["structured", "text"], "text", {
     about:

@@ -123,9 +123,7 @@ async function createOptions(ctx: PageContext): Promise<PageAnswer> {
 }
 
 async function add(ctx: PageContext): Promise<PageAnswer> {
-  const response = scriptField(ctx, "response") as unknown as RegistrationResponseJSON & {
-    type: "public-key";
-  };
+  const response = scriptField<RegistrationResponseJSON & { type: "public-key" }>(ctx, "response");
   const { id, status } = await ctx.call(addPasskey, { response });
   const text = status === "active" ? "The passkey is active." : "The passkey waits for its confirmation.";
   return { to: `${PATH}#${id}`, notice: { kind: "ok", text } };

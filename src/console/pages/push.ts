@@ -131,7 +131,7 @@ interface BrowserSubscription {
 }
 
 async function add(ctx: PageContext): Promise<PageAnswer> {
-  const given = scriptField(ctx, "subscription") as unknown as BrowserSubscription;
+  const given = scriptField<BrowserSubscription>(ctx, "subscription");
   const { id } = await ctx.call(addDevice, { ...given, label: ctx.form.optional("label") });
   await bindDevice(ctx.app, ctx.principal, id, pushSession(ctx.csrf));
   return { to: `${PATH}#devices`, notice: { kind: "ok", text: "Push messages are on. Send a test." } };
@@ -139,7 +139,7 @@ async function add(ctx: PageContext): Promise<PageAnswer> {
 
 /** Ties a known device to this session. Never adds one: it may have been removed elsewhere. */
 async function here(ctx: PageContext): Promise<PageAnswer> {
-  const given = scriptField(ctx, "subscription") as unknown as BrowserSubscription | null;
+  const given = scriptField<BrowserSubscription | null>(ctx, "subscription");
   const known = await deviceAt(ctx.app, ctx.principal, String(given?.endpoint));
   if (known !== undefined) await bindDevice(ctx.app, ctx.principal, known.id, pushSession(ctx.csrf));
   return jsonContent({ known: known !== undefined });

@@ -2,7 +2,7 @@
 import { isSignatureRequired } from "../../govern/signing/draft.ts";
 import type { GivenSignature } from "../../govern/signing/payload.ts";
 import { invalidError, messageOf } from "../../kernel/errors.ts";
-import { type JsonValue, parseJson } from "../../kernel/json/json.ts";
+import { parseJson } from "../../kernel/json/json.ts";
 import { DocumentContent } from "../../operations/pipeline/operation.ts";
 import { openChallenge } from "../../operations/signing/challenges.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
@@ -34,10 +34,10 @@ export const signedIfRequired = (
   request: Parameters<typeof isSignatureRequired>[1] & { id: string },
 ) => (isSignatureRequired(app.core, request) ? signedForm(kind, request.id) : {});
 
-/** A JSON value that the page's script put into a form. */
-export function scriptField(ctx: PageContext, name: string): JsonValue {
+/** A field that a script of the page fills with JSON. The operation that takes the value checks its form. */
+export function scriptField<T>(ctx: PageContext, name: string): T {
   try {
-    return parseJson(ctx.form.document(name));
+    return parseJson(ctx.form.document(name)) as T;
   } catch (error) {
     throw invalidError(`${name}: ${messageOf(error)}; passkeys need JavaScript`);
   }
@@ -46,7 +46,7 @@ export function scriptField(ctx: PageContext, name: string): JsonValue {
 /** The signature that came with the form; none without one. */
 export function givenSignature(ctx: PageContext): { signature?: GivenSignature } {
   if (ctx.form.document("signature") === "") return {};
-  return { signature: scriptField(ctx, "signature") as unknown as GivenSignature };
+  return { signature: scriptField(ctx, "signature") };
 }
 
 const BODIES: Partial<Record<string, (ctx: PageContext) => object>> = {

@@ -34,7 +34,7 @@ export function readBundleRegion(file: LineFile): BundleReading | null {
   if (before === null || after === null) return null;
   const { records: _, ...members } = before;
   const twice = Object.keys(after).find((name) => Object.hasOwn(before, name));
-  if (twice !== undefined) return { problem: `the key ${JSON.stringify(twice)} stands twice` };
+  if (twice !== undefined) return { problem: `the key ${JSON.stringify(twice)} appears twice` };
   return { members: { ...members, ...after }, region: { start: firstEnd + 1, end: closing.at } };
 }
 

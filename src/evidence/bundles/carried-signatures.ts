@@ -60,7 +60,7 @@ export class NamedSignatures {
       const source = record.run_id ?? String(record.detail);
       if (read.has(source)) continue;
       read.add(source);
-      for await (const one of signaturesBeside(store, record)) found.set(assertionHash(one.assertion), one);
+      for await (const one of signaturesFor(store, record)) found.set(assertionHash(one.assertion), one);
     }
     const carried: CarriedSignature[] = [];
     for (const [hash, record] of this.named) {
@@ -80,7 +80,7 @@ export class NamedSignatures {
 }
 
 /** The stored signatures of the run, grant or delegation that a record belongs to. */
-async function* signaturesBeside(
+async function* signaturesFor(
   store: StateStore,
   { run_id, detail = "" }: NamingRecord,
 ): AsyncGenerator<CarriedSignature> {

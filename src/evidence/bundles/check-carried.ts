@@ -115,6 +115,7 @@ function readCarried(carried: readonly JsonValue[]): Map<string, CarriedSignatur
     const parsed = carriedSchema.safeParse(value);
     if (!parsed.success)
       return "its signatures are not a list of {payload, assertion, public_key, alg, subject}";
+    // The schema has just accepted it.
     const one = value as unknown as CarriedSignature;
     const hash = assertionHash(one.assertion);
     if (read.has(hash)) return "it has a signature twice";

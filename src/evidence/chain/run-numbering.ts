@@ -92,8 +92,7 @@ export class RunTable {
 
   private hashId(bytes: DataView, from: number, to: number): void {
     const { seed, key } = this;
-    // The seed is a tuple with a name for each part.
-    const [, , , ma, mb, mc] = seed as unknown as [number, number, number, number, number, number];
+    const [ma = 0, mb = 0, mc = 0] = seed.subarray(LANES);
     // Include the length, because the last word is padded with zeros.
     let a = seed[0]! ^ (to - from);
     let b = seed[1]!;

@@ -52,11 +52,11 @@ export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise
     const text = Buffer.from(answer.body).toString("utf8");
     if (answer.status === 200) return cosignedBy(witness, head, text);
     if (answer.status !== 409) throw refusal(answer.status, origin);
-    const stands = standsAt(text);
+    const size = sizeIn(text);
     // The witness is at the expected size, so it refuses a different history of that size.
-    if (old === head.size && (stands === old || stands === null)) throw refusal(422, origin);
-    if (stands === null) throw new SvcError("delivery_failed", "the witness answered 409 without its size");
-    old = stands;
+    if (old === head.size && (size === old || size === null)) throw refusal(422, origin);
+    if (size === null) throw new SvcError("delivery_failed", "the witness answered 409 without its size");
+    old = size;
   }
   throw new SvcError(
     "delivery_failed",
@@ -78,7 +78,7 @@ function cosignedBy(witness: VerifierKey, head: TreeHead, text: string): Cosigne
   return { ...head, ...found };
 }
 
-function standsAt(text: string): number | null {
+function sizeIn(text: string): number | null {
   const size = /^(?:0|[1-9]\d{0,15})\n?$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(size) ? size : null;
 }

@@ -69,7 +69,7 @@ const SWITCHES = new Set(
 /** Verbs that end what a tool without a verb in its name began, such as `port_forward` and `stop_port_forward`. */
 const ENDS = new Set(["stop", "cancel", "close", "delete", "remove", "undo"]);
 
-/** Verbs of an action, wherever they stand in a description. */
+/** Verbs of an action, anywhere in a description. */
 const ACTIONS =
   "list|get|read|show|view|describe|search|find|set|create|add|update|edit|modify|change|delete|remove|rename|write|start|stop|restart|enable|disable|install|uninstall|switch|send|move|put|clear|reset";
 const AND = "(?:\\s*(?:,|/|\\||&|\\bor\\b|\\band\\b))+\\s*";

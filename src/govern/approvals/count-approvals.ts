@@ -46,7 +46,7 @@ export function toVoter(
 }
 
 /** The part of a vote that counts now. Null if its key, its tenant access or the approver role is gone. */
-function standing(
+function countedNow(
   voter: ApprovalVoter,
   tenant: string | null,
   today: ResolvePrincipal | undefined,
@@ -71,7 +71,7 @@ export function withCurrentApprovals(core: EngineCore, tx: StoreTx, request: App
   const counted = internal.voters.map((voter): ApprovalVoter | null => {
     const { delegation, signed } = voter;
     const isLent = delegation === undefined || isLentNow(tx.get("delegations", delegation), core.env.now());
-    const now = isLent ? standing(voter, tenant, core.today) : null;
+    const now = isLent ? countedNow(voter, tenant, core.today) : null;
     return now && { groups: [...now.groups], ...(signed === undefined ? {} : { signed }) };
   });
   const approvals = votes.filter(({ decision }) => decision === "approve");
@@ -103,8 +103,8 @@ function approvalsOf({ votes, internal, tenant }: ApprovalDoc, today: ResolvePri
     .filter(({ decision }) => decision === "approve")
     .flatMap((vote, index) => {
       const voter = internal.voters[index];
-      const stands = voter === undefined ? null : standing(voter, tenant, today);
-      return stands === null ? [] : [{ people: peopleBehind(vote), voter: stands }];
+      const counted = voter === undefined ? null : countedNow(voter, tenant, today);
+      return counted === null ? [] : [{ people: peopleBehind(vote), voter: counted }];
     });
 }
 

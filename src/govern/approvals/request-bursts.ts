@@ -54,11 +54,11 @@ export async function listActiveFloods(
   tenant: string | null,
 ): Promise<Flood[]> {
   const floods = fromJson<Flood[]>((await store.get("meta", FLOODS_KEY)) ?? []);
-  const standing: Flood[] = [];
+  const active: Flood[] = [];
   for (const flood of floods) {
     if (tenant !== null && !flood.tenants.includes(tenant)) continue;
     const counter = await store.get("counters", counterOf(flood.actor));
-    if (usedIn(counter, limit.window_ms, now) > limit.max) standing.push(flood);
+    if (usedIn(counter, limit.window_ms, now) > limit.max) active.push(flood);
   }
-  return standing;
+  return active;
 }

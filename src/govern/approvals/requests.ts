@@ -98,8 +98,8 @@ export function openApproval(tx: StoreTx, run: RunDoc, input: NewApproval): Appr
   countOpenRequest(tx, run, +1);
   const flooded = input.flood != null && countRequest(tx, run, input.flood, input.now);
   if (flooded && input.irreversible !== true) approval.internal.in_digest = true;
-  const standing = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
-  if (standing !== undefined) approval.internal.offer = standing.id;
+  const offered = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
+  if (offered !== undefined) approval.internal.offer = offered.id;
   tx.put("approvals", approval.id, approval);
   if (input.shown !== null) tx.put("approval_values", approval.id, { run_id: run.run_id, ...input.shown });
   tx.put("approval_slots", slotOf(approval), { id: approval.id });

@@ -151,7 +151,7 @@ function* templateField(
   const value = readMasked(facts.values.args, tryPath(path)?.keys ?? []);
   if (value === undefined) return { label, path, as, text: NOT_GIVEN_TEXT };
   if (as !== "diff") return yield* valueField({ label, path, as }, value, declared);
-  return yield* diffField({ label, path, as }, value, declared, standingAt(facts, path));
+  return yield* diffField({ label, path, as }, value, declared, currentValueAt(facts, path));
 }
 
 /**
@@ -328,7 +328,7 @@ function remarked(field: CardField, name: string, declared: DeclaredArguments): 
 const withRemarks = (field: CardField, remarks: readonly string[]): CardField =>
   remarks.length === 0 ? field : { ...field, remarks: [...(field.remarks ?? []), ...remarks] };
 
-function standingAt({ values, manifest }: CardFacts, path: string): JsonValue | undefined {
+function currentValueAt({ values, manifest }: CardFacts, path: string): JsonValue | undefined {
   const before = values?.before;
   if (before === undefined) return undefined;
   if (manifest?.before !== undefined && isAbsent(manifest.before, before)) return "";

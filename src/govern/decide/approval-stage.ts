@@ -27,13 +27,13 @@ export function approvalStage(
   const isGood = (one: ApprovalDoc | null): one is ApprovalDoc =>
     one?.status === "approved" && !isExpired(one, facts.now) && approvalCovers(one, spec, facts.policy);
   // If the plan's approval no longer covers the call, uses the call's own request.
-  const found = facts.beside != null && !isGood(facts.request) ? facts.beside : facts.request;
+  const found = facts.own_request != null && !isGood(facts.request) ? facts.own_request : facts.request;
   const expired = found !== null && isExpired(found, facts.now) ? found.id : null;
   const request = expired === null ? found : null;
   const good = isGood(request) ? request : null;
-  const stands = good === null ? null : asShown(good, facts);
-  if (good !== null && stands === "same") {
-    const closes = good === facts.request ? openId(facts.beside) : null;
+  const shown = good === null ? null : asShown(good, facts);
+  if (good !== null && shown === "same") {
+    const closes = good === facts.request ? openId(facts.own_request) : null;
     return { reason: null, move: { move: "consume", id: good.id, closes }, expired };
   }
   const grant = blocked ? null : findCoveringGrant(facts.grants ?? [], granted(facts), asked.findings);
@@ -49,7 +49,7 @@ export function approvalStage(
   }
   // The call is blocked regardless of any approval, so do not request one.
   if (blocked) return { reason: null, move: { move: "none" }, expired };
-  if (good !== null && stands === "not read")
+  if (good !== null && shown === "not read")
     return { reason: notRead(good.id), move: { move: "wait", id: good.id, terms: null }, expired };
   if (request !== null && OPEN_APPROVAL_STATUSES.has(request.status)) {
     const terms = { spec, rule: asked.rule, because: asked.because };
@@ -65,7 +65,7 @@ export function approvalStage(
   }
   const id = facts.fresh_approval_id;
   const { rule, because } = asked;
-  const replaces = stands === "changed" ? good!.id : null;
+  const replaces = shown === "changed" ? good!.id : null;
   return { reason: pending(id), move: { move: "open", id, spec, rule, because, replaces }, expired };
 }
 

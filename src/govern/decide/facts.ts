@@ -37,7 +37,7 @@ export interface DecisionFacts {
   /** Open or approved request for exactly this call. */
   request: ApprovalDoc | null;
   /** The call's own request, if `request` belongs to a plan. */
-  beside?: ApprovalDoc | null | undefined;
+  own_request?: ApprovalDoc | null | undefined;
   /** Set if a plan covers this call only after an earlier call of the plan has ended. */
   early_planned?: EarlyPlannedCall | null | undefined;
   /** Id for a new request. */

@@ -181,7 +181,7 @@ export function loadIntentFacts(core: EngineCore, tx: StoreTx, intent: IntentAtH
     repeat_of: idempotency === null ? null : (tx.get("idempotency", idempotency) ?? null),
     counters: readCounters(tx, policy, call),
     request: ahead ?? own,
-    beside: ahead === null ? null : own,
+    own_request: ahead === null ? null : own,
     early_planned: early,
     fresh_approval_id,
     objections: input.objections,

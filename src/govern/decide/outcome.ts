@@ -137,12 +137,12 @@ const AWAITED_KEYS = 8;
 export function notePrefetchKeys({ awaited }: EngineCore, step: StepDoc): void {
   if (awaited === undefined) return;
   const known = awaited.get(step.run_id) ?? [];
-  const news = readBeside(step).filter(([, key]) => !known.some(([, other]) => other === key));
+  const news = outcomeReads(step).filter(([, key]) => !known.some(([, other]) => other === key));
   if (news.length > 0) awaited.set(step.run_id, [...news, ...known].slice(0, AWAITED_KEYS));
 }
 
 /** Keys that an outcome reads and only the step determines. */
-function readBeside({ run_id, tool, manifest_hash }: StepDoc): DocKey[] {
+function outcomeReads({ run_id, tool, manifest_hash }: StepDoc): DocKey[] {
   const count: DocKey = ["run_tools", runToolKey(run_id, tool)];
   return manifest_hash === null ? [count] : [count, ["manifests", manifest_hash]];
 }
@@ -156,7 +156,7 @@ interface Finish extends OutcomeInput {
 
 function finish(core: EngineCore, tx: StoreTx, run: RunDoc, step: StepDoc, input: Finish): OutcomeResult {
   const key = stepKey(run.run_id, step.step);
-  tx.expect(readBeside(step));
+  tx.expect(outcomeReads(step));
   const payload = tx.get("payloads", key);
   const manifest = step.manifest_hash === null ? null : (tx.get("manifests", step.manifest_hash) ?? null);
   const effect = reportedEffect(core, run, manifest, payload, input);

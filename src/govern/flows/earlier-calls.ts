@@ -4,7 +4,7 @@
  */
 import { hmacHex } from "../../kernel/hash.ts";
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
+import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import { tryPath, type ValuePath } from "../../kernel/paths.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import type { PolicyCall } from "../../rules/policy/call.ts";
@@ -122,9 +122,9 @@ function putCall(
   const doc = tx.get("earlier_calls", key);
   const isSame = (one: EarlierCall) => one.run_id === noted.run_id && one.step === noted.step;
   const isWhole = when!.compared.every(({ earlier }) => noted.values[earlier.source] !== undefined);
-  const values = toCanonicalJson(noted.values as unknown as JsonValue);
+  const values = toCanonicalJson(asJson(noted.values));
   const others = (doc?.calls ?? []).filter(
-    (one) => !isSame(one) && !(isWhole && toCanonicalJson(one.values as unknown as JsonValue) === values),
+    (one) => !isSame(one) && !(isWhole && toCanonicalJson(asJson(one.values)) === values),
   );
   const all = [...others, noted];
   const calls = all.slice(-MAX_EARLIER_CALLS);

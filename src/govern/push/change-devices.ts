@@ -2,7 +2,7 @@
 import { conflictError, forbiddenError, notFoundError, type SvcError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { EngineCore } from "../core.ts";
-import type { DocKey, StoreTx, UnitOfWork } from "../port/store.ts";
+import type { StoreTx, UnitOfWork } from "../port/store.ts";
 import { type CallerPrincipal, hasRole, tenantBinding, toStoredPrincipal } from "../roles.ts";
 import { ownerKey, passkeyOwner } from "../signing/passkey.ts";
 import { deviceId, deviceOwnerKey, type PersonDevices, type PushDevice, type PushTarget } from "./device.ts";
@@ -160,8 +160,17 @@ export function endSessionUnit(owner: string, session: string): UnitOfWork<void>
   };
 }
 
+/** Removes all devices of a credential. */
+export function endDevicesUnit(owner: string): UnitOfWork<void> {
+  const [table, key] = devicesOf(owner);
+  return {
+    needs: [[table, key]],
+    run: (tx) => dropFrom(tx, key, () => false),
+  };
+}
+
 /** Document of the devices of a credential, to remove them with it. */
-export const devicesOf = (owner: string): DocKey => ["push_devices", ownerKey(owner)];
+export const devicesOf = (owner: string): ["push_devices", string] => ["push_devices", ownerKey(owner)];
 
 function dropFrom(tx: StoreTx, key: string, keeps: (device: PushDevice) => boolean): void {
   const person = tx.get("push_devices", key);

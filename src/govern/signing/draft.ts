@@ -1,6 +1,6 @@
 /** What each kind of decision signs, as it is now. A challenge and the unit that decides build the same payload. */
 import { valueHash } from "../../kernel/hash.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
+import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import { runAtOnce } from "../../kernel/pausable-work.ts";
 import { asksSignatures } from "../../rules/policy/checks/approvals.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
@@ -105,7 +105,7 @@ export function planSubject({ id, run_id, reason, calls }: PlanDoc): JsonValue {
   return { id, run_id, reason, calls: calls.map(({ tool, args_hash }) => ({ tool, args_hash })) };
 }
 
-interface StandingTerms {
+interface IssuedTerms {
   id: string;
   by: string;
   expires_ms: number;
@@ -113,19 +113,19 @@ interface StandingTerms {
 
 export function grantDraft(
   core: EngineCore,
-  { id, by, expires_ms }: StandingTerms,
+  { id, by, expires_ms }: IssuedTerms,
   terms: GrantTerms & { reason: string },
 ): PayloadDraft {
   const { match, rules, when, args_only, max_uses, budget, irreversible, reason } = terms;
   const limits = { ...(args_only && { args_only }), max_uses, budget, irreversible };
-  const subject = { match, rules, when, ...limits, reason, expires_ms } as unknown as JsonValue;
+  const subject = asJson({ match, rules, when, ...limits, reason, expires_ms });
   const subject_hash = valueHash(subject);
   return { ...head(core, { kind: "grant", decision: "grant", by }), id, subject_hash, expires_ms };
 }
 
 export function delegationDraft(
   core: EngineCore,
-  { id, by, expires_ms }: StandingTerms,
+  { id, by, expires_ms }: IssuedTerms,
   { to_id, tools, reason }: { to_id: string; tools: string; reason: string },
 ): PayloadDraft {
   const subject_hash = valueHash({ to_id, tools, reason, expires_ms });

@@ -3,7 +3,7 @@
  * a proof. Its hash is keyed with a key of the request, so that it reveals no values without the card.
  */
 import { hmacHex, keyedHash } from "../../kernel/hash.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
+import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import type { CardContent } from "../cards/types.ts";
 import type { RunDoc } from "../runs/run.ts";
@@ -15,7 +15,7 @@ function shownCard(
 ): JsonValue {
   const head = { approval_id: id, run_id, actor, tenant, environment: run.environment, tool, kind, step };
   const who = { approvers, needs: internal.needs };
-  return { ...head, arg_names, ...who, card: judged } as unknown as JsonValue;
+  return asJson({ ...head, arg_names, ...who, card: judged });
 }
 
 /** Key of a request's shown hash. People who see the card may know it. */

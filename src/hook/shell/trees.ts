@@ -9,7 +9,7 @@ import { commandOf } from "./programs.ts";
 
 /** They bring the files of another commit into the work tree. */
 const BRINGS = /^(?:checkout|switch|merge|rebase|cherry-pick|revert|restore)$/;
-/** Behind the commit stand the files that are meant. */
+/** The files that are meant follow the commit. */
 const TAKES_FILES = /^(?:checkout|restore)$/;
 const PICKS = /^(?:cherry-pick|revert)$/;
 

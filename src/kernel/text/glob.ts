@@ -72,7 +72,7 @@ const behind = (a: Size, b: Size): Size => ({
   count: a.count * b.count,
   chars: a.chars * b.count + b.chars * a.count,
 });
-const beside = (a: Size, b: Size): Size => ({ count: a.count + b.count, chars: a.chars + b.chars });
+const sumOf = (a: Size, b: Size): Size => ({ count: a.count + b.count, chars: a.chars + b.chars });
 const NOTHING: Size = { count: 1, chars: 0 };
 const ONE_CHAR: Size = { count: 1, chars: 1 };
 
@@ -89,11 +89,11 @@ function globProblem(source: string): string | null {
       open.push({ before: here, sides: null });
       here = NOTHING;
     } else if (c === "," && top !== undefined) {
-      top.sides = top.sides === null ? here : beside(top.sides, here);
+      top.sides = top.sides === null ? here : sumOf(top.sides, here);
       here = NOTHING;
     } else if (c === "}") {
       if (top === undefined) return '"}" without "{"';
-      here = behind(top.before, top.sides === null ? here : beside(top.sides, here));
+      here = behind(top.before, top.sides === null ? here : sumOf(top.sides, here));
       open.pop();
     } else here = behind(here, ONE_CHAR);
     if (here.count > MAX_ALTERNATIVES || here.chars > MAX_EXPANDED_CHARS) return "too many alternatives";

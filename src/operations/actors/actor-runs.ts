@@ -8,7 +8,7 @@ import type { LedgerRecord } from "../../ledger/record.ts";
 import type { ServiceApp } from "../app.ts";
 
 const RUNS_LISTED = 50;
-const STANDING_LISTED = 200;
+const MAX_LISTED = 200;
 const LIBRARY = "library:";
 
 /** A name can be a key, a token, the command line or an agent inside a program. */
@@ -61,24 +61,24 @@ export async function summarizeRuns(core: EngineCore, runs: readonly RunDoc[]): 
       ...{ run_id, tenant, mode, reason, created_ms, steps },
       state: await states.stateOf(run),
     });
-    let standing = 0;
+    let active = 0;
     for await (const { doc } of allRows(store, "run_tools", { owner: run_id })) {
       found.tools.add(doc.tool);
-      standing += doc.standing;
+      active += doc.standing;
     }
     found.undone += await store.count("steps", { owner: run_id, tag: "compensated" });
     found.undo_failed += compensation_failed;
-    if (standing > 0) await addStanding(core, run_id, found.standing);
+    if (active > 0) await addActiveSteps(core, run_id, found.standing);
   }
   return found;
 }
 
-async function addStanding(
+async function addActiveSteps(
   { store }: EngineCore,
   run_id: string,
   standing: RunsSummary["standing"],
 ): Promise<void> {
-  const limit = STANDING_LISTED - standing.length;
+  const limit = MAX_LISTED - standing.length;
   if (limit <= 0) return;
   const rows = await store.list("steps", {
     owner: run_id,

@@ -18,8 +18,8 @@ export async function activeAlerts({
 export async function sendAlerts(app: ServiceApp): Promise<void> {
   const { core, settings, notifier } = app;
   if (notifier === null || !(await notifier.isHeard())) return;
-  const standing = await activeAlerts(app);
-  for (const message of await dueAlertMessages(core, standing, settings.alerts.remind_ms)) {
+  const active = await activeAlerts(app);
+  for (const message of await dueAlertMessages(core, active, settings.alerts.remind_ms)) {
     const { group: _, actor: __, ...alert } = message.alert;
     if (message.what === "resolved")
       notifier.notify({ event: "alert_resolved", ...alert, resolved_ms: message.resolved_ms });

@@ -39,7 +39,7 @@ const AT_ONCE: RulesReader = {
 };
 
 /** Parses large files in threads and compiles in turns. */
-const BESIDE: RulesReader = {
+const IN_THREADS: RulesReader = {
   policy: async (text, file) => compileInTurns(await parseOwn({ read: "policy", text, file })),
   manifests: async (files) => loadedManifests(await parseOwn({ read: "manifests", files })),
 };
@@ -75,7 +75,7 @@ export async function openRules(parts: RulesParts): Promise<RulesSource> {
   for (const warning of rules.manifests.warnings) parts.log.warn(warning);
   const readAgain = async () => {
     const seen = await stampOf(parts);
-    const next = await read(parts, BESIDE);
+    const next = await read(parts, IN_THREADS);
     stamp = seen;
     rules = next;
     return rules;
@@ -98,7 +98,7 @@ export async function openRules(parts: RulesParts): Promise<RulesSource> {
       await reload();
       return true;
     },
-    fits: async (file, text) => void (await readAllManifests(parts, BESIDE, { file, text })),
+    fits: async (file, text) => void (await readAllManifests(parts, IN_THREADS, { file, text })),
   };
 }
 

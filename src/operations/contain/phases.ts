@@ -253,7 +253,7 @@ export class ContainmentWork {
         bundles,
         ...(promised === undefined
           ? {}
-          : { differences: differencesFrom(promised as unknown as RunContainment[], runs) }),
+          : { differences: differencesFrom(promised as RunContainment[], runs) }),
       },
       undisturbed,
     );

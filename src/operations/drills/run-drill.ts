@@ -136,8 +136,8 @@ async function readBackOf(
   const { steps, manifests, payloads } = await loadForRollback(core.store, run_id);
   const doc = steps[step];
   const manifest = doc?.manifest_hash == null ? undefined : manifests.get(doc.manifest_hash);
-  const standing = doc === undefined ? null : classifyUndo(doc, manifest, payloads[step], core.env.now());
-  return standing?.kind === "compensate" ? standing.undo.read_back : null;
+  const classified = doc === undefined ? null : classifyUndo(doc, manifest, payloads[step], core.env.now());
+  return classified?.kind === "compensate" ? classified.undo.read_back : null;
 }
 
 /** Stores the result as the tool's latest drill and records it on the drill's own run. */

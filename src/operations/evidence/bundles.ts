@@ -95,7 +95,7 @@ export const verifyLedger = defineOperation({
   async run({ app }) {
     const { records, head, first_bad } = await checkLedgerOf(app.core.store, app.settings.data);
     if (first_bad === null) return { ok: true, records, head, first_bad };
-    const stands = await app.core.store.head();
-    return { ok: false, records: stands.records, head: stands.hash, first_bad };
+    const ledger = await app.core.store.head();
+    return { ok: false, records: ledger.records, head: ledger.hash, first_bad };
   },
 });

@@ -5,6 +5,7 @@ import {
   addDeviceUnit,
   changeOwnDeviceUnit,
   dropEndpointUnit,
+  endDevicesUnit,
   endSessionUnit,
   forgetDeviceUnit,
   removeDeviceUnit,
@@ -12,7 +13,7 @@ import {
   unknownDevice,
 } from "../../govern/push/change-devices.ts";
 import { deviceOwnerKey, isTimeZone, type PersonDevices, type PushDevice } from "../../govern/push/device.ts";
-import { type CallerPrincipal, hasRole } from "../../govern/roles.ts";
+import { type CallerPrincipal, hasRole, type StoredPrincipal } from "../../govern/roles.ts";
 import { ownerKey, passkeyOwner } from "../../govern/signing/passkey.ts";
 import { invalidError, messageOf } from "../../kernel/errors.ts";
 import { deliverPush } from "../../notify/deliver.ts";
@@ -173,6 +174,7 @@ export const addDevice = defineOperation({
       .trim()
       .min(1)
       .max(LABEL_CHARS)
+      .regex(/^[^\p{C}\u2028\u2029]*$/u, "must not hold control or invisible characters")
       .optional()
       .meta({ description: "what you call the device" }),
   }),
@@ -323,6 +325,15 @@ export async function deviceAt(
   const person = await ownDevices(app, principal);
   const plain = plainEndpoint(endpoint);
   return person?.devices.find((one) => plainEndpoint(one.endpoint) === plain);
+}
+
+/** Removes the devices of people whose key was disabled or has expired. */
+export async function endPushOfKeys(
+  app: Pick<ServiceApp, "core">,
+  hasEnded: (holder: StoredPrincipal) => boolean,
+): Promise<void> {
+  for (const { owner, holder } of await peopleWithDevices(app))
+    if (hasEnded(holder)) await app.core.store.transact(endDevicesUnit(owner));
 }
 
 /** Removes the devices of a console session that ends. */

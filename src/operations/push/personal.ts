@@ -4,7 +4,7 @@
  */
 import { isIrreversible } from "../../govern/approvals/approval.ts";
 import { changeDeviceUnit, forgetDeviceUnit } from "../../govern/push/change-devices.ts";
-import { isQuiet, type PushDevice } from "../../govern/push/device.ts";
+import { deviceOwnerKey, isQuiet, type PushDevice } from "../../govern/push/device.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { settleWithin } from "../../kernel/timeout.ts";
@@ -55,7 +55,6 @@ interface Draft {
 
 interface Queued extends PushDelivery {
   device: PushDevice;
-  person: PushPerson;
   message: PushMessage;
 }
 
@@ -243,7 +242,7 @@ export class PushMessages implements PersonalMessages {
       keep_s: this.keepFor(draft.until_ms),
       urgency: message.type === "withdrawn" ? ("normal" as const) : ("high" as const),
     };
-    const render = () => [{ ...seal(message, device, sending), device, person, message }];
+    const render = () => [{ ...seal(message, device, sending), device, message }];
     this.queueOf(device).push({ event: message.type, render });
   }
 
@@ -275,10 +274,9 @@ export class PushMessages implements PersonalMessages {
   }
 
   private async send(queued: Queued, signal: AbortSignal): Promise<void> {
-    const { device, person, message } = queued;
+    const { device, message } = queued;
     const { store } = this.app.core;
-    if (message.type !== "withdrawn" && !(await new PendingReader(this.app).isPending(person, message.id)))
-      return;
+    if (!(await this.isWanted(queued))) return void this.leaving.delete(`${device.id} ${message.id}`);
     try {
       await deliverPush(queued, { egress: this.app.pushEgress }, signal);
     } catch (error) {
@@ -292,6 +290,15 @@ export class PushMessages implements PersonalMessages {
       return;
     }
     await this.delivered(queued);
+  }
+
+  /** Whether the device is still the person's, their credential still holds, and the request still waits for them. */
+  private async isWanted({ device, message }: Queued): Promise<boolean> {
+    const doc = await this.app.core.store.get("push_devices", deviceOwnerKey(device.id) ?? "");
+    if (doc?.devices.some(({ id, auth }) => id === device.id && auth === device.auth) !== true) return false;
+    const person = await personToday(this.app, doc);
+    if (person === null) return false;
+    return message.type === "withdrawn" || new PendingReader(this.app).isPending(person, message.id);
   }
 
   /** Notes what the device shows. A request that ended on the way is withdrawn at once. */

@@ -6,25 +6,23 @@ import type { ResolvePrincipal } from "../../govern/roles.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { JobTools } from "../../rollback/job.ts";
 import type { ReaderFn } from "../../rollback/ports.ts";
+import type { ServiceApp } from "../app.ts";
+import { guardedUndo } from "../signing/approvers-guard.ts";
 
 /** Null if no compensator is configured. */
-export function commandTools(
-  settings: LoadedSettings,
-  stop: AbortSignal,
-  today?: ResolvePrincipal,
-): JobTools | null {
-  const { compensator_cmd, reader_cmd, timeout_ms } = settings.rollback;
+export function commandTools(app: ServiceApp, today?: ResolvePrincipal): JobTools | null {
+  const { compensator_cmd, reader_cmd, timeout_ms } = app.settings.rollback;
   if (compensator_cmd === null) return null;
   return {
-    compensator: compensatorCommand(compensator_cmd, { timeout_ms }),
-    reader: commandReader(settings),
+    compensator: guardedUndo(app, compensatorCommand(compensator_cmd, { timeout_ms })),
+    reader: commandReader(app.settings),
     own_reader: true,
     async unavailable(_tool, use) {
       const command = use === "undo" ? compensator_cmd : reader_cmd;
       const missing = command === null ? null : missingProgram(command);
       return missing === null ? null : `the program ${missing} cannot be started`;
     },
-    stop,
+    stop: app.background.signal,
     today,
   };
 }

@@ -319,6 +319,9 @@ const undoTask = z.strictObject({
   original_tool: z.string(),
   args: z.unknown(),
   idempotency_key: z.string(),
+  approval_id: z.string().optional().meta({
+    description: "approval that the undo used; you may read its signatures until you report the result",
+  }),
   covers: coveredSteps,
   verification: nullableSchema(
     z.strictObject({ tool: z.string(), arguments: z.unknown(), expect: z.unknown() }),

@@ -270,10 +270,7 @@ function specOf(
   tokens: UpstreamTokenSet,
 ): AuthorizedUpstream {
   const known = authorizedUpstreams(app).find(({ name }) => name === upstream);
-  return (
-    known ??
-    ({ name: upstream, url: tokens.resource, headers: {}, auth: GONE } as unknown as AuthorizedUpstream)
-  );
+  return known ?? ({ name: upstream, url: tokens.resource, headers: {}, auth: GONE } as AuthorizedUpstream);
 }
 
 const GONE: UpstreamAuth = {

@@ -65,16 +65,16 @@ export class LocalRollbackBackend implements RollbackBackend {
     const stated: StepWithRead[] = [];
     const visits = steps.slice(this.options.down_to ?? 0).map((doc): StepToUndo => {
       const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
-      const standing = classifyUndo(doc, manifest, payloads[doc.step], now);
+      const classified = classifyUndo(doc, manifest, payloads[doc.step], now);
       const { step, tool } = doc;
-      const outcome = standing === null ? this.fallen(doc) : outcomeOf(standing);
-      const state = standing?.kind === "compensate" ? standing.undo.state : null;
+      const outcome = classified === null ? this.fallen(doc) : outcomeOf(classified);
+      const state = classified?.kind === "compensate" ? classified.undo.state : null;
       if (state !== null) stated.push({ doc, state });
       return {
         step,
         tool,
         outcome,
-        fallen: standing === null,
+        fallen: classified === null,
         ...(this.options.only?.has(step) === false ? { kept: true as const } : {}),
         read: state?.read ?? null,
         closes_ms: doc.closes_ms,
@@ -115,7 +115,7 @@ export class LocalRollbackBackend implements RollbackBackend {
       fresh_approval_id: `apr_${core.env.uuid()}`,
       known_steps,
       blocked_by: group.blocked_by,
-      beside: this.besideOf(group.steps),
+      overlaps: this.overlapsOf(group.steps),
       hints: group.steps[0],
       current,
       overwrite,
@@ -187,9 +187,9 @@ export class LocalRollbackBackend implements RollbackBackend {
     return loadGroup(store, await loadRunDoc(store, this.run_id), doc!, overwrite);
   }
 
-  private besideOf([first, ...covered]: UndoGroup["steps"]): number[] {
-    const beside = this.things.beside(first).map(({ step }) => step);
-    return beside.filter((step) => !covered.some((other) => other.step === step));
+  private overlapsOf([first, ...covered]: UndoGroup["steps"]): number[] {
+    const overlaps = this.things.overlapping(first).map(({ step }) => step);
+    return overlaps.filter((step) => !covered.some((other) => other.step === step));
   }
 
   async complete(step: number, end: UndoEnd): Promise<StepOutcome> {
@@ -216,9 +216,9 @@ export class LocalRollbackBackend implements RollbackBackend {
   }
 }
 
-function outcomeOf(standing: UndoClassification): StepOutcome | null {
-  if (standing.kind === "compensate") return null;
-  return { as: standing.kind === "skip" ? "skipped" : standing.kind };
+function outcomeOf(classified: UndoClassification): StepOutcome | null {
+  if (classified.kind === "compensate") return null;
+  return { as: classified.kind === "skip" ? "skipped" : classified.kind };
 }
 
 function recheckOf(

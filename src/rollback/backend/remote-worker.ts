@@ -10,7 +10,7 @@ import { loadStep } from "../../govern/runs/load-run.ts";
 import type { StepDoc } from "../../govern/runs/run.ts";
 import { conflictError, notFoundError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { dropLease, leaseNeed, leaseOfHolder, takeLease, WORKER_LEASE_MS } from "../lease.ts";
+import { dropLease, leaseHolder, leaseNeed, leaseOfHolder, takeLease, WORKER_LEASE_MS } from "../lease.ts";
 import { classifyUndo, type UndoCall } from "../plan/classify.ts";
 import { markUnfinished, settleStep } from "../plan/leftovers.ts";
 import { loadGroup, loadOverlappingSteps, loadRunDoc } from "../plan/load-run.ts";
@@ -26,6 +26,8 @@ const MAX_NAMED_BLOCKERS = 500;
 export interface CompensationTask extends CompensationCall {
   /** Newer steps undone with this one, when the state from before the run is restored. */
   covers?: readonly number[];
+  /** Approval that the undo used, whose signatures the worker may read. */
+  approval_id?: string;
   /** Verification to run after the undo; null if none is declared or its arguments are not available. */
   verification: (ReadRequest & { expect: JsonValue }) | null;
 }
@@ -68,8 +70,7 @@ export async function beginCompensation(
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
     const { begun, first, covers } = await tryBegin(core, asking, run_id, n, seen);
     if (begun.records.length > 0) core.listeners.recorded(begun.records);
-    if (begun.state === "begun")
-      return { ...taskOf(run_id, first.step, first.tool, begun.undo), ...coversField(covers) };
+    if (begun.state === "begun") return { ...taskOf(run_id, first, begun.undo), ...coversField(covers) };
     if (begun.state === "as_before")
       return { run_id, step: first.step, status: "compensated", ...coversField(begun.covers) };
     if (begun.state === "denied")
@@ -125,7 +126,7 @@ async function tryBegin(
     fresh_approval_id: `apr_${core.env.uuid()}`,
     known_steps: run.next_step,
     blocked_by: group.blocked_by,
-    beside: (await loadOverlappingSteps(core.store, run, first)).filter((other) => !covers.includes(other)),
+    overlaps: (await loadOverlappingSteps(core.store, run, first)).filter((other) => !covers.includes(other)),
     hints: first,
     current,
     overwrite,
@@ -151,7 +152,11 @@ async function tryBegin(
 
 const coversField = (covers: readonly number[]) => (covers.length === 0 ? {} : { covers });
 
-function taskOf(run_id: string, step: number, original_tool: string, undo: UndoCall): CompensationTask {
+function taskOf(
+  run_id: string,
+  { step, tool: original_tool, undo_request }: StepDoc,
+  undo: UndoCall,
+): CompensationTask {
   const { read_back } = undo;
   const readable = read_back !== null && read_back.arguments !== undefined;
   return {
@@ -161,10 +166,21 @@ function taskOf(run_id: string, step: number, original_tool: string, undo: UndoC
     original_tool,
     args: undo.args,
     idempotency_key: undo.idempotency_key,
+    ...(undo_request === undefined ? {} : { approval_id: undo_request }),
     verification: readable
       ? { tool: read_back.tool, arguments: read_back.arguments!, expect: read_back.expect }
       : null,
   };
+}
+
+/** Whether the caller is the worker that carries out the undo of this step now. */
+export async function carriesOut(
+  core: EngineCore,
+  asking: OperationCaller,
+  run_id: string,
+  n: number,
+): Promise<boolean> {
+  return (await leaseHolder(core, run_id)) === workerHolder(asking, n);
 }
 
 /** Accepts the result from the worker that began the step. Any other worker gets a conflict. */
@@ -219,10 +235,10 @@ function begunUndo(tx: StoreTx, run_id: string, n: number): UndoCall {
       `step ${n} is ${step.status}: no compensation of it is in progress`,
     );
   const manifest = step.manifest_hash === null ? undefined : tx.get("manifests", step.manifest_hash);
-  const standing = classifyUndo(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
-  if (standing?.kind !== "compensate")
+  const classified = classifyUndo(step, manifest, tx.get("payloads", stepKey(run_id, n)), BEGUN_IN_TIME);
+  if (classified?.kind !== "compensate")
     throw conflictError("compensation_lost", `the compensation of step ${n} can no longer be reported`);
-  return standing.undo;
+  return classified.undo;
 }
 
 function endOf(core: EngineCore, undo: UndoCall, outcome: WorkerOutcome): UndoEnd {

@@ -16,7 +16,7 @@ import {
 } from "../lease.ts";
 import { ledgerPlace, type RunToUndo, rollBackInOrder } from "../plan/multi-run.ts";
 import { assembleReport, type ChildReport, type RollbackReport, type TreeReport } from "../plan/report.ts";
-import { undoBeside } from "../tree/roll-back-tree.ts";
+import { undoOtherRun } from "../tree/roll-back-tree.ts";
 import { executeRollback, type RollbackOptions } from "../undo/execute.ts";
 
 /** A step of another run that is undone, too. */
@@ -74,7 +74,7 @@ async function undoTogether(
   const [own_lease, ...other_leases] = leases;
   const lease_of = new Map([...others.keys()].map((id, i) => [id, other_leases[i]]));
   let own: RollbackReport = assembleReport(new Map());
-  const beside: ChildReport[] = [];
+  const undone: ChildReport[] = [];
   // The run itself opens first. It then waits for the newer undos of the others.
   const order: RunToUndo[] = [{ run_id, newest_seq: Number.POSITIVE_INFINITY }];
   for (const [id, steps] of others) order.push({ run_id: id, newest_seq: await newestOf(core, id, steps) });
@@ -82,11 +82,11 @@ async function undoTogether(
     if (id === run_id) own = await executeRollback(core, run_id, { ...options, lease: own_lease, turn });
     else {
       const asked = { ...options, lease: lease_of.get(id), only: others.get(id), turn };
-      beside.push(await undoBeside(core, id, asked));
+      undone.push(await undoOtherRun(core, id, asked));
     }
   });
   const place = new Map(order.map(({ run_id: id, newest_seq }) => [id, newest_seq]));
-  const reports = beside.sort((a, b) => place.get(b.run_id)! - place.get(a.run_id)!);
+  const reports = undone.sort((a, b) => place.get(b.run_id)! - place.get(a.run_id)!);
   return { ...own, with: reports, complete: own.complete && reports.every(({ complete }) => complete) };
 }
 

@@ -40,9 +40,9 @@ export function overlapOf(doc: StepDoc, other: StepDoc): OverlappingStep {
 export function compareState(
   own: Trace,
   current_hash: string,
-  beside: readonly OverlappingStep[] = [],
+  overlaps: readonly OverlappingStep[] = [],
 ): StateSeen {
-  const others = beside.filter((other) => other.before_hash !== own.before_hash);
+  const others = overlaps.filter((other) => other.before_hash !== own.before_hash);
   if (current_hash === own.after_hash)
     return others.every((other) => isBelow(other, own)) ? "as_after" : "overlapped";
   if (current_hash !== own.before_hash) return "conflict";
@@ -76,12 +76,12 @@ export function compareCurrentState(
   { salt }: Pick<RunDoc, "salt">,
   { state }: UndoCall,
   { current, overwrite }: { current?: JsonValue | undefined; overwrite?: OverwriteDecision | undefined },
-  beside: readonly OverlappingStep[] = [],
+  overlaps: readonly OverlappingStep[] = [],
 ): Now {
   if (state === null) return { is: "free" };
   if (current === undefined) return { is: "unread", result: { state: "unread", read: state.read } };
   const current_hash = stateHash(salt, state.declared, current);
-  const seen = compareState(state, current_hash, beside);
+  const seen = compareState(state, current_hash, overlaps);
   if (seen === "as_after") return { is: "free", current_hash };
   if (seen === "as_before") return { is: "as_before", current_hash };
   if (overwrite?.current_hash === current_hash) return { is: "free", over: overwrite.reason, current_hash };

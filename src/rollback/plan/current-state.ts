@@ -69,9 +69,9 @@ export class ResourceStates {
     const moved = left === undefined && texts(state.read.arguments).some((text) => this.touched.has(text));
     if (moved) return { is };
     const current_hash = stateHash(salt, state.declared, left === undefined ? is : left.is);
-    const others = this.things.get(run_id)?.beside(doc) ?? [];
-    const beside = others.map((other) => overlapOf(doc, other));
-    const seen = compareState(state, current_hash, beside);
+    const others = this.things.get(run_id)?.overlapping(doc) ?? [];
+    const overlaps = others.map((other) => overlapOf(doc, other));
+    const seen = compareState(state, current_hash, overlaps);
     return { is, seen: { current_hash, conflict: seen === "conflict" || seen === "overlapped" } };
   }
 
@@ -129,8 +129,8 @@ export async function readStates(
 export function listStateful({ steps, manifests, payloads }: RunUndoContext, now_ms: number): StatefulStep[] {
   return steps.flatMap((doc) => {
     const manifest = doc.manifest_hash === null ? undefined : manifests.get(doc.manifest_hash);
-    const standing = classifyUndo(doc, manifest, payloads[doc.step], now_ms);
-    const state = standing?.kind === "compensate" ? standing.undo.state : null;
+    const classified = classifyUndo(doc, manifest, payloads[doc.step], now_ms);
+    const state = classified?.kind === "compensate" ? classified.undo.state : null;
     return state === null ? [] : [{ doc, state }];
   });
 }

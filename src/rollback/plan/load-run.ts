@@ -75,17 +75,15 @@ export async function addProofs(
 export async function loadForRollback(store: StateStore, run_id: string): Promise<LoadedRun> {
   const run = await loadRunDoc(store, run_id);
   const steps = await listSteps(store, run_id, 0);
-  const standing = steps.filter(
-    (step) => ACTIVE_STEP_STATUSES.has(step.status) && step.manifest_hash !== null,
-  );
-  const hashes = [...new Set(standing.map((step) => step.manifest_hash!))];
+  const active = steps.filter((step) => ACTIVE_STEP_STATUSES.has(step.status) && step.manifest_hash !== null);
+  const hashes = [...new Set(active.map((step) => step.manifest_hash!))];
   const manifests = new Map<string, ToolManifest>();
   await eachOf(hashes, async (hash) => {
     const manifest = await store.get("manifests", hash);
     if (manifest !== undefined) manifests.set(hash, manifest);
   });
   const payloads = new Array<PayloadDoc | undefined>(run.next_step).fill(undefined);
-  const undoable = standing.filter((step) => step.compensation_tool !== null);
+  const undoable = active.filter((step) => step.compensation_tool !== null);
   await eachOf(undoable, async ({ step }) => {
     payloads[step] = await store.get("payloads", stepKey(run_id, step));
   });
@@ -100,7 +98,7 @@ export async function loadRunDoc(store: StateStore, run_id: string): Promise<Run
 }
 
 /** Steps after `after` that are active or have an unknown outcome, oldest first. */
-function listStanding(store: StateStore, run_id: string, after: number): Promise<StepDoc[]> {
+function listActiveAfter(store: StateStore, run_id: string, after: number): Promise<StepDoc[]> {
   return listSteps(store, run_id, after + 1, [...ACTIVE_STEP_STATUSES, ...UNKNOWN_OUTCOME_STATUSES]);
 }
 
@@ -148,7 +146,7 @@ async function loadBlockers(
 ): Promise<readonly number[]> {
   const own = new Map(group.map((doc) => [doc.step, doc]));
   const dependents = new DependentSteps();
-  for (const later of (await listStanding(store, run_id, Math.min(...own.keys()))).toReversed())
+  for (const later of (await listActiveAfter(store, run_id, Math.min(...own.keys()))).toReversed())
     if (!own.has(later.step))
       dependents.hold(later, needsUndo(later) ? [later.step] : dependents.blockersOf(later));
   const found = new Set(group.flatMap((doc) => dependents.blockersOf(doc)));
@@ -164,19 +162,19 @@ export async function loadOverlappingSteps(
   const state = step.before_hash === undefined ? null : await stateOf(store, step);
   if (state === null) return [];
   const owner = touchOwner(step.run_id, resourceHash(salt, state.read));
-  const beside: number[] = [];
+  const overlaps: number[] = [];
   for await (const { key, doc } of allRows(store, "touches", { owner, from: step.intended_seq + 1 })) {
     const other = doc.step === step.step ? undefined : await store.get("steps", key);
-    if (other !== undefined && (await stateOf(store, other)) !== null) beside.push(other.step);
+    if (other !== undefined && (await stateOf(store, other)) !== null) overlaps.push(other.step);
   }
-  return beside;
+  return overlaps;
 }
 
 async function stateOf(store: StateStore, doc: StepDoc): Promise<StateCheck | null> {
   const payload = await store.get("payloads", stepKey(doc.run_id, doc.step));
   const manifest = doc.manifest_hash === null ? undefined : await store.get("manifests", doc.manifest_hash);
-  const standing = classifyUndo(doc, manifest, payload, 0);
-  return standing?.kind === "compensate" ? standing.undo.state : null;
+  const classified = classifyUndo(doc, manifest, payload, 0);
+  return classified?.kind === "compensate" ? classified.undo.state : null;
 }
 
 async function listSteps(

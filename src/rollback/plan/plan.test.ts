@@ -128,7 +128,7 @@ describe("the rollback plan", () => {
     expect(kinds(unresolved)).toEqual(["1 unresolved", "0 defer 1"]);
   });
 
-  it("takes a required tool's steps as they stood when the dependent was accepted", async () => {
+  it("takes a required tool's steps as they were when the dependent was accepted", async () => {
     const bench = rollbackBench();
     await bench.openRun();
     await bench.act("db.create");

@@ -105,8 +105,8 @@ export function planVerdict(plan: Pick<RollbackPlan, "actions" | "fully_reversib
     const lost = plan.actions.filter(
       ({ kind }) => kind === "unrecoverable" || kind === "unmanifested",
     ).length;
-    const beside = lost === 0 ? "" : `, and ${formatCountOf(lost, "step")} cannot be undone`;
-    const words = `not fully reversible: ${formatCountOf(conflicts, "step was", "steps were")} changed since${beside}`;
+    const lostSteps = lost === 0 ? "" : `, and ${formatCountOf(lost, "step")} cannot be undone`;
+    const words = `not fully reversible: ${formatCountOf(conflicts, "step was", "steps were")} changed since${lostSteps}`;
     return { ok: false, words };
   }
   if (!plan.fully_reversible) return { ok: false, words: "not fully reversible" };
@@ -206,16 +206,16 @@ class Planner {
   visit(step: StepDoc): void {
     const { from, view, dependents, plan } = this;
     const manifest = step.manifest_hash === null ? undefined : from.manifests.get(step.manifest_hash);
-    const standing = classifyUndo(step, manifest, from.payloads[step.step], view.now_ms ?? 0);
-    if (standing === null) return;
+    const classified = classifyUndo(step, manifest, from.payloads[step.step], view.now_ms ?? 0);
+    if (classified === null) return;
     const blocked_by = dependents.blockersOf(step);
-    const action = actionFor(step, standing, blocked_by, view);
+    const action = actionFor(step, classified, blocked_by, view);
     plan.actions.push(action);
     const left = action.kind === "compensate" && view.left?.(plan.run_id, action) === true;
     if (!CLEARS[action.kind] || hasConflict(action) || left) {
       plan.fully_reversible = false;
       dependents.hold(step, [step.step]);
-    } else if (standing.kind === "compensate") view.states?.undone(step, standing.undo);
+    } else if (classified.kind === "compensate") view.states?.undone(step, classified.undo);
     // A step that needs no undo stays, and passes its own blockers on.
     else dependents.hold(step, blocked_by);
   }
@@ -223,16 +223,16 @@ class Planner {
 
 function actionFor(
   doc: StepDoc,
-  standing: UndoClassification,
+  classified: UndoClassification,
   blocked_by: readonly number[],
   view: RollbackPlanView,
 ): PlanAction {
   const call = plannedCall(doc);
-  if (standing.kind === "unrecoverable" && standing.closed)
-    return { ...call, kind: standing.kind, closes_ms: doc.closes_ms!, closed: true };
-  if (standing.kind !== "compensate") return { ...call, kind: standing.kind };
+  if (classified.kind === "unrecoverable" && classified.closed)
+    return { ...call, kind: classified.kind, closes_ms: doc.closes_ms!, closed: true };
+  if (classified.kind !== "compensate") return { ...call, kind: classified.kind };
   if (blocked_by.length > 0) return { ...call, kind: "defer", blocked_by };
-  return compensateAction(doc, standing.undo, view, view.states?.meet(doc, standing.undo));
+  return compensateAction(doc, classified.undo, view, view.states?.meet(doc, classified.undo));
 }
 
 function plannedCall({ step, tool, line }: StepDoc): PlannedCall {

@@ -54,14 +54,14 @@ type Placed = Pick<StepDoc, "intended_seq" | "succeeded_seq">;
 const endOf = ({ succeeded_seq }: Placed): number => succeeded_seq ?? Number.POSITIVE_INFINITY;
 
 /** An active step, with the latest end position up to and including it. */
-interface Standing {
+interface ActiveStep {
   doc: StepDoc;
   ended: number;
 }
 
 /** The active steps of a run, by resource. */
 export class StepsByResource {
-  private readonly standing = new Map<string, Standing[]>();
+  private readonly active = new Map<string, ActiveStep[]>();
   private readonly thing = new Map<number, string>();
 
   /** `steps` are oldest first. */
@@ -69,14 +69,14 @@ export class StepsByResource {
     for (const { doc, state } of steps) {
       const thing = thingOf(state);
       this.thing.set(doc.step, thing);
-      const others = this.standing.get(thing) ?? [];
+      const others = this.active.get(thing) ?? [];
       others.push({ doc, ended: Math.max(endOf(doc), others.at(-1)?.ended ?? 0) });
-      this.standing.set(thing, others);
+      this.active.set(thing, others);
     }
   }
 
   /** Other active steps on its resource that may have taken effect after it. */
-  beside(doc: StepDoc): StepDoc[] {
+  overlapping(doc: StepDoc): StepDoc[] {
     const others = this.on(doc.step);
     const found: StepDoc[] = [];
     for (let at = others.length - 1; at >= 0 && others[at]!.ended > doc.intended_seq; at--)
@@ -90,7 +90,7 @@ export class StepsByResource {
     if (at !== -1) others.splice(at, 1);
   }
 
-  private on(step: number): Standing[] {
-    return this.standing.get(this.thing.get(step) ?? "") ?? [];
+  private on(step: number): ActiveStep[] {
+    return this.active.get(this.thing.get(step) ?? "") ?? [];
   }
 }

@@ -24,7 +24,7 @@ export async function executeTreeRollback(
   const children = new Map<string, ChildReport>();
   const undo = async (id: string, turn: UndoStepFn): Promise<void> => {
     if (id === run_id) own = await executeRollback(core, run_id, { ...options, turn });
-    else children.set(id, await undoBeside(core, id, { ...options, lease: undefined, turn }));
+    else children.set(id, await undoOtherRun(core, id, { ...options, lease: undefined, turn }));
   };
   // The run itself opens first, so that its lease is renewed while it waits for newer undos below it.
   const listed: string[] = [];
@@ -49,7 +49,7 @@ async function newestCall({ store }: EngineCore, run_id: string): Promise<number
 }
 
 /** A failure of another run does not block the others, unless the whole rollback has to stop. */
-export async function undoBeside(
+export async function undoOtherRun(
   core: EngineCore,
   run_id: string,
   { onBegin: _, onProgress, ...options }: RollbackOptions,

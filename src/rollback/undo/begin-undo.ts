@@ -52,7 +52,7 @@ interface BeginInput {
   /** Dependents that are not undone, as the caller saw them. */
   blocked_by: readonly number[];
   /** Steps on the same resource that may have taken effect after this one. Those that are undone by now are ignored. */
-  beside: readonly number[];
+  overlaps: readonly number[];
   /** Current result of the manifest's `before` read, from just before this call. */
   current?: JsonValue | undefined;
   overwrite?: OverwriteDecision | undefined;
@@ -89,10 +89,10 @@ export function beginUnit(
   };
 }
 
-export function beginNeeds({ run_id, step, hints, beside }: BeginInput): DocKey[] {
+export function beginNeeds({ run_id, step, hints, overlaps }: BeginInput): DocKey[] {
   const key = stepKey(run_id, step);
   const needs: DocKey[] = [["runs", run_id], ["steps", key], ["payloads", key], leaseNeed(run_id)];
-  for (const other of beside) needs.push(["steps", stepKey(run_id, other)]);
+  for (const other of overlaps) needs.push(["steps", stepKey(run_id, other)]);
   if (hints !== undefined) needs.push(["run_tools", runToolKey(run_id, hints.tool)]);
   if (hints?.manifest_hash) needs.push(["manifests", hints.manifest_hash]);
   return needs;
@@ -115,7 +115,7 @@ export function beginStep(core: EngineCore, tx: StoreTx, input: BeginInput): Beg
   const denied = own ? selfRollbackDenial(core, tx, run, undo) : null;
   if (denied !== null) return { state: "denied", error: denied, records: [] };
 
-  const seen = compareCurrentState(run, undo, input, standingBeside(tx, step, input));
+  const seen = compareCurrentState(run, undo, input, activeOverlaps(tx, step, input));
   if (seen.is === "unread" || seen.is === "conflict") return { ...seen.result, records: [] };
   // If the run's own principal claims that nothing is left to undo, the approval is still required.
   if (seen.is === "as_before" && !own) return nothingToDo(at, input);
@@ -147,8 +147,8 @@ export function beginStep(core: EngineCore, tx: StoreTx, input: BeginInput): Beg
   return { state: "begun", undo, salt: run.salt, is_over, records: [...consent.records, record] };
 }
 
-function standingBeside(tx: StoreTx, step: StepDoc, { run_id, beside }: BeginInput): OverlappingStep[] {
-  const others = beside.map((other) => loadStep(tx, run_id, other));
+function activeOverlaps(tx: StoreTx, step: StepDoc, { run_id, overlaps }: BeginInput): OverlappingStep[] {
+  const others = overlaps.map((other) => loadStep(tx, run_id, other));
   return others
     .filter(({ status }) => ACTIVE_STEP_STATUSES.has(status))
     .map((other) => overlapOf(step, other));
@@ -162,17 +162,17 @@ function nothingToDo(at: StepInProgress, input: BeginInput, own = false): BeginR
   return { state: "as_before", covers, records: [...records, ...undoCovered(at, covers, input.actor)] };
 }
 
-function undoOrRefuse(step: StepDoc, standing: UndoClassification | null): UndoCall {
+function undoOrRefuse(step: StepDoc, classified: UndoClassification | null): UndoCall {
   const n = step.step;
-  if (standing === null) {
+  if (classified === null) {
     const why =
       step.status === "compensated"
         ? "is already compensated"
         : `is ${step.status}: there is nothing to undo`;
     throw conflictError("already_compensated", `step ${n} ${why}`, { step_status: step.status });
   }
-  if (standing.kind === "compensate") return standing.undo;
-  const closed = standing.kind === "unrecoverable" && standing.closed === true;
+  if (classified.kind === "compensate") return classified.undo;
+  const closed = classified.kind === "unrecoverable" && classified.closed === true;
   const why: Record<Exclude<UndoClassification["kind"], "compensate">, string> = {
     skip: `${step.tool} needs no undo`,
     unrecoverable: closed
@@ -183,7 +183,7 @@ function undoOrRefuse(step: StepDoc, standing: UndoClassification | null): UndoC
   };
   throw conflictError(
     "not_compensable",
-    `step ${n} is not compensable: ${why[standing.kind]}`,
+    `step ${n} is not compensable: ${why[classified.kind]}`,
     closed ? { closed } : undefined,
   );
 }

@@ -6,7 +6,7 @@ import type { ManifestLifecycle, ManifestSet, ToolManifest } from "./types.ts";
 import { compareVersions } from "./version.ts";
 
 /** Precedence of lifecycles; within a lifecycle, the newest version is active. */
-const STANDING: Readonly<Record<ManifestLifecycle, number>> = { approved: 2, deprecated: 1, draft: 0 };
+const LIFECYCLE_RANK: Readonly<Record<ManifestLifecycle, number>> = { approved: 2, deprecated: 1, draft: 0 };
 
 export function manifestSet(manifests: readonly ToolManifest[]): ManifestSet {
   const active = new Map<string, ToolManifest>();
@@ -36,6 +36,6 @@ function manifestHash(manifest: ToolManifest): string {
 }
 
 function outranks(a: ToolManifest, b: ToolManifest): boolean {
-  const standing = STANDING[a.lifecycle] - STANDING[b.lifecycle];
-  return standing !== 0 ? standing > 0 : compareVersions(a.version, b.version) > 0;
+  const rank = LIFECYCLE_RANK[a.lifecycle] - LIFECYCLE_RANK[b.lifecycle];
+  return rank !== 0 ? rank > 0 : compareVersions(a.version, b.version) > 0;
 }

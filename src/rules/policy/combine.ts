@@ -31,11 +31,11 @@ export function combineFindings(
   // Fast path: most calls have no findings.
   if (findings.length === 0)
     return { action: "allow", reasons: [], rules: [], approval: null, causes: [], warnings: [], hints: [] };
-  const standing = effectiveFindings(findings);
-  const by = (action: PolicyFinding["action"]) => standing.filter((finding) => finding.action === action);
+  const effective = effectiveFindings(findings);
+  const by = (action: PolicyFinding["action"]) => effective.filter((finding) => finding.action === action);
   const action: RuleAction =
     by("deny").length > 0 ? "deny" : by("require_approval").length > 0 ? "require_approval" : "allow";
-  const against = standing.filter(
+  const against = effective.filter(
     (finding) => finding.action === "deny" || finding.action === "require_approval",
   );
   const approval =

@@ -1,16 +1,13 @@
 /** Undoes and reads `http` tools by their own requests, and every other tool as configured. */
 
-import { guardedCompensator } from "../../auth/guarded-undo.ts";
 import type { LoadedSettings } from "../../config/settings.ts";
 import { GuardedExchange } from "../../egress/exchange.ts";
 import type { ServiceApp } from "../../operations/app.ts";
-import { openApproversGuard } from "../../operations/signing/approvers-guard.ts";
-import { undoSignatures } from "../../operations/signing/signatures.ts";
+import { guardedUndo } from "../../operations/signing/approvers-guard.ts";
 import type { RequestCarrier } from "../../proxy/carry.ts";
 import { CredentialVault } from "../../proxy/credentials.ts";
 import { httpTools } from "../../proxy/http-tools.ts";
 import type { JobTools } from "../../rollback/job.ts";
-import type { CompensatorFn } from "../../rollback/ports.ts";
 import type { UndoToolOptions } from "../../rollback/undo/execute.ts";
 import { httpRoutes } from "../../rules/http/routes.ts";
 import { openService } from "../service.ts";
@@ -71,19 +68,6 @@ export const openHttpService: typeof openService = (settings, env, options = {})
     ...options,
     equip: (app, tools) => httpJobTools(app, tools, app.core.today),
   });
-
-/** Undoes under the approvers file of the settings, which is opened on first use. */
-function guardedUndo(app: ServiceApp, compensate: CompensatorFn): CompensatorFn {
-  let opened: ReturnType<typeof openApproversGuard> | undefined;
-  const guardOf = () => {
-    opened ??= openApproversGuard(app).catch((error: unknown) => {
-      opened = undefined;
-      throw error;
-    });
-    return opened;
-  };
-  return guardedCompensator(guardOf, (run_id, step) => undoSignatures(app, run_id, step), compensate);
-}
 
 const noWay = (tool: string): string =>
   `${tool} has no http manifest, and no other way to call it is configured`;

@@ -39,7 +39,7 @@ interface LoadParts {
   folder: string;
   base: CheckpointPosition;
   /** The last position that this process knew, if any. */
-  stood: LogPosition | undefined;
+  last_known: LogPosition | undefined;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -61,7 +61,7 @@ export async function loadFiles(parts: LoadParts): Promise<{ cursor: LogCursor; 
 }
 
 function judge(
-  { disk, base, stood }: LoadParts,
+  { disk, base, last_known }: LoadParts,
   ledger_fd: number,
   journals: readonly ReadJournal[],
   missing: SvcError | undefined,
@@ -69,7 +69,8 @@ function judge(
   const { size } = disk.facts(ledger_fd);
   // Checked before any repair. Nothing that this process knew was torn or unacknowledged.
   const isOurs =
-    stood === undefined || (isContinued(stood, base, journals) && endsAt(disk, ledger_fd, size, stood));
+    last_known === undefined ||
+    (isContinued(last_known, base, journals) && endsAt(disk, ledger_fd, size, last_known));
   if (!isOurs) return emptyRecovery(olderStateError("ledger.jsonl"), base);
   if (!endsAt(disk, ledger_fd, size, base)) {
     const problem =
@@ -264,7 +265,7 @@ export function orphanedLedger(disk: DiskOps, fd: number): { cursor: LogCursor; 
   const unit: UnitBlock = { kind: "unit", head, size, lines, puts: [], end: true };
   const problem = new SvcError(
     "corrupt",
-    "ledger.jsonl has records, but state.db, which holds the working data beside it, is missing: restore both from a backup",
+    "ledger.jsonl has records, but state.db, which holds its working data, is missing: restore both from a backup",
   );
   const cursor: LogCursor = {
     ledger_fd: fd,

@@ -52,7 +52,7 @@ export class FilesLog implements StoreLog {
   private readonly handles: FileHandles;
   private cursor: LogCursor | undefined;
   /** The last known position, while the content found after it is invalid. */
-  private stood: LogPosition | undefined;
+  private last_known: LogPosition | undefined;
   /** How far this process has made each file durable. */
   private synced = { ledger: 0, journal: 0 };
   private base: CheckpointPosition = EMPTY_CHECKPOINT;
@@ -147,10 +147,10 @@ export class FilesLog implements StoreLog {
 
   async load(base: CheckpointPosition): Promise<LoadedLog> {
     const { disk, folder, warn } = this.parts;
-    const stood = this.stood ?? (this.cursor && logPositionOf(this.cursor));
-    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, stood });
+    const last_known = this.last_known ?? (this.cursor && logPositionOf(this.cursor));
+    const { cursor, loaded } = await loadFiles({ disk, folder, warn, base, last_known });
     // A later attempt must still know the position that this process knew.
-    this.stood = loaded.problem === undefined ? undefined : stood;
+    this.last_known = loaded.problem === undefined ? undefined : last_known;
     await this.handles.retire(this.cursor?.ledger_fd);
     await this.handles.retire(this.cursor?.journal_fd);
     this.cursor = cursor;

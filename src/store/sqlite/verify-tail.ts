@@ -24,13 +24,24 @@ interface VerifiedTail {
   known: StoreIntegrity;
 }
 
-/** Verifies the tail. `stood` is the last position that this process knew. */
-export function verifyTail(reader: LedgerStatements, base: CheckpointPosition, stood: HeadRow): VerifiedTail {
+/** Verifies the tail. `last_known` is the last position that this process knew. */
+export function verifyTail(
+  reader: LedgerStatements,
+  base: CheckpointPosition,
+  last_known: HeadRow,
+): VerifiedTail {
   const head = reader.head();
   if (head === undefined) throw new SvcError("corrupt", "svc.db has no row for the end of its ledger");
   const { journals, end, isWhole, crcs } = readJournals(reader, base, head);
   const nothing = [{ generation: head.generation, units: [], bytes: 0 }];
-  if (!isContinued(reader, stood, crcs.get(stood.n) ?? (head.n === stood.n ? head.crc : undefined), head))
+  if (
+    !isContinued(
+      reader,
+      last_known,
+      crcs.get(last_known.n) ?? (head.n === last_known.n ? head.crc : undefined),
+      head,
+    )
+  )
     return { head, journals: nothing, problem: olderStateError("svc.db"), known: "nothing" };
   const rotten = verifyRecords(reader, base, head.head);
   if (isWhole) {
@@ -47,12 +58,12 @@ export function verifyTail(reader: LedgerStatements, base: CheckpointPosition, s
 /** Whether the last known batch and record are still present. */
 function isContinued(
   reader: LedgerStatements,
-  stood: HeadRow,
+  last_known: HeadRow,
   crc: number | undefined,
   head: HeadRow,
 ): boolean {
-  if (head.n < stood.n || (crc !== undefined && crc !== stood.crc)) return false;
-  const { records, hash } = stood.head;
+  if (head.n < last_known.n || (crc !== undefined && crc !== last_known.crc)) return false;
+  const { records, hash } = last_known.head;
   return records === 0 || reader.ledger(records - 1, 1)[0]?.hash === hash;
 }
 

@@ -275,8 +275,8 @@ export const STORAGE: readonly Bug[] = [
   {
     name: "files: what a process knew is not held against what it finds",
     file: "src/store/files/load.ts",
-    find: "stood === undefined || (isContinued",
-    replace: "stood !== null || (isContinued",
+    find: "last_known === undefined || (isContinued",
+    replace: "last_known !== null || (isContinued",
     tests: ["src/store/journal/set-back.test.ts"],
   },
   {
@@ -289,7 +289,7 @@ export const STORAGE: readonly Bug[] = [
   {
     name: "sqlite: what a process knew is not held against what it finds",
     file: "src/store/sqlite/verify-tail.ts",
-    find: "if (head.n < stood.n || (crc !== undefined && crc !== stood.crc)) return false;",
+    find: "if (head.n < last_known.n || (crc !== undefined && crc !== last_known.crc)) return false;",
     replace: "if (head.n >= 0) return true;",
     tests: ["src/store/journal/set-back.test.ts"],
   },

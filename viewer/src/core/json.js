@@ -90,7 +90,7 @@ class StrictReader {
       const key = this.string();
       // No record has such a field, and other readers may not see it.
       if (key === "__proto__") throw new Finding('the key "__proto__" is not allowed');
-      if (key in result) throw new Finding(`the key ${JSON.stringify(brief(key))} stands twice`);
+      if (key in result) throw new Finding(`the key ${JSON.stringify(brief(key))} appears twice`);
       this.need(":");
       result[key] = this.value(depth + 1);
     } while (this.take(","));

@@ -90,7 +90,7 @@ export function readRecord(text) {
   let texts = recordTexts(record);
   const isCanonical = texts.whole === text;
   if (!isCanonical || Object.hasOwn(record, "__proto__")) {
-    // JSON.parse forgives what strictness does not, such as a key that stands twice.
+    // JSON.parse forgives what strictness does not, such as a key that appears twice.
     record = parseStrict(text);
     checkShape(record);
     texts = recordTexts(record);

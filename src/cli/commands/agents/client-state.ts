@@ -81,8 +81,8 @@ export function copyClientState(program: string, home: string, into: string): Co
       verbatimSymlinks: true,
       filter: (path) => path === own || !state.left_out.test(path.slice(own.length + 1)),
     });
-  const beside = join(home, ".claude.json");
-  if (name === "claude" && existsSync(beside)) cpSync(beside, join(copy, ".claude.json"));
+  const settings = join(home, ".claude.json");
+  if (name === "claude" && existsSync(settings)) cpSync(settings, join(copy, ".claude.json"));
   for (const folder of state.folders) mkdirSync(join(copy, folder), { recursive: true });
   for (const file of state.files)
     if (!existsSync(join(copy, file))) writeFileSync(join(copy, file), file.endsWith(".json") ? "{}\n" : "");

@@ -17,6 +17,7 @@ import {
 } from "../../../library/probe.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { withdrawRequestsOf } from "../../../operations/approvals/approvals.ts";
+import { guardedUndo } from "../../../operations/signing/approvers-guard.ts";
 import { gatewayProbe } from "../../../service/start/gateway-probe.ts";
 import { runServerProbe } from "../../../service/start/probe.ts";
 import {
@@ -78,7 +79,7 @@ function hookService(
     withdraw: (run) => withdrawRequestsOf(app, PROBE_PRINCIPAL, run),
     async rollback(run) {
       if (compensator_cmd === null) return null;
-      const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
+      const compensator = guardedUndo(app, compensatorCommand(compensator_cmd, { timeout_ms }));
       const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
       return (await rollBackProbe(app, run, { compensator, reader })).complete;
     },

@@ -15,6 +15,7 @@ import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../../operations/app.ts";
 import { getRollback, rollbackHere, startRollback } from "../../../operations/rollback/rollback.ts";
 import { getRun } from "../../../operations/runs/runs.ts";
+import { guardedUndo } from "../../../operations/signing/approvers-guard.ts";
 import type { ChosenStep } from "../../../rollback/cascade/roll-back-with.ts";
 import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
@@ -86,12 +87,12 @@ const NO_LINES: ReadonlyMap<number, string> = new Map();
 async function linesOf(
   context: CommandContext,
   run: string,
-  { children = [], with: beside = [] }: TreeReport,
+  { children = [], with: others = [] }: TreeReport,
   flags: CommandFlags,
 ): Promise<Map<string, ReadonlyMap<number, string>>> {
   const lines = new Map<string, ReadonlyMap<number, string>>();
   await context.withDoor(flags, async (door) => {
-    for (const run_id of [run, ...[...children, ...beside].map((other) => other.run_id)])
+    for (const run_id of [run, ...[...children, ...others].map((other) => other.run_id)])
       lines.set(run_id, stepLines((await door.perform(getRun, { run_id })).steps));
   });
   return lines;
@@ -146,8 +147,10 @@ async function onData(context: CommandContext, run: string, flags: CommandFlags)
   const watching = watched(context, flags);
   const reader = reader_cmd === null ? null : readerCommand(reader_cmd, {});
   if (compensator_cmd !== null) {
-    const compensator = compensatorCommand(compensator_cmd, { timeout_ms });
-    return context.withApp(flags, (app) => undo(app, { ...watching, compensator, reader }));
+    const command = compensatorCommand(compensator_cmd, { timeout_ms });
+    return context.withApp(flags, (app) =>
+      undo(app, { ...watching, compensator: guardedUndo(app, command), reader }),
+    );
   }
   if (upstreams.length === 0) {
     const nobody = new Error("no way to call this tool is configured: set a compensator or upstreams");
@@ -169,9 +172,9 @@ function rollbackInput(flags: CommandFlags) {
   return {
     retries: readRetries(flags["retries"] as string | undefined),
     approve_compensations: flags["approveCompensations"] === true,
-    ...(flags["skip"] === undefined ? {} : { skip: flags["skip"] as unknown as string[] }),
+    ...(flags["skip"] === undefined ? {} : { skip: flags["skip"] as string[] }),
     ...(flags["children"] === true ? { children: true } : {}),
-    ...(flags["with"] === undefined ? {} : { with: flags["with"] as unknown as ChosenStep[] }),
+    ...(flags["with"] === undefined ? {} : { with: flags["with"] as ChosenStep[] }),
     ...readOverwrite(flags as Record<string, string | undefined>),
   };
 }
@@ -236,12 +239,12 @@ function describeProgress(progress: RollbackProgress, { color }: CommandIo): str
 }
 
 function describeReport(
-  { run_id, error, children, with: beside, ...report }: RunReport,
+  { run_id, error, children, with: others, ...report }: RunReport,
   known: ReadonlyMap<number, string>,
 ): string[] {
   const run = escapeControls(run_id);
   const below = children === undefined ? "" : ` with ${formatCountOf(children.length, "run")} below`;
-  const scope = beside === undefined ? below : ` with steps of ${formatCountOf(beside.length, "other run")}`;
+  const scope = others === undefined ? below : ` with steps of ${formatCountOf(others.length, "other run")}`;
   const lines = [`run ${run}: rollback${scope} ${report.complete ? "complete" : "not complete"}`];
   if (error !== undefined) lines.push(`  not rolled back: ${escapeControls(error)}`);
   const list = (name: string, steps: readonly number[]) => {

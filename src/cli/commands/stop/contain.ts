@@ -73,7 +73,7 @@ async function containBy(context: CommandContext, door: OperationClient, flags: 
 
 /** Lets this process undo calls, with commands or through upstreams, and edit the configured key file. */
 function equipped(app: ServiceApp, work: () => Promise<void>): Promise<void> {
-  app.jobTools = httpJobTools(app, commandTools(app.settings, app.background.signal));
+  app.jobTools = httpJobTools(app, commandTools(app));
   const path = keyFileOf(app.settings);
   if (path !== null) app.keys = new KeyManager(path, { env: app.core.env });
   for (const signal of ["SIGINT", "SIGTERM"] as const)

@@ -29,7 +29,7 @@
     return dialog;
   };
 
-  /* A form that stands ready on the page: the link leads to the same one where there is no script. */
+  /* A form that is already on the page: the link leads to the same one where there is no script. */
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-dialog]");
     if (link === null || event.ctrlKey || event.metaKey) return;

@@ -46,9 +46,10 @@
         event.preventDefault();
         scrollBy({ top: innerHeight * 0.7 });
       });
-      new IntersectionObserver(([seen]) => {
-        hint.hidden = seen.isIntersecting || seen.boundingClientRect.top < 0;
-      }).observe(end);
+      /* What is behind the bar and the navigation at the edge is not seen yet. */
+      const rootMargin = "0px 0px -" + (verbs.offsetHeight + 56) + "px 0px";
+      const isSeen = ([end]) => end.isIntersecting || end.boundingClientRect.top < 0;
+      new IntersectionObserver((seen) => (hint.hidden = isSeen(seen)), { rootMargin }).observe(end);
     }
   };
   svc.watchEnd = watchEnd;

@@ -4,6 +4,7 @@ import { UNDECLARED_LABEL } from "../../../govern/cards/explain-risk.ts";
 import type { CardContent, CardContext } from "../../../govern/cards/types.ts";
 import { NO_UNDO_TEXT } from "../../../govern/cards/undo-summary.ts";
 import { actorText, requestersOf } from "../../../govern/roles.ts";
+import { isSignatureRequired } from "../../../govern/signing/draft.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { visibleJson } from "../../../kernel/text/escape-invisible.ts";
 import { breakGlass } from "../../../operations/approvals/approvals.ts";
@@ -55,8 +56,9 @@ export function approvalCard(
 <p class="approval-who"><b>${actorText(approval)}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
 </header>
-${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card))}
-${whoDecides(approval)}
+${open ? null : whoDecides(approval, open)}
+${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
+${open ? whoDecides(approval, open) : null}
 ${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
 </article>`;
@@ -103,35 +105,34 @@ function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
   }${proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
 }
 
-function before({ so_far, like, given = [] }: LoadedCard): HtmlFragment {
+const NOT_SIGNED = html`<p class="soft">A signature does not cover the history, times and proofs.</p>`;
+
+function before({ so_far, like, given = [] }: LoadedCard, signed: boolean): HtmlFragment {
   const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
-  return html`<section><h3>History</h3><p class="soft">A signature does not cover the history, times and proofs.</p>${factList(
+  return html`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList([
     [
-      [
-        "In this run",
-        so_far.calls === 0
-          ? "no calls yet"
-          : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
-      ],
-      given.length === 0
-        ? null
-        : [
-            "Given by people",
-            joinHtml(
-              given.map(
-                ({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`,
-              ),
-              "; ",
-            ),
-          ],
-      ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
+      "In this run",
+      so_far.calls === 0
+        ? "no calls yet"
+        : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
     ],
-  )}</section>`;
+    given.length === 0
+      ? null
+      : [
+          "Given by people",
+          joinHtml(
+            given.map(({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`),
+            "; ",
+          ),
+        ],
+    ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
+  ])}</section>`;
 }
 
-function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
+/** On an open request, who has to decide. On a decided one, who did, for a reader who comes too late. */
+function whoDecides({ approvers, votes }: ApprovalDoc, open: boolean): HtmlFragment {
   const { groups, quorum } = approvers;
-  const wanted = quorum > 1 || groups.length > 0;
+  const wanted = open && (quorum > 1 || groups.length > 0);
   if (!wanted && votes.length === 0) return emptyHtml;
   const needed =
     groups.length === 0
@@ -139,9 +140,9 @@ function whoDecides({ approvers, votes }: ApprovalDoc): HtmlFragment {
       : html`${formatCountOf(quorum, "approval")} from ${groups.join(" or ")}`;
   const cast = votes.map(
     (vote) =>
-      html`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
+      html`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} by ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
   );
-  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`So far: ${joinHtml(cast, "; ")}.`}</p>`;
+  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`${open ? "So far: " : ""}${joinHtml(cast, "; ")}.`}</p>`;
 }
 
 /** Decision forms. A user who is not allowed to decide sees who is, and no button. */

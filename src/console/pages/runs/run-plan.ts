@@ -338,11 +338,11 @@ function reportBlock(report: TreeReport): HtmlFragment {
     (child) =>
       html`${runLink(child.run_id)}${child.error === undefined ? reportBlock(child) : html`: ${child.error}`}`,
   );
-  const beside = (report.with ?? []).map(
+  const others = (report.with ?? []).map(
     (other) =>
       html`${runLink(other.run_id)}${other.error === undefined ? reportBlock(other) : html`: ${other.error}`}`,
   );
-  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}${beside.length === 0 ? emptyHtml : bulletList(beside)}`;
+  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}${others.length === 0 ? emptyHtml : bulletList(others)}`;
 }
 
 type ReportItem =

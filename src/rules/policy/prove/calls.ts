@@ -35,7 +35,7 @@ export function toolClasses(
   for (const text of textsFor(distinct)) {
     const key = seen(text);
     if (classes.has(key)) continue;
-    const tool = undeclared(text, key, seen, declared) ?? undeclaredBeside(distinct, key, seen, declared);
+    const tool = undeclared(text, key, seen, declared) ?? undeclaredAmong(distinct, key, seen, declared);
     if (tool !== undefined) classes.set(key, { tool, declared: [], labels: null });
   }
   return [...classes.values()];
@@ -59,7 +59,7 @@ function undeclared(
 }
 
 /** Finds an undeclared name when globs fix its length and the first candidates are all declared. */
-function undeclaredBeside(
+function undeclaredAmong(
   globs: readonly string[],
   key: string,
   seen: (tool: string) => string,

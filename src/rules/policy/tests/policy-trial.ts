@@ -62,7 +62,7 @@ export function tryCall(
     { name: "trial", input, expect: "allow" },
     { manifestFor: (tool) => labels.get(tool) ?? null, now_ms },
   );
-  const standing = new Set(effectiveFindings(found.findings));
+  const effective = new Set(effectiveFindings(found.findings));
   const { action, rules, reasons, hints, risk } = found;
   return {
     action,
@@ -74,7 +74,7 @@ export function tryCall(
       action: finding.action,
       rule: finding.rule,
       reason: finding.reason,
-      lifted: !standing.has(finding),
+      lifted: !effective.has(finding),
     })),
     risk: { score: risk.score, factors: risk.factors },
     declared: labels.has(input.tool),

@@ -215,7 +215,7 @@ export function encodeItem(item: JournalItem, crc: number): { text: string; crc:
     case "unit":
       return seal(unitFields(item), crc);
     case "header":
-      return seal(`"journal":${item.format},"generation":${item.generation},${standing(item)}`, crc);
+      return seal(`"journal":${item.format},"generation":${item.generation},${headFields(item)}`, crc);
     case "next":
       return seal(`"next":${item.generation}`, crc);
   }
@@ -228,12 +228,12 @@ function unitFields(unit: UnitBlock): string {
     lines += `${lines === "" ? "" : ","}[${length},${ts_ms},${quoteJsonString(event)},${quoteJsonString(actor)},${of}]`;
   }
   const synced = unit.synced === undefined ? "" : `,"synced":[${unit.synced.ledger},${unit.synced.journal}]`;
-  return `${standing(unit)},"lines":[${lines}]${synced}${unit.end ? ',"end":1' : ""}`;
+  return `${headFields(unit)},"lines":[${lines}]${synced}${unit.end ? ',"end":1' : ""}`;
 }
 
 const orNone = (text: string | undefined): string => (text === undefined ? "0" : quoteJsonString(text));
 
-function standing(at: { head: LedgerHead; size: number }): string {
+function headFields(at: { head: LedgerHead; size: number }): string {
   return `"records":${at.head.records},"head":"${at.head.hash}","size":${at.size}`;
 }
 

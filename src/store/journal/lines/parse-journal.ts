@@ -198,11 +198,11 @@ interface SealFields {
 }
 
 const VALUE = String.raw`(?:"([^"\\]*)"|0)`;
-const STANDING = String.raw`"records":(\d+),"head":"([0-9a-f]{64})","size":(\d+)`;
+const HEAD_FIELDS = String.raw`"records":(\d+),"head":"([0-9a-f]{64})","size":(\d+)`;
 const LINE = String.raw`\[(\d+),(\d+),"([^"\\]*)","([^"\\]*)",${VALUE},${VALUE},${VALUE}\]`;
 const END = String.raw`(?:,"synced":\[(\d+),(\d+)\])?(,"end":1)?`;
 /** Matches the seal of a unit with one record and no escapes, as almost all are. Parsing it takes half the time. */
-const PLAIN_SEAL = new RegExp(`^.{${SEALED_FROM}}${STANDING},"lines":\\[${LINE}\\]${END}\\}$`);
+const PLAIN_SEAL = new RegExp(`^.{${SEALED_FROM}}${HEAD_FIELDS},"lines":\\[${LINE}\\]${END}\\}$`);
 
 interface Place {
   from: number;

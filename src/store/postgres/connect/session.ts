@@ -98,7 +98,7 @@ export class PgSession {
   /** The id of the server process, as the other side reports it. */
   get processId(): number {
     // The driver has the process id, its types do not.
-    return (this.client as unknown as { processID: number }).processID;
+    return (this.client as typeof this.client & { processID: number }).processID;
   }
 
   get dead(): boolean {
