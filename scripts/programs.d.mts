@@ -8,6 +8,10 @@ export type Program =
   | "netcat-openbsd"
   | "zsh"
   | "fish"
-  | "systemd";
+  | "systemd"
+  | "patroni"
+  | "etcd-server"
+  | "haproxy"
+  | "golang-go";
 export function findProgram(name: Program): Promise<string | undefined>;
 export function ensureProgram(name: Program): Promise<string>;

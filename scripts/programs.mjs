@@ -8,7 +8,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 
 /**
  * `proof` is what a program must do to count as there: a command that only tells how to install the real one,
- * or a Python without its library, is none. `variable` names one that somebody prefers.
+ * or a Python without its library, is none. `variable` names one that somebody prefers, `with` what it needs besides.
  */
 const PROGRAMS = {
   chromium: {
@@ -40,6 +40,15 @@ const PROGRAMS = {
   "netcat-openbsd": { what: "nc with Unix sockets", names: ["nc"], proof: ["-h"], brew: "netcat" },
   zsh: { what: "zsh", names: ["zsh"], proof: ["--version"], brew: "zsh" },
   fish: { what: "fish", names: ["fish"], proof: ["--version"], brew: "fish" },
+  patroni: {
+    what: "Patroni",
+    names: ["patroni"],
+    proof: ["--version"],
+    with: ["python3-etcd", "postgresql"],
+  },
+  "etcd-server": { what: "etcd", names: ["etcd"], proof: ["--version"] },
+  haproxy: { what: "HAProxy", names: ["haproxy", "/usr/sbin/haproxy"], proof: ["-v"] },
+  "golang-go": { what: "Go", names: ["go"], proof: ["version"], brew: "go" },
   systemd: { what: "systemd-analyze", names: ["systemd-analyze"], proof: ["--version"] },
 };
 
@@ -71,11 +80,11 @@ export async function ensureProgram(name) {
 }
 
 function howToGet(name) {
-  const { what, variable, brew } = PROGRAMS[name];
+  const { what, variable, brew, with: more = [] } = PROGRAMS[name];
   const command =
     process.platform === "darwin"
       ? `brew install ${brew}`
-      : `sudo apt-get update && sudo apt-get install -y --no-install-recommends ${name}`;
+      : `sudo apt-get update && sudo apt-get install -y --no-install-recommends ${[name, ...more].join(" ")}`;
   const or = variable ? `\n(or set ${variable} to one that you have)` : "";
   return `This test needs ${what} and found none. Run: ${command}${or}`;
 }
@@ -86,7 +95,8 @@ async function install(aptGet, name) {
   // The index of an image is usually stale and names packages that are gone. A source that cannot be reached
   // makes this fail although the package may well be there.
   await apt(aptGet, ["update"]);
-  await apt(aptGet, ["install", "-y", "--no-install-recommends", name]);
+  const packages = [name, ...(PROGRAMS[name].with ?? [])];
+  await apt(aptGet, ["install", "-y", "--no-install-recommends", ...packages]);
 }
 
 function apt(aptGet, args) {

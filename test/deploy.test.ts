@@ -328,3 +328,41 @@ describe("the Helm chart", () => {
     for (const one of made) expect(() => new (model(one))(one).validate(), one.kind).not.toThrow();
   });
 });
+
+describe("the cluster", () => {
+  const script = join(ROOT, "deploy/ha/cluster.sh");
+  const run = (...args: string[]) => spawnSync(script, args, { encoding: "utf8" });
+
+  it("waits for a standby that has it on disk, and connects to a primary alone", () => {
+    verifies("beyond.cluster.deploy");
+    // A word in @ stands for a value, and is not YAML yet.
+    const { bootstrap } = parse(read("ha/patroni.yml").replace(/@\w+@/g, "true"));
+    const { dcs, initdb } = bootstrap;
+    expect(dcs).toMatchObject({ synchronous_mode: true, synchronous_mode_strict: true });
+    expect(dcs.postgresql.parameters).toMatchObject({ synchronous_commit: "on" });
+    expect(dcs.postgresql.use_pg_rewind).toBe(true);
+    expect(initdb).toContain("data-checksums");
+    const haproxy = read("ha/haproxy.cfg");
+    expect(haproxy).toMatch(/option httpchk OPTIONS \/primary\n/);
+    expect(haproxy).toMatch(/on-marked-down shutdown-sessions/);
+    // Never one that a server may have carried out.
+    expect(haproxy).toMatch(/^ {2}retry-on conn-failure$/m);
+  });
+
+  it("fills in every word of its templates, and has settings that load", () => {
+    verifies("beyond.cluster.deploy");
+    const filled = new Set(read("ha/cluster.sh").match(/@[A-Z]+@/g));
+    for (const file of ["ha/patroni.yml", "ha/haproxy.cfg"])
+      for (const word of read(file).match(/@[A-Z]+@/g) ?? []) expect(filled).toContain(word);
+    const cwd = join(ROOT, "deploy/ha/config");
+    expect(loadSettings({ flags: {}, env: {}, cwd }).manifests).toBe(join(cwd, "manifests.yaml"));
+  });
+
+  it("says what it can do, and what is wrong with a command", () => {
+    verifies("beyond.cluster.deploy");
+    expect(run("help")).toMatchObject({ status: 0, stdout: expect.stringContaining("cut <node>") });
+    expect(run("explode").status).toBe(1);
+    expect(run("kill").stderr).toMatch(/name a node: db1 db2 db3 app1 app2/);
+    expect(run("kill", "db9").stderr).toMatch(/no node db9/);
+  });
+});

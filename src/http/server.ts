@@ -44,11 +44,9 @@ declare module "fastify" {
 const UNMEANT_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 /** Placeholder facts for a request that could not be parsed. */
 const UNREAD = { method: "unknown", path: "unknown", route: "unknown", ms: 0, principal: null };
-const STOPPING = new SvcError("unavailable", "the server is stopping; send the request again", {
-  cause_code: "server_stopping",
-});
 const CONSOLE_OFF = "the console is off on this server: set SVC_CONSOLE to open or login";
 
+/** While it closes, a connection that is still open gets its answer, and ends with it. */
 export function createHttpServer(parts: HttpDeps): FastifyInstance {
   const { app, authenticate, answered } = parts;
   const nextRequestId = requestIds();
@@ -84,7 +82,7 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   readBodiesStrictly(server);
   server.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", chosenRequestId(request) ?? request.id);
-    done(closing ? STOPPING : findAmbiguousHeader(request.raw));
+    done(findAmbiguousHeader(request.raw));
   });
   server.addHook("onSend", (request, _reply, payload, done) => {
     const discarding = discardUnread(request.raw);

@@ -176,7 +176,11 @@ class Largest {
     );
     const other = /apr_[0-9a-f-]{36}/.exec(denied)?.[0] ?? id;
     await this.observe(`deny with an offer: ${shape}`, () =>
-      this.post("approver", `/v1/approvals/${other}/deny`, { note: "no", offer: { args: call["args"]! } }),
+      this.post("approver", `/v1/approvals/${other}/deny`, {
+        note: "no",
+        // The arguments of the first request are approved already.
+        offer: { args: { ...(call["args"] as JsonObject), n: 2 } },
+      }),
     );
     await this.observe(`request with an offer: ${shape}`, get("agent", `/v1/approvals/${other}`));
   }

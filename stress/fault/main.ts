@@ -3,6 +3,7 @@
  * --clocks n --outages n --set-backs n --slow-commits n
  * --power-cuts n --power-losses n --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks
  * things for real and counts what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
+ * `npm run fault -- --cluster`: see stress/fault/cluster/main.ts; `-- --upgrade`: see upgrade.ts next to it.
  */
 import { parseArgs } from "node:util";
 import { STORE_KINDS, type StoreKind } from "../../src/store/open.ts";
@@ -11,6 +12,8 @@ import { approvals } from "./approvals.ts";
 import { type Fault, WRITERS } from "./bench.ts";
 import { catalogue } from "./catalogue.ts";
 import { clocks } from "./clocks.ts";
+import { clusterMain } from "./cluster/main.ts";
+import { upgradeMain } from "./cluster/upgrade.ts";
 import { containedRuns } from "./contained-runs.ts";
 import { containments } from "./containments.ts";
 import { grants } from "./grants.ts";
@@ -43,6 +46,8 @@ const SIZES = { "power-cuts": 80, "power-losses": 3 };
 const PARTS = ["processes", "catalogue"];
 
 export async function main(args: string[]): Promise<number> {
+  if (args.includes("--cluster")) return clusterMain(args);
+  if (args.includes("--upgrade")) return upgradeMain(args);
   const options = readOptions(args);
   if (typeof options === "string") {
     console.error(options);

@@ -251,6 +251,10 @@ describe("the demo's agent", () => {
     await desk.locator("#decided-lately").getByText("The agent made the call: step 1 succeeded").waitFor();
     expect(await inaccessible(desk)).toEqual([]);
 
+    verifies("beyond.polish.plan-fits");
+    await desk.goto(`${demo.url}/console/runs/ticket-4817`);
+    await desk.getByText("not fully reversible: 1 step was changed since").first().waitFor();
+    expect(await scrollsSideways(desk)).toBe(false);
     await desk.goto((await page.locator(".next a").getAttribute("href"))!);
     expect(desk.url()).toBe(`${demo.url}/console/runs/ticket-4833`);
     await desk.getByRole("button", { name: "Roll back" }).click();

@@ -8,6 +8,7 @@ import { postgresSql } from "../contract/sql.ts";
 import { freshDatabase, type PgServer, startPostgres } from "../support/postgres.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { countTrials } from "../support/trials.ts";
+import { verifies } from "../support/verifies.ts";
 
 const POLICY = "version: 1\nrules: [{id: mail, match: {tool: mail.send}, action: require_approval}]\n";
 const MAY_BE_FOUND = /may have been recorded. Check the run .* same Idempotency-Key/;
@@ -111,34 +112,40 @@ describe("a COMMIT that takes", () => {
     countTrials("postgres", "approval under a COMMIT slower than its caller waits", runs.length);
   });
 
-  it("until a standby is back answers nobody for what the standby does not have", async () => {
-    const standby = async (names: string): Promise<void> => {
-      await sql(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
-      await sql("SELECT pg_reload_conf()");
-    };
-    await open("standby");
+  const standby = async (names: string): Promise<void> => {
+    await sql(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+    await sql("SELECT pg_reload_conf()");
+  };
+
+  it.each([
+    // The wait is ended; everybody can see the record, and it is still only here.
+    ["the wait is cancelled", "pg_cancel_backend", /not confirmed by the standby.*may have been recorded/],
+    // The answer to COMMIT is lost as well, as in a crash. The record is found, and still only here.
+    ["the connection ends", "pg_terminate_backend", /may have been recorded/],
+  ])("until a standby is back answers nobody for what it does not have: %s", async (_, end, message) => {
+    verifies("beyond.cluster.found");
+    await open(end);
     await standby("nobody");
-    const key = { "idempotency-key": "k1" };
+    const key = { "idempotency-key": end };
     try {
-      const first = post("standby", "crm.get", key);
-      // Somebody ends the wait, and everybody can see the record; it is still only here.
-      const waits = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      const first = post(end, "crm.get", key);
+      const waits = `SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
       while ((await sql(waits)).length === 0) await pause(20);
       expect(await first).toMatchObject({
         status: 503,
-        body: { error: expect.stringMatching(/not confirmed by the standby.*may have been recorded/) },
+        body: { error: expect.stringMatching(message) },
       });
-      while ((await stepsOf("standby")).length === 0) await pause(50);
+      while ((await stepsOf(end)).length === 0) await pause(50);
       for (let i = 0; i < 3; i++) {
-        expect(await post("standby", "crm.get", key)).toMatchObject({ status: 503 });
+        expect(await post(end, "crm.get", key)).toMatchObject({ status: 503 });
         expect(await server.call(null, "GET", "/readyz")).toMatchObject({ status: 503 });
       }
     } finally {
       await standby("");
     }
     await quiet();
-    expect(await post("standby", "crm.get", key)).toMatchObject({ status: 200, body: { step: 0 } });
-    expect(await stepsOf("standby")).toHaveLength(1);
+    expect(await post(end, "crm.get", key)).toMatchObject({ status: 200, body: { step: 0 } });
+    expect(await stepsOf(end)).toHaveLength(1);
     countTrials("postgres", "standby that does not confirm", 1);
   });
 });

@@ -137,6 +137,7 @@ describe("guesses", () => {
       ["unarchive_mail", "archive_mail"],
       ["label_issue", "unlabel_issue"],
       ["port_forward", "stop_port_forward"],
+      ["new_page", "close_page"],
     ];
     for (const [done, undo] of pairs) {
       const [drafted] = drafts([tool(done, needs("id")), tool(undo, needs("id"))]);
@@ -152,6 +153,51 @@ describe("guesses", () => {
       ["list_port", "stop_port"],
     ])
       expect(drafts([tool(done!, needs("id")), tool(undo!, needs("id"))])[0]!.compensation, done).toBeNull();
+  });
+
+  it("see through the server's own name, articles, and ids that are named after their kind", () => {
+    verifies("beyond.draft.names");
+    const named = drafts([
+      tool("slack_list_channels"),
+      tool("slack_add_reaction", needs("name")),
+      tool("slack_remove_reaction", needs("name")),
+    ]);
+    expect(named.map(({ effect }) => effect)).toEqual(["read", "compensable", "irreversible"]);
+    const articles = drafts([
+      tool("API-create-a-comment"),
+      tool("API-delete-a-comment", needs("comment_id")),
+    ]);
+    expect(articles[0]!.compensation).toMatchObject({
+      tool: "API-delete-a-comment",
+      args: [{ name: "comment_id", value: "$result.id" }],
+      confidence: "medium",
+    });
+    const many = drafts([
+      tool("create_record", needs("base")),
+      tool("delete_records", needs("base", "recordIds")),
+    ]);
+    expect(many[0]!.compensation!.args).toMatchObject([{ value: "$args.base" }, { value: ["$result.id"] }]);
+    expect(manifestText(many, "x")).toContain('recordIds: ["$result.id"]');
+    // An id that a caller can leave out is the result's.
+    const optional = {
+      inputSchema: { type: "object", properties: { calendarId: {}, eventId: {} }, required: ["calendarId"] },
+    };
+    const [event] = drafts([
+      tool("create-event", optional),
+      tool("delete-event", needs("calendarId", "eventId")),
+    ]);
+    expect(event!.compensation).toMatchObject({
+      args: [{ value: "$args.calendarId" }, { value: "$result.id" }],
+      confidence: "medium",
+    });
+    const several = drafts([tool("create_events", needs("id")), tool("delete_event", needs("id"))]);
+    expect(several[0]!.compensation).toBeNull();
+    // One word that all names begin with is no prefix if it is a verb, or if it is the whole name.
+    expect(drafts([tool("list_a"), tool("list_b")]).map(({ effect }) => effect)).toEqual(["read", "read"]);
+    expect(drafts([tool("kube"), tool("kube_get")]).map(({ effect }) => effect)).toEqual([
+      "irreversible",
+      "read",
+    ]);
   });
 
   it("undo an update by the values of a read before it", () => {
@@ -216,7 +262,7 @@ describe("guesses", () => {
       args: [{ value: "$args.issue" }, { value: "$args.label" }],
     });
     expect(undo("create_room")).toMatchObject({
-      args: [{ value: "$result.room_id", why: expect.stringContaining("check") }],
+      args: [{ value: "$result.id", why: expect.stringContaining("check") }],
     });
     expect(undo("create_thing")).toBeNull();
     expect(guessed.find(({ tool }) => tool === "create_thing")?.undo_without_arguments).toBe("delete_thing");

@@ -153,7 +153,11 @@ describe("the pages", () => {
 
   it("quote messages that the code has", () => {
     verifies("beyond.docs.messages-exist");
-    const code = [...filesUnder("src", ".ts"), ...filesUnder("sdk/python/reversi_sdk", ".py")]
+    const code = [
+      ...filesUnder("src", ".ts"),
+      ...filesUnder("sdk/python/reversi_sdk", ".py"),
+      ...filesUnder("deploy/ha", ".sh"),
+    ]
       .map((path) => sourceFile(path).text)
       .join("\n")
       .replaceAll('\\"', '"');

@@ -42,6 +42,7 @@ export const beyond2Polish = section("beyond", "Console polish", {
   "beyond.polish.decide-role": [37, "the overview says `Decide` only while a request is open and to users who can decide"],
   "beyond.polish.card-gaps": [37, "the cards of an agent's and of an incident's page stand apart, on a desktop and on a phone"],
   "beyond.polish.chart": [37, "the overview's chart has a pattern for each decision, and its numbers as a table"],
+  "beyond.polish.plan-fits": [37, "the rollback plan of a run whose undo is left in part fits a phone"],
   "beyond.polish.hours": [37, "pages show the time of day in 24 hours whatever the browser's language"],
   "beyond.polish.risk": [37, "risk is shown as a word with the labels that carry it, such as `High: external, financial`"],
 });

@@ -1,6 +1,5 @@
 /** Packs of services as `http` manifests. */
 import { section } from "./types.ts";
-
 // biome-ignore format: one statement a line
 export const beyond2Services = section("beyond", "Packs of services", {
   "beyond.services.packs": [42, "packs for services are http manifests with effect, undo, residue, card and effect checks"],
@@ -10,6 +9,5 @@ export const beyond2Services = section("beyond", "Packs of services", {
   "beyond.services.drift": [42, "a pack's tools are compared with the service's published API description"],
   "beyond.services.digits": [42, "{name:digits} in http.path takes digits only, so that two tools can share a place"],
   "beyond.services.form": [42, "a form sends an unset field empty, and http.body on a DELETE sends a body"],
-
   "beyond.services.tau2": [42, "on tau2-bench's ground truth every rollback leaves the state equal, or the report names the step behind each difference"],
 });

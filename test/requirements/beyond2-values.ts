@@ -47,6 +47,7 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.diff": [41, "a comparison tells flows that look at values apart by calls that carry a value and calls that do not"],
   "beyond.value.simulated": [41, "simulation and replay follow values as the live run did, with what people gave"],
   "beyond.value.impact": [41, "impact and speculation decide flows with `carries`, and say when one would apply"],
+  "beyond.value.every-store": [41, "values are followed between processes on every store"],
   "beyond.cascade.dependents": [41, "`plan?dependents=1` lists later calls, in any run of the tenant, that carried a value from the steps to be undone or acted on a resource that they changed"],
   "beyond.cascade.because": [41, "each names the calls it was built on, by kind of value, and never a value"],
   "beyond.cascade.chain": [41, "dependents of dependents are listed, and calls of their runs that need them"],
@@ -63,5 +64,6 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.cascade.mcp": [41, "the operator tools of the gateway list dependents and undo them"],
   "beyond.cascade.contain": [41, "the preview and the report of a containment list the calls that were built on the contained ones"],
   "beyond.cascade.model": [41, "random cascades equal the history without the chosen steps, or the report names the difference"],
+  "beyond.cascade.every-store": [41, "on every store, a cascade undoes what another process built, and its leases keep others away"],
   "beyond.cascade.purged": [41, "what tells dependents is deleted with the run"],
 });

@@ -3,6 +3,7 @@ import type { EngineCore, EngineListeners } from "../../src/govern/core.ts";
 import { silentListeners } from "../../src/govern/core.ts";
 import { intentUnit } from "../../src/govern/decide/intent.ts";
 import { type OutcomeInput, outcomeUnit } from "../../src/govern/decide/outcome.ts";
+import type { StateStore } from "../../src/govern/port/store.ts";
 import type { CallerPrincipal, PrincipalRole } from "../../src/govern/roles.ts";
 import { newRun, type OpenRunInput, openRunUnit } from "../../src/govern/runs/open-run.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
@@ -34,8 +35,9 @@ export interface EngineOptions {
   listeners?: Partial<EngineListeners> | undefined;
 }
 
-export function testEngine(options: EngineOptions) {
-  const store = new MemoryStore();
+/** `given`: another store, for tests that use what every store has. */
+export function testEngine(options: EngineOptions, given?: StateStore) {
+  const store = (given ?? new MemoryStore()) as MemoryStore;
   const env = fakeEnv({ now: options.now ?? Date.parse("2026-06-15T12:00:00Z"), seed: 1 });
   let rules = {
     manifests: readManifests([{ file: "manifests.yaml", text: options.manifests }]),

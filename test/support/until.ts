@@ -9,8 +9,12 @@ const LOOK_EVERY_MS = 5;
 const { setTimeout: later } = globalThis;
 const sleep = (ms: number) => new Promise<void>((resolve) => later(resolve, ms));
 
-export async function until(condition: () => unknown, what: string): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
+export async function until(
+  condition: () => unknown,
+  what: string,
+  patience_ms = PATIENCE_MS,
+): Promise<void> {
+  const end = performance.now() + patience_ms;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
     await sleep(LOOK_EVERY_MS);

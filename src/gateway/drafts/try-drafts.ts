@@ -6,7 +6,7 @@ import { type DraftTrial, makeUndoableCall, tryDraft } from "../../operations/dr
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import { drillsThrough } from "../drills.ts";
 import type { McpGateway } from "../gateway.ts";
-import { parseToolName } from "../init/verbs.ts";
+import { toolNameParser } from "../init/verbs.ts";
 import { exampleArgs, learnValues } from "./example-args.ts";
 import {
   judgeUndo,
@@ -176,12 +176,13 @@ class DraftTrials {
     { name }: OfferedTool,
   ): Promise<{ known: Map<string, JsonValue>; undo: () => Promise<void> }> {
     const known = new Map<string, JsonValue>();
-    const { object, act } = parseToolName(name);
+    const parse = toolNameParser(this.offered.map((one) => one.name));
+    const { object, act } = parse(name);
     const nothing = { known, undo: async () => {} };
     const usesResult = JSON.stringify(manifest.compensation?.args ?? null).includes('"$result');
     if (manifest.drill !== undefined || (act === "create" && usesResult)) return nothing;
     const maker = this.offered.find((one) => {
-      const parsed = parseToolName(one.name);
+      const parsed = parse(one.name);
       return parsed.object === object && parsed.verb === "create" && one.tool !== manifest.tool;
     });
     const made = maker === undefined ? null : await this.make(maker);

@@ -6,14 +6,20 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import type { ToolEffect } from "../../rules/manifest/types.ts";
 import { type PackEntry, withTools } from "./packs/pack.ts";
 import { packFor, testedEntry } from "./packs/packs.ts";
-import { isUndoOf, namesSeveralActions, type ParsedToolName, parseToolName } from "./verbs.ts";
+import {
+  isUndoOf,
+  namesSeveralActions,
+  type ParsedToolName,
+  parseToolName,
+  toolNameParser,
+} from "./verbs.ts";
 
 /** How sure a guess is: `high` if every argument is declared, `low` if the tool's answer is unknown. */
 type Confidence = "high" | "medium" | "low";
 
 interface DraftArgument {
   name: string;
-  value: string;
+  value: string | readonly string[];
   why: string;
 }
 
@@ -51,8 +57,9 @@ export function draftManifests(
   definitions: readonly { tool: string; name: string; definition: JsonObject }[],
   prefix: string,
 ): ToolDraft[] {
+  const parse = toolNameParser(definitions.map(({ name }) => name));
   const tools = definitions.map(
-    ({ tool, name, definition }): Tool => ({ tool, definition, read: parseToolName(name) }),
+    ({ tool, name, definition }): Tool => ({ tool, definition, read: parse(name) }),
   );
   const pack = packFor(new Set(definitions.map(({ name }) => name)));
   if (pack === undefined) return tools.map((tool) => draft(tool, tools, prefix));
@@ -169,13 +176,13 @@ function undoOf(tool: Tool, all: readonly Tool[]): DraftUndo | null {
     kind: "compensation",
     why: `${undo.tool} looks like the undo of ${tool.tool}`,
     args,
-    confidence: args.some(({ why }) => why === UNDECLARED) ? "medium" : "high",
+    confidence: args.some(({ why }) => why === UNDECLARED || why === MAYBE_GIVEN) ? "medium" : "high",
   };
 }
 
 /** Verbs whose arguments are the new values. An edit or a patch describes a difference instead. */
 const UPDATES = /^(?:update|set|change|configure|put)$/;
-const READS = /^(?:get|read|fetch|show|view|describe)$/;
+const READS = /^(?:get|read|fetch|retrieve|show|view|describe)$/;
 
 /** Undo of an update: the same tool with the values that a read returned before. */
 function restoredUpdate(tool: Tool, all: readonly Tool[]): DraftUndo | null {
@@ -210,13 +217,14 @@ function restoredUpdate(tool: Tool, all: readonly Tool[]): DraftUndo | null {
 }
 
 /** Names of the required arguments; null if the schema is unreadable. */
-function requiredOf({ definition }: Tool): string[] | null {
+function requiredOf({ definition }: Pick<Tool, "definition">): string[] | null {
   const schema = definition["inputSchema"];
   const names = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
   return names.every((name) => typeof name === "string") ? (names as string[]) : null;
 }
 
 const UNDECLARED = "not declared: check a real result";
+const MAYBE_GIVEN = "the call can have it";
 
 /** A member of a path. */
 const step = (name: string): string =>
@@ -258,16 +266,35 @@ function argumentsFor(undo: Tool, done: Tool): DraftArgument[] | null {
   if (names === null) return null;
   const given = properties(done.definition, "inputSchema");
   const answered = properties(done.definition, "outputSchema");
+  const always = new Set(requiredOf(done) ?? []);
   const found: DraftArgument[] = [];
   for (const name of names) {
     const at = step(name);
     if (Object.hasOwn(answered, name)) found.push({ name, value: `$result${at}`, why: "the result has it" });
-    else if (Object.hasOwn(given, name)) found.push({ name, value: `$args${at}`, why: "the call has it" });
+    else if (Object.hasOwn(given, name) && (always.has(name) || !isOwnId(name, done)))
+      found.push({ name, value: `$args${at}`, why: always.has(name) ? "the call has it" : MAYBE_GIVEN });
     else if (/(?:^|_|[a-z])(?:id|ids|Id|Ids|key|name|uuid)$/.test(name)) {
-      found.push({ name, value: `$result${at}`, why: UNDECLARED });
+      found.push({ name, value: resultId(name, done, answered), why: UNDECLARED });
     } else return null;
   }
   return found;
+}
+
+/** Where a result probably has the id. What a call created is mostly `id` there, and `note_id` in its undo. */
+function resultId(
+  name: string,
+  { read }: Tool,
+  answered: { [name: string]: JsonValue },
+): string | readonly string[] {
+  if (!isOwnId(name, { read })) return `$result${step(name)}`;
+  const path = Object.hasOwn(answered, name) ? `$result${step(name)}` : "$result.id";
+  return name.endsWith("s") ? [path] : path;
+}
+
+/** Whether a name is that of an id of what the tool works on, such as `note_id` for `create_note`. */
+function isOwnId(name: string, { read }: Pick<Tool, "read">): boolean {
+  const [, kind = ""] = /^(.*?)_?[iI]ds?$/.exec(name) ?? [];
+  return kind !== "" && parseToolName(kind).whole === read.object;
 }
 
 function properties(definition: JsonObject, schema: string): { [name: string]: JsonValue } {

@@ -4,7 +4,7 @@ export type VerbKind = "read" | "create" | "change" | "remove" | "send";
 
 const VERBS: Record<VerbKind, readonly string[]> = {
   read: [
-    ..."get list read search find query describe show fetch view count check status lookup stat tree head tail".split(
+    ..."get list read search find query describe show fetch retrieve view count check status lookup stat tree head tail".split(
       " ",
     ),
     ..."info inspect preview validate test ping echo diff compare browse export print summarize explain poll wait".split(
@@ -12,7 +12,7 @@ const VERBS: Record<VerbKind, readonly string[]> = {
     ),
   ],
   create:
-    "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock install archive label pin star follow mute".split(
+    "create add insert new open start register upload make mkdir write append enable subscribe attach link grant assign lock install archive label pin star follow mute connect mount pause hide join ban".split(
       " ",
     ),
   change:
@@ -20,7 +20,7 @@ const VERBS: Record<VerbKind, readonly string[]> = {
       " ",
     ),
   remove:
-    "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel uninstall unarchive unlabel unpin unstar unfollow unmute".split(
+    "delete remove drop destroy purge clear close stop unregister disable unsubscribe detach unlink revoke unassign unlock cancel uninstall unarchive unlabel unpin unstar unfollow unmute disconnect unmount resume unhide leave unban".split(
       " ",
     ),
   send: "send email mail notify publish post pay transfer charge refund execute exec run deploy invoke submit call trigger approve".split(
@@ -37,7 +37,7 @@ const UNDOES: Record<string, readonly string[]> = {
   create: ["delete", "remove", "destroy"],
   add: ["remove", "delete"],
   insert: ["delete", "remove"],
-  new: ["delete", "remove"],
+  new: ["delete", "remove", "close"],
   upload: ["delete", "remove"],
   make: ["delete", "remove"],
   register: ["unregister", "deregister", "delete", "remove"],
@@ -57,11 +57,17 @@ const UNDOES: Record<string, readonly string[]> = {
   star: ["unstar"],
   follow: ["unfollow"],
   mute: ["unmute"],
+  connect: ["disconnect"],
+  mount: ["unmount", "umount"],
+  pause: ["resume", "unpause"],
+  hide: ["unhide"],
+  join: ["leave"],
+  ban: ["unban"],
 };
 
 /** Verbs whose opposite they undo, because both leave everything else as it is. */
 const SWITCHES = new Set(
-  "enable disable archive unarchive label unlabel lock unlock pin unpin star unstar follow unfollow mute unmute subscribe unsubscribe assign unassign".split(
+  "enable disable archive unarchive label unlabel lock unlock pin unpin star unstar follow unfollow mute unmute hide unhide ban unban mount unmount subscribe unsubscribe assign unassign".split(
     " ",
   ),
 );
@@ -98,23 +104,43 @@ export interface ParsedToolName {
   act: VerbKind | null;
   /** The object of the verb: the rest of the name, in the singular. */
   object: string;
+  /** Whether the name has the object in the plural. */
+  many: boolean;
 }
 
-export function parseToolName(name: string): ParsedToolName {
-  const words = name
+const ARTICLES = new Set(["a", "an", "the"]);
+
+function wordsOf(name: string): string[] {
+  return name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .split(/[^A-Za-z0-9]+/)
-    .filter((word) => word !== "")
-    .map((word) => word.toLowerCase());
+    .map((word) => word.toLowerCase())
+    .filter((word) => word !== "" && !ARTICLES.has(word));
+}
+
+/** Parses the names of one server's tools, without a word that all of them begin with, such as its own name. */
+export function toolNameParser(names: readonly string[]): (name: string) => ParsedToolName {
+  const [first = [], ...others] = names.map(wordsOf);
+  const word = first[0] ?? "";
+  const isPrefix =
+    others.length > 0 &&
+    !ACT_OF.has(word) &&
+    [first, ...others].every((words) => words.length > 1 && words[0] === word);
+  return (name) => parseToolName(name, isPrefix ? 1 : 0);
+}
+
+/** `skipped` is the number of words before the name itself. */
+export function parseToolName(name: string, skipped = 0): ParsedToolName {
+  const words = wordsOf(name).slice(skipped);
   // A verb is the first or the last word (contacts.create). Anywhere else the word is probably a noun.
   const at = [0, words.length - 1].find((i) => ACT_OF.has(words[i] ?? ""));
-  const object = words
-    .filter((_, i) => i !== at)
-    .map(singular)
-    .join(" ");
+  const named = words.filter((_, i) => i !== at);
+  const object = named.map(singular).join(" ");
+  const last = named.at(-1) ?? "";
+  const many = singular(last) !== last;
   const verb = at === undefined ? null : words[at]!;
   const whole = words.map(singular).join(" ");
-  return { whole, verb, act: verb === null ? null : ACT_OF.get(verb)!, object };
+  return { whole, verb, act: verb === null ? null : ACT_OF.get(verb)!, object, many };
 }
 
 /** Approximate singular, good enough to match `entities` with `entity`. */
@@ -128,7 +154,8 @@ function singular(word: string): string {
 
 /** Whether the second tool looks like the undo of the first. */
 export function isUndoOf(done: ParsedToolName, other: ParsedToolName): boolean {
-  if (other.verb === null) return false;
+  // One call that makes several things is not undone by one that ends a single thing.
+  if (other.verb === null || (done.many && !other.many)) return false;
   if (ENDS.has(other.verb) && other.object === done.whole) return true;
   if (done.verb === null || done.object !== other.object) return false;
   if (UNDOES[done.verb]?.includes(other.verb)) return true;

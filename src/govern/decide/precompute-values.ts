@@ -9,11 +9,14 @@ import { asJson } from "../../kernel/json/json.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { learningContent } from "../../rules/policy/checks/content.ts";
-import { precomputingTraceValues } from "../../rules/trace/trace-values.ts";
+import { precomputingFingerprints } from "../../rules/trace/fingerprint.ts";
+import { precomputingTraceValues, traceValuesOf } from "../../rules/trace/trace-values.ts";
 import { precomputingCardLine } from "../cards/line.ts";
 import { precomputingVisibleArgs, precomputingVisibleBefore } from "../cards/visible-values.ts";
 import type { EngineCore } from "../core.ts";
+import { tenantKeys } from "../traces/tenant-trace.ts";
 import type { CardRead } from "./before-state.ts";
+import type { RunFacts } from "./load-facts.ts";
 
 /** For arguments: their hash, content matches and visible form. Undefined if they are small. */
 export function precomputingCall(
@@ -63,19 +66,30 @@ function* learningLargeCalls(
   for (const { tool, args } of calls) yield* learningLargeCall(core, tool, args, undefined);
 }
 
-/** For the result of a call, with the state before and after it. Undefined if all are small. */
+/** For the result of a call, with the state before and after it. `run` is null if it is not loaded. */
 export function precomputingOutcome(
   core: EngineCore,
+  run: Pick<RunFacts, "salt" | "tenant" | "child_of"> | null,
   result: JsonValue | undefined,
   ...states: readonly (JsonValue | undefined)[]
 ): PausableWork<void> | undefined {
   const hashes = precomputingHashes(result, ...states);
-  if (result === undefined || !isLargeValue(result) || core.rules().policy.carries === null) return hashes;
-  return learningResult(result, hashes);
+  const { carries } = core.rules().policy;
+  if (result === undefined || !isLargeValue(result) || carries === null) return hashes;
+  // A child run's fingerprints have the key of its root, which is not known here.
+  const salts = run === null || run.child_of !== undefined ? [] : [run.salt];
+  if (run !== null && carries.within_ms !== null) salts.push(tenantKeys(core, run.tenant).salt);
+  return learningResult(result, salts, hashes);
 }
 
-function* learningResult(result: JsonValue, hashes: PausableWork<void> | undefined): PausableWork<void> {
+function* learningResult(
+  result: JsonValue,
+  salts: readonly string[],
+  hashes: PausableWork<void> | undefined,
+): PausableWork<void> {
   yield* precomputingTraceValues(result, "$result");
+  const found = traceValuesOf(result, "$result");
+  for (const salt of salts) yield* precomputingFingerprints(salt, found);
   if (hashes !== undefined) yield* hashes;
 }
 

@@ -3,7 +3,7 @@ import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import type { CarriedFacts, CarriedOrigin, CarriedValue, PolicyCall } from "../../rules/policy/call.ts";
 import { NOTHING_CARRIED } from "../../rules/policy/checks/flows.ts";
-import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
+import { FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { LOST_CAUSES } from "../../rules/trace/lost-causes.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { EngineCore } from "../core.ts";
@@ -102,7 +102,9 @@ function tenantValues(
     const mark = tx.get("tenant_marks", tenantMarkKey(keys, fingerprint));
     if (mark === undefined || isGiven(fingerprint)) continue;
     constants ??=
-      manifest === null ? new Map() : fingerprintsOf(keys.salt, traceValuesOf(asJson(manifest), "$given"));
+      manifest === null
+        ? new FingerprintMap()
+        : fingerprintsOf(keys.salt, traceValuesOf(asJson(manifest), "$given"));
     if (constants.has(fingerprint)) continue;
     for (const [at_ms, run_id, step, tool] of mark.from)
       values.set(`${path} ${kind} ${run_id} ${step}`, { path, kind, from: { at_ms, run_id, step, tool } });
@@ -148,7 +150,9 @@ function foreignValues(
     const mark = tx.get("trace_marks", marksKey(trace.run_id, fingerprint))?.marks[fingerprint];
     if (mark === undefined || mark === 0) continue;
     constants ??=
-      manifest === null ? new Map() : fingerprintsOf(salt, traceValuesOf(asJson(manifest), "$given"));
+      manifest === null
+        ? new FingerprintMap()
+        : fingerprintsOf(salt, traceValuesOf(asJson(manifest), "$given"));
     const name = `${path} ${mark.join(".")} ${kind}`;
     if (!constants.has(fingerprint) && !values.has(name)) values.set(name, { path, kind, mark });
   }

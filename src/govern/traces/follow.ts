@@ -4,7 +4,7 @@ import { NO_LABELS, toolLabels } from "../../rules/manifest/labels.ts";
 import type { ToolManifest } from "../../rules/manifest/types.ts";
 import type { PolicyCall } from "../../rules/policy/call.ts";
 import { type CompiledPolicy, MAX_FOLLOWED_VALUES } from "../../rules/policy/compile.ts";
-import { type FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
+import { FingerprintMap, fingerprintsOf } from "../../rules/trace/fingerprint.ts";
 import { traceValuesOf } from "../../rules/trace/trace-values.ts";
 import type { EngineCore } from "../core.ts";
 import type { StoreTx } from "../port/store.ts";
@@ -228,7 +228,7 @@ function addGiven(trace: TraceDoc, marks: MarkWriter, found: Iterable<number>, m
 
 /** A result cannot vouch for what its own call already said. */
 function withoutOwn(salt: string, found: FingerprintMap, args: JsonValue | undefined): number[] {
-  const own = args === undefined ? new Map() : fingerprintsOf(salt, traceValuesOf(args, "$args"));
+  const own = args === undefined ? new FingerprintMap() : fingerprintsOf(salt, traceValuesOf(args, "$args"));
   return [...found.keys()].filter((fingerprint) => !own.has(fingerprint));
 }
 

@@ -4,6 +4,7 @@
  * by the tenant's own key. Nothing is stored unless the policy has such a flow.
  */
 import { hmacHex } from "../../kernel/hash.ts";
+import { LruMap } from "../../kernel/lru.ts";
 import type { EngineCore } from "../core.ts";
 import type { StoreTx } from "../port/store.ts";
 import {
@@ -26,11 +27,18 @@ export interface TenantKeys {
 
 export function tenantKeys({ storeKey }: Pick<EngineCore, "storeKey">, tenant: string | null): TenantKeys {
   const name = JSON.stringify(tenant);
-  return {
+  const known = known_keys.get(`${storeKey}\n${name}`);
+  if (known !== undefined) return known;
+  const keys = {
     id: hmacHex(storeKey, `trace id\n${name}`).slice(0, 24),
     salt: hmacHex(storeKey, `trace salt\n${name}`),
   };
+  known_keys.set(`${storeKey}\n${name}`, keys);
+  return keys;
 }
+
+/** Cached, because each decision needs the keys several times. */
+const known_keys = new LruMap<string, TenantKeys>(1_000);
 
 export const tenantMarkKey = ({ id }: TenantKeys, fingerprint: number): string =>
   `${id}/${fingerprint.toString(36)}`;

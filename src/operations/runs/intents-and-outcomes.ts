@@ -187,7 +187,7 @@ export const reportStepOutcome = defineOperation({
       read_by: call.reads_by,
     };
     const learning = runAnyInSlices(
-      precomputingOutcome(call.app.core, input.result, input.before, input.after),
+      precomputingOutcome(call.app.core, run, input.result, input.before, input.after),
     );
     if (learning !== undefined) await learning;
     const unit = outcomeUnit(call.app.core, call.principal, run.run_id, given.step, input);
@@ -268,7 +268,7 @@ export const resolveOutcome = defineOperation({
   async run(call, { run_id, step, ...body }) {
     const { core } = call.app;
     const input = { ...body, result: body.result as JsonValue | undefined };
-    await runAnyInSlices(precomputingOutcome(core, input.result));
+    await runAnyInSlices(precomputingOutcome(core, null, input.result));
     const done = await core.store.transact(resolveUnit(core, call.principal.name, run_id, step, input));
     outcomeDone(call, input.result, done);
     return done.answer;

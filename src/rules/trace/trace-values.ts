@@ -1,19 +1,29 @@
-/** Values of a JSON document that are followed, computed once for a large document. */
+/** Values of a JSON document that are followed, computed once for each document. */
 
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { cachedResult, precomputeResult } from "../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { findingTraceValues, findTraceValues, type TraceValues } from "./find-values.ts";
 
-export function traceValuesOf(value: JsonValue, root: "$args" | "$result" | "$given"): TraceValues {
-  return cachedResult<TraceValues>(value, root) ?? findTraceValues(value, root, optionsOf(root));
+export function traceValuesOf(value: JsonValue, root: TraceRoot): TraceValues {
+  return cachedResult<TraceValues>(value, root) ?? recentValues(value, root);
+}
+
+type TraceRoot = "$args" | "$result" | "$given";
+
+/** A decision asks several times for the values of its arguments. An entry lives as long as the document. */
+const recent = new WeakMap<object, Map<TraceRoot, TraceValues>>();
+
+function recentValues(value: JsonValue, root: TraceRoot): TraceValues {
+  if (value === null || typeof value !== "object") return findTraceValues(value, root, optionsOf(root));
+  const known = recent.get(value) ?? new Map<TraceRoot, TraceValues>();
+  const values = known.get(root) ?? findTraceValues(value, root, optionsOf(root));
+  recent.set(value, known.set(root, values));
+  return values;
 }
 
 /** Finds the values of a large document while yielding to other work. */
-export function precomputingTraceValues(
-  value: JsonValue,
-  root: "$args" | "$result" | "$given",
-): PausableWork<void> {
+export function precomputingTraceValues(value: JsonValue, root: TraceRoot): PausableWork<void> {
   return precomputeResult(value, root, () => findingTraceValues(value, root, optionsOf(root)));
 }
 

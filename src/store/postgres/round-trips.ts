@@ -309,7 +309,7 @@ export async function testHeadLock(session: PgSession): Promise<void> {
  * Checks whether a batch without a response to its COMMIT is committed. The head lock is a barrier: the lost
  * transaction holds it until it has ended, so a "no" is final. A record is found by position and hash. A batch without
  * records is found by its transaction id, which only the original server can know: a server promoted since may have
- * reused that id.
+ * reused that id. A "yes" waits for the standby: a server that crashed before the standby had the record finds it again.
  */
 export async function isCommitted(
   session: PgSession,
@@ -321,13 +321,16 @@ export async function isCommitted(
     last === undefined
       ? { ...sql.FIND_TRANSACTION_SQL, values: [xid] }
       : { ...sql.FIND_RECORD_SQL, values: [last.seq, last.hash] };
+  session.warning = undefined;
   const [, , answer] = await session.together(() =>
     Promise.all([
       session.begin(sql.BEGIN_SQL),
       lockHead(session),
       client.query<{ yes: boolean | null }>(session.prepared(question)),
-      client.query("ROLLBACK"),
+      client.query("COMMIT"),
     ]),
   );
-  return answer.rows[0]?.yes === true;
+  const hasIt = answer.rows[0]?.yes === true;
+  if (hasIt && session.warning !== undefined) throw notConfirmed();
+  return hasIt;
 }

@@ -127,9 +127,10 @@ class DomainProcess {
   private readonly child: ChildProcess;
   private readonly lines: AsyncIterator<string>;
 
-  constructor(python: string, args: readonly string[]) {
+  constructor(python: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.child = spawn(python, [resolve("stress/prove/tau2/domain.py"), ...args], {
       stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...env },
     });
     this.lines = createInterface({ input: this.child.stdout! })[Symbol.asyncIterator]();
   }
@@ -170,10 +171,10 @@ export interface HonestyCount {
 export async function playGroundTruth(
   domain: Domain,
   restores: boolean,
-  from: { checkout: string; python: string; parts?: string; limit?: number },
+  from: { checkout: string; python: string; parts?: string; limit?: number; env?: Record<string, string> },
 ): Promise<HonestyCount> {
   const parts = from.parts === undefined ? [] : [from.parts];
-  const shop = new DomainProcess(from.python, [from.checkout, domain, ...parts]);
+  const shop = new DomainProcess(from.python, [from.checkout, domain, ...parts], from.env);
   const folder = mkdtempSync(join(tmpdir(), "svc-tau2-"));
   const file = join(folder, "manifests.yaml");
   writeFileSync(file, JSON.stringify(manifests(domain, restores)));

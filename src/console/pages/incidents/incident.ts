@@ -127,6 +127,8 @@ function taskButton(ctx: PageContext, { kind, role, id, page }: IncidentTask): H
       html`<input type="hidden" name="id" value="${id}">`,
       submitButton("Lift", "good"),
     );
+  // The page of keys shows them to admins alone.
+  if (kind === "enable" && !ctx.is(role)) return emptyHtml;
   return html`<a class="button" href="${page}">${ctx.is(role) ? TASK_BUTTONS[kind] : "See it"}</a>`;
 }
 
