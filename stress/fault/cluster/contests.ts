@@ -142,6 +142,7 @@ const halt: Contest = async (client, name) => {
           );
       }),
     ]);
+    await history.record(3, "call", 0, async () => decisionOf(await ask(client, name, tool, { n: 99 })));
   } finally {
     const isLost = history.operations.some(({ op, out }) => op === "halt" && out === "");
     busyUntil.set(free, isLost ? performance.now() + LATE_MS : 0);

@@ -36,6 +36,7 @@ export interface ClusterOptions {
 export class Cluster {
   private readonly folder = mkdtempSync(join(tmpdir(), "svc-cluster-"));
   private readonly env: Record<string, string>;
+  private closing: Promise<void> | undefined;
 
   constructor({ disk, synchronous, svc }: ClusterOptions) {
     const config = join(this.folder, "config");
@@ -115,9 +116,11 @@ export class Cluster {
     return folder;
   }
 
-  async close(): Promise<void> {
-    await this.run(["down", "--delete"]);
-    rmSync(this.folder, { recursive: true, force: true });
+  close(): Promise<void> {
+    this.closing ??= this.run(["down", "--delete"]).then(() =>
+      rmSync(this.folder, { recursive: true, force: true }),
+    );
+    return this.closing;
   }
 
   private mode(mode: number): void {
