@@ -34,12 +34,12 @@ describe("a patch of Codex", () => {
       "+two",
       "*** End Patch",
     ];
-    const { files, touches } = called("apply_patch", { command: patch.join("\n") });
+    const { tool, files, touches } = called("apply_patch", { command: patch.join("\n") });
     const names = [".git/hooks/pre-commit", "a.txt", "b.txt", "c\u2028d.txt"];
     // The folders that they lie in are not there, and would be made.
     expect(files.filter((path) => !path.endsWith("/"))).toEqual(names.map((name) => `${cwd}/${name}`));
     expect(files).toContain(`${cwd}/.git/hooks/`);
-    expect(touches).toEqual(["pre-commit controls what git runs"]);
+    expect([tool, touches]).toEqual(["code.edit_unasked", []]);
   });
 
   it("names each file with all the characters that the client keeps", () => {

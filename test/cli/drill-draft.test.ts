@@ -53,7 +53,8 @@ describe("svc drill --draft", () => {
 
   it("tries each guess and writes into the manifests what held", async () => {
     verifies("beyond.draft.tried", "beyond.draft.written");
-    const { code, out } = await drill(files.config, ["--disposable", "notes"]);
+    const { code, out, err } = await drill(files.config, ["--disposable", "notes"]);
+    expect(err).toBe("");
     expect(out).toMatch(/^create_note +undone$/m);
     expect(out).toMatch(/^update_note +undone$/m);
     expect(out).toMatch(/^archive_note +undone$/m);
@@ -116,6 +117,19 @@ describe("svc drill --draft", () => {
     expect(out).toMatch(/^archive_note +not undone +the state is not as before: .*changes/m);
     const text = readFileSync(stamped.manifests, "utf8");
     expect(text).toMatch(/tool: unarchive_note # guess, tried on notes, .*changes/);
+  });
+
+  it("says so if the upstream does not start, and writes nothing", async () => {
+    verifies("beyond.draft.disposable");
+    const gone = await drafted();
+    const before = readFileSync(gone.manifests, "utf8");
+    writeFileSync(
+      gone.config,
+      readFileSync(gone.config, "utf8").replace("notes-upstream.mjs", "no-such.mjs"),
+    );
+    const { code, err } = await drill(gone.config, ["--disposable", "notes"]);
+    expect([code, err]).toEqual([1, expect.stringContaining("upstream notes: ")]);
+    expect(readFileSync(gone.manifests, "utf8")).toBe(before);
   });
 
   it("reads the arguments of a drill from the manifest", async () => {

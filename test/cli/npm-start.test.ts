@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { inaccessible, scrollsSideways } from "../console/support/browsing.ts";
+import { commandsOf, fitsShown } from "../guides/guide-shell.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { ROOT } from "../support/files.ts";
 import { program } from "../support/programs.ts";
@@ -113,6 +114,16 @@ async function checkStory(text: string, url: string, keys: Record<string, string
   expect(desk().contacts["c-771"].note).toBe("refunded 45 EUR for A-1204");
 }
 
+/** What a page shows of `npm start` is what it prints, but for the two ports. */
+function expectShown(page: string, text: string): void {
+  verifies("beyond.docs.guides-run");
+  const [shown] = commandsOf(readFileSync(join(ROOT, page), "utf8"));
+  expect(shown!.command).toBe("npm start");
+  const anyPort = shown!.output.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:…");
+  const printed = text.slice(text.indexOf("svc is running"));
+  expect(fitsShown(`${anyPort}\n...`, printed), `${page}\n${text}`).toBe(true);
+}
+
 /** One clone for all tests of this file: the first one builds it. */
 let clone: ReturnType<typeof freshClone>;
 
@@ -135,6 +146,7 @@ describe("npm start", () => {
     const demo = await start(folder, "scripts/start.mjs", npm);
     expect(installs()).toEqual(["ci --include=dev"]);
     const text = demo.out();
+    for (const page of ["README.md", "docs/quickstart.md"]) expectShown(page, text);
     verifies("beyond.demo.screen");
     expect(rowsOf(text.slice(text.indexOf("svc is running")))).toBeLessThanOrEqual(32);
     const url = /svc is running at (http:\S+)/.exec(text)![1]!;

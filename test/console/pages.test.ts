@@ -154,6 +154,7 @@ describe("what the pages tell", () => {
     await open("/runs");
     expect(await page.locator("tbody tr").count()).toBe(50);
     await page.getByRole("link", { name: "Needing attention" }).click();
+    await page.getByRole("link", { name: "Show all runs" }).waitFor();
     expect(await page.locator("tbody tr").allInnerTexts()).toHaveLength(1);
     expect(await page.locator("tbody").innerText()).toContain("release-2026-31");
     await page.getByRole("link", { name: "Show all runs" }).click();

@@ -3,14 +3,15 @@
  * they print with the page. `…` in an expected line is any text; a line of three dots is any lines. A block with
  * `file=<name>` is written to that file before the commands that follow it.
  */
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect } from "vitest";
-import { startSvcServer, svc } from "../support/cli.ts";
+import { afterAll, expect } from "vitest";
+import { type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
 import { ROOT } from "../support/files.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 
 interface ShownCommand {
   readonly command: string;
@@ -58,7 +59,7 @@ export function fitsShown(shown: string, text: string): boolean {
     .split("\n")
     .map((expected) => (expected.trim() === "..." ? "(?:.*\\n)*?.*" : line(expected)))
     .join("\\n");
-  return new RegExp(`^${pattern}$`).test(text.trimEnd().replace(/[ \t]+$/gm, ""));
+  return new RegExp(`^${pattern}$`).test(text.replace(/[ \t\r]+$/gm, "").trimEnd());
 }
 
 const CUT_ID = /\b([a-z]+_|sha256:)[0-9a-f]{8}…/g;
@@ -89,7 +90,7 @@ export async function supportDesk(): Promise<string> {
   );
   await mustRun(place, ["keygen", "signing"]);
   const key = await agentKey(place);
-  const server = await startSvcServer([], { cwd: place });
+  const server = await startDesk(place);
   const load = (name: string) => import(pathToFileURL(join(example, name)).href);
   const desk = (await load("desk.mjs")).openDesk(join(place, "desk.json"));
   desk.begin();
@@ -115,21 +116,54 @@ async function mustRun(place: string, args: string[]): Promise<string> {
   return out;
 }
 
+const servers: ServerProcess[] = [];
+
+// Also after a test that failed: a server that still writes would keep its directory from being removed.
+afterAll(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+async function startDesk(place: string): Promise<ServerProcess> {
+  const server = await startSvcServer([], { cwd: place });
+  servers.push(server);
+  return server;
+}
+
 /** A server on the directory, with the variables that a page uses: `URL`, and `KEY` of the admin ann. */
 export async function serveDesk(
   place: string,
 ): Promise<{ settings: Settings; stop: () => Promise<number | null> }> {
   const added = await mustRun(place, "keys add ann --role admin".split(" "));
   await mustRun(place, "keys add ben --role approver".split(" "));
-  const server = await startSvcServer([], { cwd: place });
+  const server = await startDesk(place);
   return { settings: { URL: server.url, KEY: keyIn(added) }, stop: () => server.stop() };
 }
 
-type Settings = Readonly<Record<string, string>>;
+function saveFile(place: string, name: string, text: string): void {
+  mkdirSync(dirname(join(place, name)), { recursive: true });
+  writeFileSync(join(place, name), text);
+}
 
-/** Runs every command of the page in order; throws at the first one that prints something else. */
-export function runGuide(page: string, place: string, settings: Settings = {}): number {
-  const markdown = readFileSync(join(ROOT, page), "utf8");
+export type Settings = Readonly<Record<string, string>>;
+
+/** Commands that run until the reader stops them. */
+const SERVES = /\bsvc (?:proxy|server)\b/;
+
+/** What a page shows, with the values of this trial for its examples, such as an address. */
+const withValues = (text: string, values: Settings): string =>
+  Object.entries(values).reduce((given, [shown, real]) => given.replaceAll(shown, real), text);
+
+/**
+ * Runs every command of the page in order; throws at the first one that prints something else. `values` are the real
+ * values of texts that the page makes up. What the page exports holds for the commands that follow.
+ */
+export async function runGuide(
+  page: string,
+  place: string,
+  settings: Settings = {},
+  values: Settings = {},
+): Promise<number> {
+  const markdown = withValues(readFileSync(join(ROOT, page), "utf8"), values);
   const commands = commandsOf(markdown);
   const files = filesOf(markdown);
   const bin = join(place, "bin");
@@ -141,24 +175,60 @@ export function runGuide(page: string, place: string, settings: Settings = {}): 
       mode: 0o755,
     },
   );
-  const env = { PATH: `${bin}${delimiter}${process.env["PATH"]}`, HOME: place, COLUMNS: "120", ...settings };
+  const path = `${bin}${delimiter}${process.env["PATH"]}`;
+  const env: Record<string, string> = { PATH: path, HOME: place, COLUMNS: "120", ...settings };
   const ids = new Map<string, string>();
-  for (const { command, output, line } of commands) {
-    while (files[0] !== undefined && files[0].line < line) {
-      const { name, text } = files.shift()!;
-      writeFileSync(join(place, name), text);
+  const serving: StartedCommand[] = [];
+  try {
+    for (const { command, output, line } of commands) {
+      while (files[0] !== undefined && files[0].line < line) {
+        const { name, text } = files.shift()!;
+        saveFile(place, name, text);
+      }
+      const whole = withIds(command, ids);
+      const [, name, value] = /^export (\w+)=(\S*)$/.exec(whole) ?? [];
+      if (name !== undefined) env[name] = value!;
+      const ran = startCommand(whole, place, env);
+      if (SERVES.test(command)) {
+        serving.push(ran);
+        await until(() => ran.child.exitCode !== null || fitsShown(output, ran.output()), `${page}:${line}`);
+      } else await ran.ended;
+      keepIds(ran.output(), ids);
+      expect(fitsShown(output, ran.output()), `${page}:${line} $ ${command}\n${ran.output()}`).toBe(true);
     }
-    const named = withIds(command, ids);
-    const ran = spawnSync("sh", ["-c", `${named} 2>&1`], { cwd: place, env, encoding: "utf8" });
-    keepIds(ran.stdout, ids);
-    expect(fitsShown(output, ran.stdout), `${page}:${line} $ ${command}\n${ran.stdout}`).toBe(true);
+  } finally {
+    for (const { child, ended } of serving) {
+      if (child.exitCode === null) process.kill(-child.pid!, "SIGTERM");
+      await ended;
+    }
   }
   return commands.length;
 }
 
-/** A page cuts an id as `halt_095cad6d…`; the reader pastes the one that the last command printed. */
+interface StartedCommand {
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+  output(): string;
+}
+
+/** A command line in a process group of its own. */
+function startCommand(command: string, cwd: string, env: Settings): StartedCommand {
+  const child = spawn("sh", ["-c", `exec 2>&1; ${command}`], {
+    ...{ cwd, env, detached: true },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  return { child, ended: new Promise((resolve) => child.once("close", resolve)), output: () => output };
+}
+
+/** A page cuts an id as `halt_095cad6d…`; the reader pastes the one that the last command printed. So for a key. */
 function withIds(command: string, ids: ReadonlyMap<string, string>): string {
-  return command.replace(CUT_ID, (cut, kind: string) => ids.get(kind) ?? cut);
+  return command
+    .replace(CUT_ID, (cut, kind: string) => ids.get(kind) ?? cut)
+    .replaceAll("<agent-key>", ids.get("svc_") ?? "<agent-key>");
 }
 
 function keepIds(output: string, ids: Map<string, string>): void {
@@ -166,4 +236,5 @@ function keepIds(output: string, ids: Map<string, string>): void {
     /\b(?:([a-z]+_)[0-9a-f]{8}-[0-9a-f-]{27}|(sha256:)[0-9a-f]{64})\b/g,
   ))
     ids.set((kind ?? hash)!, id);
+  for (const [key] of output.matchAll(/^svc_[\w-]{40,}$/gm)) ids.set("svc_", key);
 }

@@ -66,18 +66,18 @@ describe("the guides", () => {
     desk = await supportDesk();
   });
 
-  it.each(PAGES)("%s runs as shown", (name) => {
+  it.each(PAGES)("%s runs as shown", async (name) => {
     verifies("beyond.docs.guides-run");
     const place = tempDir("guide");
     cpSync(desk, place, { recursive: true });
-    expect(runGuide(`docs/guides/${name}.md`, place)).toBeGreaterThan(0);
+    expect(await runGuide(`docs/guides/${name}.md`, place)).toBeGreaterThan(0);
   });
 
-  it.each(FRESH)("%s runs as shown, from nothing", (name) => {
+  it.each(FRESH)("%s runs as shown, from nothing", async (name) => {
     verifies("beyond.docs.guides-run");
     const place = tempDir("guide");
     symlinkSync(join(ROOT, "node_modules"), join(place, "node_modules"));
-    expect(runGuide(`docs/guides/${name}.md`, place)).toBeGreaterThan(0);
+    expect(await runGuide(`docs/guides/${name}.md`, place)).toBeGreaterThan(0);
   });
 
   it.each(SERVED)("%s runs as shown, with a server", async (name) => {
@@ -85,14 +85,14 @@ describe("the guides", () => {
     const place = tempDir("guide");
     cpSync(desk, place, { recursive: true });
     const { settings, stop } = await serveDesk(place);
-    expect(runGuide(`docs/guides/${name}.md`, place, settings)).toBeGreaterThan(0);
+    expect(await runGuide(`docs/guides/${name}.md`, place, settings)).toBeGreaterThan(0);
     expect(await stop()).toBe(0);
   });
   it("verify-signed-approvals runs as shown, with a bundle that ann's passkey signed", async () => {
     verifies("beyond.docs.guides-run", "beyond.signed.by-hand");
     const place = await signedRefund();
     symlinkSync(join(ROOT, "sdk"), join(place, "sdk"));
-    expect(runGuide("docs/guides/verify-signed-approvals.md", place)).toBeGreaterThan(10);
+    expect(await runGuide("docs/guides/verify-signed-approvals.md", place)).toBeGreaterThan(10);
     const pairs = [
       ["openssl dgst -sha256 -binary payload.json | base64 | tr '/+' '_-' | tr -d '='", challengeIn(place)],
       ["openssl dgst -sha256 -r assertion.json | cut -c1-64", namedIn(place)],

@@ -9,7 +9,7 @@ import { writeFileAtomic } from "../../../config/files.ts";
 import { manifestFiles } from "../../../config/manifest-source.ts";
 import { type TrialFinding, type TriedDraft, tryDrafts } from "../../../gateway/drafts/try-drafts.ts";
 import { withVerdicts } from "../../../gateway/drafts/write-drafts.ts";
-import { invalidError, ProblemsError } from "../../../kernel/errors.ts";
+import { invalidError, ProblemsError, SvcError } from "../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
 import { readManifests } from "../../../rules/manifest/load.ts";
 import { parseYaml } from "../../../rules/yaml.ts";
@@ -43,6 +43,8 @@ export async function drillDrafts(
     const asked = { io: context.io, settings: () => ({ ...settings, manifests }) };
     return withUpstreams(asked, flags, async (service, gateway) => {
       await Promise.all(gateway.upstreams.map((one) => one.settled()));
+      const down = gateway.upstreams.find((one) => one.name === upstream && !one.ok);
+      if (down !== undefined) throw new SvcError("unavailable", `upstream ${upstream}: ${down.problem}`);
       const by = (flags["as"] as string | undefined) ?? "cli";
       return tryDrafts(service, gateway, { upstream, drafts, by });
     });

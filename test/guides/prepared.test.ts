@@ -1,0 +1,146 @@
+/** Guides whose commands need more than the support desk: servers, identity providers, passkeys. */
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { describe, expect, it } from "vitest";
+import { testGateway } from "../gateway/support/gateway.ts";
+import { svc } from "../support/cli.ts";
+import { ROOT } from "../support/files.ts";
+import { freePort } from "../support/ports.ts";
+import { program } from "../support/programs.ts";
+import { selfSigned, upstream } from "../support/proxy.ts";
+import { type TestServer, testServer } from "../support/server.ts";
+import { SIGN_AT, signingServer } from "../support/signing.ts";
+import { tempDir } from "../support/tmp.ts";
+import { verifies } from "../support/verifies.ts";
+import { runGuide } from "./guide-shell.ts";
+
+await program("curl");
+await program("openssl");
+
+/** The variables with which a reader's commands reach the server with this key. */
+async function served(s: TestServer, key: string) {
+  const url = await s.http.listen({ host: "127.0.0.1", port: 0 });
+  return { URL: url, KEY: key, SVC_SERVER: url, SVC_TOKEN: key };
+}
+
+const page = (name: string) => `docs/guides/${name}.md`;
+
+describe("the guides, with what they need,", () => {
+  it("drills runs as shown, on a server of notes whose undo lies", async () => {
+    verifies("beyond.docs.guides-run");
+    const place = tempDir("guide");
+    const notes = `${process.execPath} ${join(ROOT, "test/gateway/support/notes-upstream.mjs")}`;
+    const env = { LIARS: "unarchive_note" };
+    const drafted = ["init", "--from", notes, "--name", "notes", "--env", "LIARS=unarchive_note"];
+    expect(await svc(drafted, { cwd: place, env })).toMatchObject({ code: 0 });
+    expect(await runGuide(page("drills"), place, env)).toBe(1);
+  });
+
+  it("authzen runs as shown", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await testServer({
+      manifests: "- {tool: payments.refund, effect: irreversible, permission: payments}\n",
+      policy: `version: 1
+rules:
+  - {id: big, match: {tool: payments.refund}, when: [{path: $args.amount, op: gt, value: 500}], action: require_approval, reason: refunds over 500 need approval}
+`,
+      config: "gateway_url: https://svc.example.com\n",
+      keys: [{ name: "billing-bot", role: "agent" }],
+    });
+    await s.call("billing-bot", "POST", "/v1/runs", { run_id: "ticket-4826", permissions: ["payments"] });
+    expect(await runGuide(page("authzen"), tempDir("guide"), await served(s, "billing-bot"))).toBe(5);
+  });
+
+  it("gateway-oauth runs as shown", async () => {
+    verifies("beyond.docs.guides-run");
+    const g = await testGateway({
+      config: {
+        gateway_url: "https://gateway.example.com",
+        oidc: { issuer: "https://id.example.com", audience: "svc", role_map: { agents: "agent" } },
+      },
+    });
+    const values = {
+      "$ curl -si -X POST https://gateway.example.com": `$ curl -si -X POST ${g.url}`,
+      "$ curl -s https://gateway.example.com": `$ curl -s ${g.url}`,
+    };
+    expect(await runGuide(page("gateway-oauth"), tempDir("guide"), {}, values)).toBe(2);
+  });
+
+  it("security-events runs as shown, after the provider revoked ann's session", async () => {
+    verifies("beyond.docs.guides-run");
+    const issuer = "https://id.example.com";
+    const { privateKey, publicKey } = await generateKeyPair("ES256");
+    const jwk = { ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" };
+    const { port } = await upstream((_, response) => response.end(JSON.stringify({ keys: [jwk] })));
+    const s = await testServer({
+      config: `caep: {issuer: "${issuer}", audience: svc, jwks_url: "http://127.0.0.1:${port}/jwks"}\n`,
+      keys: [{ name: "ann", role: "agent" }],
+    });
+    const event = await new SignJWT({
+      ...{ iss: issuer, aud: "svc", jti: "e1", iat: Math.floor(s.env.now() / 1_000) },
+      sub_id: { format: "iss_sub", iss: issuer, sub: "ann" },
+      events: {
+        "https://schemas.openid.net/secevent/caep/event-type/session-revoked": { event_timestamp: 1 },
+      },
+    })
+      .setProtectedHeader({ alg: "ES256", kid: "k1", typ: "secevent+jwt" })
+      .sign(privateKey);
+    const headers = { "content-type": "application/secevent+jwt" };
+    const pushed = await s.http.inject({ method: "POST", url: "/caep/events", headers, payload: event });
+    expect(pushed.statusCode).toBe(202);
+    expect(await runGuide(page("security-events"), tempDir("guide"), await served(s, "admin"))).toBe(2);
+  });
+
+  it("signed-approvals runs as shown, for a person with a passkey", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await signingServer();
+    await s.enrol("ann");
+    const { id } = await s.ask();
+    const place = tempDir("guide");
+    const values = { "apr_5e084583…": id };
+    expect(await runGuide(page("signed-approvals"), place, await served(s, "ann"), values)).toBe(3);
+    expect(JSON.parse(readFileSync(join(place, "card.json"), "utf8"))).toMatchObject({ approval_id: id });
+  });
+
+  it("approvers-file runs as shown, with ann's passkey", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await signingServer();
+    const { code } = await s.enrol("ann");
+    const [passkey] = (await s.call("admin", "GET", "/v1/passkeys")).body.passkeys;
+    const settings = await served(s, "admin");
+    const values = {
+      [`--server ${SIGN_AT}`]: `--server ${settings.URL}`,
+      "1f0c9a3b": code,
+      "kOm2…": passkey.credential_id,
+      "MFkw…": passkey.public_key,
+    };
+    const { SVC_SERVER: _, ...env } = settings;
+    expect(await runGuide(page("approvers-file"), tempDir("guide"), env, values)).toBe(3);
+  });
+
+  it("service-packs runs as shown, next to the package", async () => {
+    verifies("beyond.docs.guides-run");
+    const place = tempDir("guide");
+    writeFileSync(join(place, "policy.yaml"), "version: 1\n");
+    writeFileSync(join(place, "package.json"), "{}");
+    const values = { "127.0.0.1:3128": `127.0.0.1:${await freePort()}`, "sk_test_…": "sk_test_4711" };
+    mkdirSync(join(place, "node_modules"));
+    symlinkSync(ROOT, join(place, "node_modules/takeback"));
+    expect(await runGuide(page("service-packs"), place, {}, values)).toBe(4);
+  });
+
+  it("proxy runs as shown, in front of an API", async () => {
+    verifies("beyond.docs.guides-run");
+    const tls = selfSigned(["localhost"]);
+    const api = await upstream((_, response) => response.end('{"id":1,"name":"Ann"}'), tls);
+    const values = {
+      "svc proxy --listen": "svc proxy --allow-host localhost --listen",
+      "127.0.0.1:3128": `127.0.0.1:${await freePort()}`,
+      "api.example.com": `localhost:${api.port}`,
+    };
+    const trust = { NODE_EXTRA_CA_CERTS: tls.file };
+    expect(await runGuide(page("proxy"), tempDir("guide"), trust, values)).toBe(6);
+    expect(api.seen.map(({ method, url }) => `${method} ${url}`)).toEqual(["GET /users/1"]);
+  });
+});
