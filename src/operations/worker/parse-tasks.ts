@@ -119,7 +119,6 @@ export type ParseResult<R extends ParseTask> = ReturnType<(typeof READERS)[R["re
 
 export function runParseTask<R extends ParseTask>(reading: R): ParseResult<R> {
   // The table has one parser per kind, which the types cannot express for the union.
-  // The table has one reader for each kind of task.
   const read = READERS[reading.read] as unknown as (given: R) => ParseResult<R>;
   return read(reading);
 }
