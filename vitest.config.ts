@@ -60,6 +60,7 @@ const common = {
   // A net under what hangs. Tests wait for conditions, and a busy machine takes its time over them.
   testTimeout: 600_000,
   hookTimeout: 600_000,
+  expect: { poll: { timeout: 60_000 } },
   pool: "forks",
   setupFiles: ["test/support/patience.ts"],
 } as const;
