@@ -29,7 +29,7 @@ const PROGRAMS = {
   /** Four times as fast, and without what surrounds a page: no notifications, no installed apps. */
   "chromium-headless-shell": {
     what: "a Chromium without windows",
-    names: ["chromium-headless-shell", "/usr/lib/chromium/chromium-headless-shell", "chrome-headless-shell"],
+    names: ["chromium-headless-shell", "chrome-headless-shell"],
     proof: ["--version"],
     variable: "CHROME_PATH",
   },

@@ -19,8 +19,10 @@ export function pageBrowser(): Promise<string> {
   return program("chromium-headless-shell").catch(() => program("chromium"));
 }
 
-export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: await pageBrowser(), headless: true, args: FLAGS });
+const executablePath = await pageBrowser();
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath, headless: true, args: FLAGS });
 }
 
 /** A browser with all that surrounds a page, such as notifications. */
