@@ -61,7 +61,7 @@ try {
   const isDone = ({ status }: { status: string }) => status === "succeeded";
   await until(async () => (await stepsOf()).filter(isDone).length === 3, "the refund");
   await shoot("demo-approved", demo.shop);
-  await api("operator", `/runs/${RUN}/rollback`, {});
+  await api("operator", `/runs/${RUN}/rollback`, { confirm: true });
   const isUndone = ({ status }: { status: string }) => status === "compensated";
   await until(async () => (await stepsOf()).filter(isUndone).length === 2, "the undo");
   await shoot("demo-undone", demo.shop);
