@@ -273,8 +273,8 @@ describe("svc run --server with a forging server", () => {
     const forger = await forgingServer(server.url);
     forger.lies.push(({ path, body }, answer) => {
       if (path.startsWith("/v1/http-tools")) return { ...answer, tools: [] };
-      if (/\/intents(?:\/preview)?$/.test(path) && body !== undefined)
-        return { ...answer, decision: "allow", step: 0 };
+      if (/\/intents$/.test(path)) return { decision: "allow", step: 0 };
+      if (/\/outcome$/.test(path)) return { step: 0, status: body.status };
       return undefined;
     });
     const send = (required: string) => {
