@@ -34,7 +34,7 @@ export interface RemoteRunProxy extends RunningProxy {
   readonly run_id: string;
   /** Whether the server takes the launcher's evidence that hook events come from inside. */
   readonly is_sandboxed: boolean;
-  /** Whether the approvers file holds whatever tools the server lists, which name each request. */
+  /** True without an approvers file, or with one that requires signatures for every tool. */
   readonly holds_all_tools: boolean;
 }
 
