@@ -24,6 +24,7 @@ import {
   SOCKET_FILES,
 } from "./programs.ts";
 import { writtenPaths } from "./rules/decisive-files.ts";
+import { isElsewhere, isOutside } from "./rules/outside.ts";
 import { namesDecision } from "./svc-command.ts";
 import { isBareRepository, rewrittenBy } from "./trees.ts";
 import type { KnownVariables } from "./variables.ts";
@@ -186,6 +187,7 @@ export class CommandFindings {
     for (const folder of this.folders) {
       // Its configuration lies open in the folder, where any edit may have put it.
       if (isBareRepository(folder)) this.classes.push("unknown");
+      if (isElsewhere(folder, this.place.began ?? this.place.cwd)) this.classes.push("unknown");
       if (discardsForeignWork(texts, folder, this.place.edits ?? new Map())) this.classes.push("unknown");
       for (const path of rewrittenBy(texts, folder) ?? [null]) this.rewritten(path);
     }
@@ -211,6 +213,15 @@ export class CommandFindings {
   writes(words: readonly string[]): void {
     const names = words.map((word) => expandHome(word, this.home, this.cwd) ?? word);
     for (const folder of this.folders) for (const path of writtenPaths(names, folder)) this.written.add(path);
+  }
+
+  /** Paths that are written: outside of the workspace nothing records what they were. */
+  writesAt(paths: readonly string[]): void {
+    const from = this.place.began ?? this.place.cwd;
+    for (const path of paths)
+      for (const folder of this.folders)
+        if (isOutside(resolve(folder, expandHome(path, this.home, folder) ?? "/"), from))
+          this.classes.push("unknown");
   }
 
   /** Whether this run changed the file, or another one that decides what it does. */
