@@ -1,4 +1,4 @@
-/** Runs a real coding agent without a person, in a home and a workspace of its own, against a scripted model. */
+/** Runs a real coding agent without a person, in a home and its own workspace, against a scripted model. */
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
