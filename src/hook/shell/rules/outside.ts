@@ -1,5 +1,5 @@
 /**
- * Writes outside of the workspace. The record of the workspace does not have what was there before, so such a command
+ * Writes outside of the workspace. The record of the workspace does not have the replaced contents, so such a command
  * needs approval. Temporary directories are nobody's work.
  */
 import { tmpdir } from "node:os";
