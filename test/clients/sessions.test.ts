@@ -5,7 +5,7 @@ import { svc } from "../support/cli.ts";
 import { verifies } from "../support/verifies.ts";
 import { CALLS } from "./support/calls.ts";
 import { CHOSEN_CLIENTS } from "./support/chosen.ts";
-import { governedClient, MAIN } from "./support/governed.ts";
+import { governedClient } from "./support/governed.ts";
 import type { ScriptedTurn } from "./support/model-server.ts";
 
 /** Starts a command in a terminal and types into it, as Codex's models do. */
@@ -82,7 +82,8 @@ describe.each(CHOSEN_CLIENTS)("%s", (client) => {
   it("shows what the hook adds to a call", async () => {
     verifies("beyond.clients.added-time");
     const agent = await governedClient(client);
-    const turns = Array.from({ length: TIMED_CALLS + 1 }, () => ({ calls: [shell("ls")] }));
+    // Gemini CLI stops a model that repeats itself.
+    const turns = Array.from({ length: TIMED_CALLS + 1 }, (_, n) => ({ calls: [shell(`echo call ${n}`)] }));
     // The first call of a session starts processes.
     const perCall = async () => {
       const { requests, results } = await agent.session(turns);
@@ -100,25 +101,6 @@ describe.each(CHOSEN_CLIENTS)("%s", (client) => {
     expect(await agent.steps()).toHaveLength(turns.length);
     const [with_ms, without_ms] = [median(governed), median(free)];
     console.log(`${client}: a call takes ${with_ms} ms with the hook, ${without_ms} ms without`);
-  });
-
-  it("opens a run of its own for a sub-agent, below the session's", async () => {
-    verifies("beyond.clients.sub-agent");
-    const agent = await governedClient(client, { files: { "src/a.txt": "one\n" } });
-    const HELPER = "begin the helper task";
-    const seen = await agent.session({
-      [MAIN]: CALLS[client].agent(HELPER).map((call) => ({ calls: [call] })),
-      [HELPER]: [{ calls: [shell("cat src/a.txt")] }],
-    });
-    const runs = await agent.runs();
-    const child = runs.find(({ parent }) => parent !== undefined);
-    expect(
-      runs.map(({ run_id }) => run_id),
-      seen.err,
-    ).toContain(child?.parent);
-    expect((await agent.steps(child!.run_id)).map(({ tool, status }) => `${tool} ${status}`)).toEqual([
-      "code.shell_read succeeded",
-    ]);
   });
 
   it("makes no call while the service is down", async () => {

@@ -3,13 +3,9 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { consent, consentGateway, linkIn, signedIn } from "../gateway/support/consent.ts";
-import { call, testGateway } from "../gateway/support/gateway.ts";
-import { oauthUpstream } from "../gateway/support/oauth-upstream.ts";
-import { authorizationServer } from "../support/authorization-server.ts";
+import { testGateway } from "../gateway/support/gateway.ts";
 import { svc } from "../support/cli.ts";
 import { ROOT } from "../support/files.ts";
-import { hookedPlace } from "../support/hooked.ts";
 import { freePort } from "../support/ports.ts";
 import { program } from "../support/programs.ts";
 import { selfSigned, upstream } from "../support/proxy.ts";
@@ -19,7 +15,6 @@ import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { runGuide } from "./guide-shell.ts";
 
-await program("bubblewrap");
 await program("curl");
 await program("openssl");
 
@@ -133,76 +128,6 @@ rules:
     mkdirSync(join(place, "node_modules"));
     symlinkSync(ROOT, join(place, "node_modules/takeback"));
     expect(await runGuide(page("service-packs"), place, {}, values)).toBe(4);
-  });
-
-  it("check-coding-agents runs as shown, after a session with a call that nobody decided", async () => {
-    verifies("beyond.docs.guides-run");
-    const hooked = await hookedPlace("claude-code", "--hold", "0");
-    const transcript = join(hooked.home, "session.jsonl");
-    const used = (id: string) =>
-      `${JSON.stringify({
-        type: "assistant",
-        timestamp: "2026-01-02T10:00:00.000Z",
-        message: { content: [{ type: "tool_use", id, name: "Bash", input: { command: "ls" } }] },
-      })}\n`;
-    writeFileSync(transcript, used("toolu_8") + used("toolu_9"));
-    const looked = { tool_use_id: "toolu_8", tool_name: "Bash", tool_input: { command: "ls" } };
-    const event = { ...looked, transcript_path: transcript };
-    expect(await hooked.ask(event)).toEqual({ code: 0, out: "", err: "" });
-    await hooked.ask({ ...event, hook_event_name: "PostToolUse", tool_response: {} });
-    const values = {
-      "/home/ann/shop    governed      never seen": `${hooked.shop}…governed…seen …`,
-      "other workspaces  not governed  never seen": "other workspaces…not governed…never seen",
-      "<session-id>": "s",
-    };
-    expect(await runGuide(page("check-coding-agents"), hooked.home, {}, values)).toBe(3);
-    await hooked.server.stop();
-  });
-
-  it("confine-agents runs as shown, for an agent of one command", async () => {
-    verifies("beyond.docs.guides-run");
-    const hooked = await hookedPlace("claude-code", "--hold", "0");
-    const team = await testServer({ keys: [{ name: "bot", role: "agent" }] });
-    const { URL: url, KEY: key } = await served(team, "bot");
-    const key_file = join(hooked.home, "bot.key");
-    writeFileSync(key_file, key, { mode: 0o600 });
-    const values = {
-      "sudo apt-get install bubblewrap": "command -v bwrap > bwrap.txt",
-      "<config-file>": hooked.config,
-      "<key-file>": key_file,
-      "<workspace>": hooked.shop,
-      "https://svc.example.com": url,
-      "-- claude": "-- ls",
-      "by cgroups": "by …",
-    };
-    const ran = await runGuide(page("confine-agents"), hooked.shop, { HOME: hooked.home }, values);
-    expect(ran).toBe(5);
-    await hooked.server.stop();
-  });
-
-  it("upstream-consent runs as shown, for ann who consented", async () => {
-    verifies("beyond.docs.guides-run");
-    const issuer = await authorizationServer();
-    const up = await oauthUpstream(issuer.url);
-    const upstreams = [{ name: "linear", url: up.url, auth: { type: "oauth" } }];
-    const g = await consentGateway(up.url, { upstreams, keys: [{ name: "ann", role: "agent" }] });
-    const link = linkIn(await call(await g.connect("ann"), "whoami"))!;
-    await consent(await signedIn(g, "admin"), issuer, link, "ann");
-    const listed = await svc(["upstreams", "list"], { env: { SVC_SERVER: g.url, SVC_TOKEN: "admin" } });
-    const place = tempDir("guide");
-    const key = join(place, "token.key");
-    writeFileSync(
-      join(place, "svc.config.yaml"),
-      JSON.stringify({ console: "login", console_url: g.url, token_key: key, upstreams }),
-    );
-    const values = {
-      "/etc/svc/token.key": key,
-      "sign in at mcp.linear.app": `sign in at ${new URL(issuer.url).host}`,
-      ups_0683f35066ece4f86e11e53848be6b37: /ups_\w+/.exec(listed.out)![0],
-      "-  read write  2026-03-02T09:14:34.680Z": "-  tools.read …Z",
-      "$ svc upstreams": `$ SVC_SERVER=${g.url} SVC_TOKEN=admin svc upstreams`,
-    };
-    expect(await runGuide(page("upstream-consent"), place, {}, values)).toBe(5);
   });
 
   it("proxy runs as shown, in front of an API", async () => {
