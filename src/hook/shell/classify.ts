@@ -32,8 +32,6 @@ import {
 } from "./programs.ts";
 import { decisiveFiles } from "./rules/decisive-files.ts";
 import { ScriptDirectories } from "./rules/directories.ts";
-import { opensEditor } from "./rules/editors.ts";
-import { targetsOf } from "./rules/outside.ts";
 import { isDecidingCommand } from "./svc-command.ts";
 import { knownProgram, knownWrapper } from "./tables/tables.ts";
 import { credentialReason } from "./tables/tables-credentials.ts";
@@ -142,7 +140,7 @@ class Judge {
     if (write && !DEVICE_FILES.test(target.text)) {
       this.findings.classes.push("write");
       this.findings.writes([target.text]);
-      if (!SOCKET_FILES.test(target.text)) this.findings.writesAt([target.text]);
+      this.findings.writesAt([target.text]);
     }
     if (SOCKET_FILES.test(target.text)) this.findings.classes.push("network");
     this.findings.touched(target.text, false, target.glob);
@@ -168,7 +166,6 @@ class Judge {
     if (!this.through(name, rest, fed, depth)) {
       this.findings.classes.push(...this.classesOf(first.text, name, rest));
       if (name === "git") this.gitRuns(rest, depth);
-      if (name === "git" && this.findings.place.terminal && opensEditor(texts)) this.unknown();
       this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
       if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
       if (/^(?:cd|pushd|popd)$/.test(name)) this.directories.moved(this.part_now, rest);
@@ -177,9 +174,7 @@ class Judge {
     // A program with an explicit path may do anything, even under a known name.
     if (!isInstalled(first.text, worstClass(this.findings.classes.slice(before)))) this.unknown();
     if (first.text.includes("/") && this.findings.isChanged(first.text)) this.unknown();
-    const kind = worstClass(this.findings.classes.slice(before));
-    if (!/^(?:read|build)$/.test(kind)) this.findings.writes(texts);
-    if (kind === "write") this.findings.writesAt(targetsOf(name, texts, rolesOf(name, texts, fed.piped)));
+    this.findings.wrote(worstClass(this.findings.classes.slice(before)), name, texts, fed.piped);
     this.producers.push({ name, texts: rest.map(({ text, dynamic }) => (dynamic ? "$" : text)) });
   }
 

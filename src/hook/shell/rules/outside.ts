@@ -1,14 +1,17 @@
 /**
  * Writes outside of the workspace. The record of the workspace does not have the replaced contents, so such a command
- * needs approval. Temporary directories are nobody's work.
+ * needs approval. Temporary directories hold no work.
  */
 import { tmpdir } from "node:os";
 import { isRegistered, resolvedDirectory, workspaceOf } from "../../workspace/registered.ts";
 import { resolveLinks } from "../../workspace/resolve-links.ts";
+import { SOCKET_FILES } from "../programs.ts";
 import type { WordRole } from "../word-roles.ts";
 
 /** Whether a full path is outside of the workspace around `began`, its linked work trees and temporary directories. */
 export function isOutside(path: string, began: string): boolean {
+  // A connection, not a file.
+  if (SOCKET_FILES.test(path)) return false;
   const real = resolveLinks(path);
   const inside = [tmpdir(), "/tmp", "/var/tmp"].map(resolvedDirectory);
   return !inside.some((folder) => real.startsWith(`${folder}/`)) && isElsewhere(real, began);
