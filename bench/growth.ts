@@ -159,7 +159,7 @@ function finder(keys: number): () => void {
   return () => void ring.find(`key-${(i++ * 7919) % keys}`, 0);
 }
 
-/** Milliseconds until a server of its own answers, and what it holds after so many intents. */
+/** Milliseconds until its own server answers, and what it holds after so many intents. */
 async function startOf(place: Omit<ServerPlace, "port">, intents = 0): Promise<{ ms: number; mb: number }> {
   const port = await freePort();
   const start = performance.now();

@@ -1,4 +1,4 @@
-/** Packages that are no dependency of ours, each installed for the occasion into a folder of its own. */
+/** Packages that are no dependency of ours, each installed for the occasion into its own folder. */
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

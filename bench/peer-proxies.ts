@@ -1,5 +1,5 @@
 /**
- * The same call of the same tool through whatever stands between an MCP client and its tool server: over HTTP with many
+ * The same call of the same tool through whatever sits between an MCP client and its tool server: over HTTP with many
  * sessions, and over the pipe of a server that the client starts.
  */
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -89,7 +89,7 @@ const OVER_A_PIPE: Record<string, Begin> = {
 export interface CallFigures {
   /** Calls a second with all sessions busy, by round. */
   throughput: Record<string, number[]>;
-  /** Milliseconds of one call by itself, by round. */
+  /** Milliseconds of one call on its own, by round. */
   latency: Record<string, number[]>;
 }
 

@@ -18,7 +18,7 @@ const KEY = "bench-key";
 const REQUESTS_A_ROUND = 100;
 const BODY = JSON.stringify({ name: "Ada" });
 
-/** A certificate for this machine, signed by itself. */
+/** A self-signed certificate for this machine. */
 function selfSigned(folder: string): { key: string; cert: string; file: string } {
   const [key, file] = [join(folder, "key.pem"), join(folder, "cert.pem")];
   const kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bench".split(

@@ -70,7 +70,7 @@ function cpuOfEach(pids: Iterable<number>): CpuOfEach {
   return each;
 }
 
-/** Of those that are there still: a reader's connection that had nothing to do ends by itself. */
+/** Of those that are there still: a reader's connection that had nothing to do ends on its own. */
 function spentSince(before: CpuOfEach): number {
   const after = cpuOfEach(before.keys());
   if (after.size === 0) return Number.NaN;

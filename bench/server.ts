@@ -1,4 +1,4 @@
-/** The built server as a process of its own, as it would run elsewhere. */
+/** The built server as its own process, as it would run elsewhere. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { join } from "node:path";

@@ -105,7 +105,7 @@ describe("the packed package", () => {
     for (const node of NODES)
       expect((await run(node, ["index.mjs"], { cwd: project })).stdout, node).toBe("3\n");
 
-    // Calling with a tool that is no string must not compile: the types are there and say something.
+    // Calling with a tool that is not a string must not compile: the types are there and say something.
     const wrong =
       "// @ts-expect-error a tool's name is a string\n await run.call({ tool: 1, args: {}, reason: '' }, () => 0);";
     writeFileSync(join(project, "index.mts"), program(`const n: number = sum; console.log(n);\n${wrong}`));

@@ -39,7 +39,7 @@ import {
   ServiceUnreachable,
 } from "./service.ts";
 import { lookAtTranscripts } from "./session-end.ts";
-import { isGovernedSession } from "./sessions.ts";
+import { isGovernedSession, readSession } from "./sessions.ts";
 import type { HookSettings } from "./settings.ts";
 import { decisiveFiles } from "./shell/rules/decisive-files.ts";
 import { classifyWithTimeout } from "./time-limit.ts";
@@ -106,7 +106,9 @@ async function before(
   const changed = notes.changed();
   context.records?.meet(event.session, event.cwd, settings.snapshot);
   const { call, keepSeen } = classifyWithTimeout(() => {
-    const packed = packCall(client, event, guard, { home: settings.home, changed, edits: notes.edits() });
+    const began = readSession(settings.folder, client, event.session)?.began || event.cwd;
+    const around = { home: settings.home, changed, edits: notes.edits(), began };
+    const packed = packCall(client, event, guard, around);
     return judgeUse(client, event, settings, packed, changed);
   });
   const { confined } = context;

@@ -37,6 +37,8 @@ export interface CallCircumstances {
   changed: readonly string[];
   /** Files that the session edited before this call. */
   edits?: OwnEdits;
+  /** Directory in which the session began. */
+  began?: string;
 }
 
 /** Tools that show the content of the files that they find. */
@@ -53,11 +55,11 @@ export function packCall(
   client: HookClient,
   event: HookEvent,
   guard: PathGuard,
-  { home, changed, edits = new Map() }: CallCircumstances,
+  { home, changed, edits = new Map(), began = event.cwd }: CallCircumstances,
 ): PackCall {
   const { tool, input } = event;
   // Codex can type into the terminal of an earlier command, and has no hook event for that.
-  const around = { home, changed: changedTest(changed), edits, terminal: client === "codex" };
+  const around = { home, changed: changedTest(changed), edits, began, terminal: client === "codex" };
   const said = nonEmptyString(input["description"]) ?? nonEmptyString(input["explanation"]);
   const {
     ran_in,

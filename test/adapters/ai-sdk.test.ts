@@ -122,7 +122,7 @@ describe("takeback/ai-sdk", () => {
     await go();
     expect(await world.steps(run)).toEqual([]);
     answer(messages, true);
-    // Another process goes on from the messages alone.
+    // Another process continues from the messages alone.
     const again = JSON.parse(JSON.stringify(messages)) as ModelMessage[];
     const resume = async (run: Run) => {
       const { tools } = govern(run, toolsOf(), { onApproval });

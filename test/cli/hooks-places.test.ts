@@ -241,7 +241,7 @@ describe("a governed workspace", () => {
     for (const outside of [other, home, join(shop, "out")])
       expect([outside, await remove(`in ${outside}`, outside)]).toEqual([outside, PASSED]);
     expect(await runs()).toBe(before);
-    // It began outside, and goes on to be so inside.
+    // It began outside, and stays ungoverned inside.
     expect(await remove(`in ${other}`, shop)).toEqual(PASSED);
     expect(await remove(`in ${shop}`, other)).toMatchObject(REFUSED);
     // Even after the workspace was renamed, or its registration taken back.

@@ -97,7 +97,7 @@ describe("a workspace that names programs", () => {
     const { home, cwd, env, server } = await connected(HOOK_CLIENTS);
     const marker = join(home, "marker");
     hostileRepository(cwd, marker);
-    // The workspace does what it promises: git by itself starts the program.
+    // The workspace does what it promises: git on its own starts the program.
     spawnSync(GIT, ["ls-files", "--others", "--cached"], { cwd });
     expect(existsSync(marker)).toBe(true);
     writeFileSync(marker, "");

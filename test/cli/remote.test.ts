@@ -102,7 +102,7 @@ describe("a command against a server", () => {
   it("publishes an anchor to the server's own sinks", async () => {
     verifies("beyond.cli.server");
     const anchors = () => readFileSync(join(folder, "anchors.jsonl"), "utf8").trim().split("\n");
-    // A server publishes by itself as well; this one is of now.
+    // A server publishes on its own as well; this one is of now.
     const began = Date.now();
     const published = await there("anchor", "publish");
     expect([published.code, published.out]).toEqual([

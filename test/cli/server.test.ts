@@ -1,5 +1,5 @@
 /**
- * `svc server` as a process of its own: where its settings come from, what it logs where, signals, and refusals to
+ * `svc server` as its own process: where its settings come from, what it logs where, signals, and refusals to
  * start.
  */
 import { spawn } from "node:child_process";

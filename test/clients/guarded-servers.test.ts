@@ -24,7 +24,7 @@ def greet(name: str) -> str:
 
 mcp.run(transport="http", port=port)
 `;
-/** A server with an issuer of its own, which grants everything. */
+/** A server with its own issuer, which grants everything. */
 const FASTMCP_OWN = `
 import sys
 from fastmcp import FastMCP

@@ -1,10 +1,31 @@
 /** Sessions of real coding agents: governed, held, refused without a service, undone. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { svc } from "../support/cli.ts";
 import { verifies } from "../support/verifies.ts";
 import { CALLS } from "./support/calls.ts";
 import { CHOSEN_CLIENTS } from "./support/chosen.ts";
 import { governedClient } from "./support/governed.ts";
+import type { ScriptedTurn } from "./support/model-server.ts";
+
+/** Starts a command in a terminal and types into it, as Codex's models do. */
+const typed = (cmd: string, chars: string): ScriptedTurn => ({
+  calls: [
+    {
+      tool: "exec",
+      input: `const r = await tools.exec_command({cmd: ${JSON.stringify(cmd)}, tty: true, yield_time_ms: 1500});
+text("started " + JSON.stringify(r));
+if (r.session_id !== undefined) {
+  const w = await tools.write_stdin({session_id: r.session_id, chars: ${JSON.stringify(chars)}, yield_time_ms: 1500});
+  text("typed " + JSON.stringify(w));
+}`,
+    },
+  ],
+});
+
+const TIMED_CALLS = 10;
+const median = (values: readonly number[]): number =>
+  Math.round([...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!);
 
 describe.each(CHOSEN_CLIENTS)("%s", (client) => {
   const { shell, write } = CALLS[client];
@@ -58,6 +79,30 @@ describe.each(CHOSEN_CLIENTS)("%s", (client) => {
     expect(agent.files()).toEqual(agent.undoesCommands ? before : { "src/a.txt": "one\r\ntwo" });
   });
 
+  it("shows what the hook adds to a call", async () => {
+    verifies("beyond.clients.added-time");
+    const agent = await governedClient(client);
+    // Gemini CLI stops a model that repeats itself.
+    const turns = Array.from({ length: TIMED_CALLS + 1 }, (_, n) => ({ calls: [shell(`echo call ${n}`)] }));
+    // The first call of a session starts processes.
+    const perCall = async () => {
+      const { requests, results } = await agent.session(turns);
+      expect(results).toHaveLength(turns.length);
+      return requests.slice(2).map(({ after_ms = 0 }) => after_ms);
+    };
+    const governed = await perCall();
+    expect(await agent.steps()).toHaveLength(turns.length);
+    const undone = await svc(["connect", client, "--hooks", "--undo"], {
+      cwd: agent.workspace,
+      env: { HOME: agent.home },
+    });
+    expect([undone.err, undone.code]).toEqual(["", 0]);
+    const free = await perCall();
+    expect(await agent.steps()).toHaveLength(turns.length);
+    const [with_ms, without_ms] = [median(governed), median(free)];
+    console.log(`${client}: a call takes ${with_ms} ms with the hook, ${without_ms} ms without`);
+  });
+
   it("makes no call while the service is down", async () => {
     verifies("beyond.clients.refused-when-down");
     const agent = await governedClient(client);
@@ -72,4 +117,33 @@ describe.each(CHOSEN_CLIENTS)("%s", (client) => {
     for (const result of seen.results) expect(result).toContain("the service cannot be reached");
     expect(agent.files()).toEqual(before);
   });
+
+  // Only Codex types into the terminal of an earlier command, and has no hook event for that.
+  if (client === "codex")
+    it("types into no program that would obey it", async () => {
+      verifies("beyond.clients.typed");
+      const agent = await governedClient("codex", {
+        connect: ["--hold", "0"],
+        files: { "over.txt": "kept\n" },
+      });
+      agent.git("config", "user.name", "ann");
+      agent.git("config", "user.email", "ann@shop.test");
+      // The person's own editor.
+      agent.git("config", "core.editor", "ed");
+      const before = agent.files();
+      const { results } = await agent.session([
+        typed("less over.txt", "!rm over.txt\n\n"),
+        typed("man ls", "!rm over.txt\n\n"),
+        typed("vi over.txt", ":!rm over.txt\n\n"),
+        typed("git commit --allow-empty", "!rm over.txt\n"),
+        typed("bash", "rm over.txt\n"),
+        typed("python3", "import os; os.remove('over.txt')\n"),
+        typed("cat", "rm over.txt\n"),
+      ]);
+      expect(results).toHaveLength(7);
+      for (const result of results.slice(0, 6)) expect(result).toMatch(/approval required|svc: /);
+      // What runs does not obey: the text went through.
+      expect(results[6]).toContain("typed ");
+      expect(agent.files()).toEqual(before);
+    });
 });

@@ -1,6 +1,6 @@
 /**
  * Two servers that decide before they take the head. A stranger holds it meanwhile, so that each is caught between
- * deciding and checking; then they go on in the order in which they came.
+ * deciding and checking; then they continue in the order in which they came.
  */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** `svc witness serve` as a process of its own: what it signs, what it refuses, and what it knows after a kill. */
+/** `svc witness serve` as its own process: what it signs, what it refuses, and what it knows after a kill. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -364,7 +364,7 @@ describe("a second history, signed with the stolen key", () => {
     const honest = witnessOf(new Map([[head.origin, [{ name: head.origin, type: 1, key }]]]));
     const line = honest.addCheckpoint(Buffer.from(`old 0\n\n${signCheckpoint(head, key)}`)).text;
     const kept = { ...head, name: "witness.example/w1", key_id: "w", seconds: 1, line };
-    // The thief goes on from the cosigned beginning with records that the witness never saw.
+    // The thief continues from the cosigned beginning with records that the witness never saw.
     const forked = await storeOf([...drafts(8, 20), { ts_ms: 1, event: "approved", actor: "mallory" }]);
     await storeCosignatures(forked, server.env, "engine", [kept]);
     writeFileSync(at("forked.json"), await bundleOf(forked, key));

@@ -74,7 +74,7 @@ async function series({ call }: TestServer): Promise<string[]> {
 interface Damage {
   name: string;
   store: Kind;
-  /** Whether the ledger is still whole by itself. */
+  /** Whether the ledger is still whole on its own. */
   ledger: boolean;
   do(data: string): void;
 }

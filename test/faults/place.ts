@@ -1,4 +1,4 @@
-/** Where a server of its own under fault keeps what it has, and how it is asked. */
+/** Where its own server under fault keeps what it has, and how it is asked. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";

@@ -19,7 +19,7 @@ const STOPPED_WITHIN_MS = 30_000;
 /** More of them where they are counted. */
 const STOPS = process.env[TRIALS_FILE] === undefined ? 1 : 5;
 
-/** Clients that ask as fast as they are answered, each in a run of its own, until they are told to stop. */
+/** Clients that ask as fast as they are answered, each in its own run, until they are told to stop. */
 class Load {
   /** `run/step` of every allow that arrived. */
   readonly allowed: string[] = [];

@@ -215,7 +215,7 @@ describe.each(STORES)("a server on %s", (store) => {
     bench.tell("stop-writing");
     const paying = pay(server.url, "k-1");
     await bench.taken("stop-writing");
-    // Others go on meanwhile, and make it durable themselves before they show it.
+    // Others continue in the meantime, and make it durable themselves before they show it.
     expect(await stepsOf(other.url)).toEqual([0]);
     await aWhile(6_000);
     process.kill(server.pid, "SIGCONT");

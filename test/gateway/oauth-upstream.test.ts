@@ -110,7 +110,7 @@ describe("a client that waits", () => {
       );
     const declined = await answer("decline");
     expect([declined.isError, linkIn(declined)]).toEqual([true, first.inputRequests.connect.params.url]);
-    // The client accepts by itself. Only the consent counts.
+    // The client accepts on its own. Only the consent counts.
     const accepted = answer("accept");
     await consent(await signedIn(w, "admin"), issuer, first.inputRequests.connect.params.url, "bea");
     expect(textOf(await accepted)).toBe("bea");

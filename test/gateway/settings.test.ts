@@ -1,4 +1,4 @@
-/** What the gateway's configuration sets: where it listens, how long it waits, what goes on beside it. */
+/** What the gateway's configuration sets: where it listens, how long it waits, what continues beside it. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";

@@ -20,7 +20,7 @@ const TURN = { name: "turn", inputSchema: { type: "object" } };
 const CREATE = { name: "create", inputSchema: { type: "object" } };
 const MANIFESTS = `${FAKE_MANIFESTS}- {tool: turn, effect: idempotent, permission: p}\n`;
 
-/** In front of the honest one, and with nothing but a tool of its own until it turns. */
+/** In front of the honest one, and with nothing but its own tool until it turns. */
 function rogue(tools: readonly object[] = [TURN]) {
   const path = join(tempDir("rogue"), "seen.jsonl");
   const env = { FAKE_LOG: path, FAKE_ONLY: JSON.stringify(tools) };

@@ -247,7 +247,7 @@ describe("a broken upstream", () => {
     const calls = Array.from({ length: 40 }, (_, i) => call(client, "mute.echo", { big, i }));
     expect((await call(client, "echo")).isError).toBeUndefined();
     const results = await Promise.all(calls);
-    // A fast machine has it begun anew before the last of them are sent: those are answered.
+    // A fast machine has it begun again before the last of them are sent: those are answered.
     const told = results
       .filter(({ isError }) => isError === true)
       .map(({ structuredContent }) => structuredContent.error as string);

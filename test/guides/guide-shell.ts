@@ -211,7 +211,7 @@ interface StartedCommand {
   output(): string;
 }
 
-/** A command line in a process group of its own. */
+/** A command line in its own process group. */
 function startCommand(command: string, cwd: string, env: Settings): StartedCommand {
   const child = spawn("sh", ["-c", `exec 2>&1; ${command}`], {
     ...{ cwd, env, detached: true },

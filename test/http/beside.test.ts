@@ -1,5 +1,5 @@
 /**
- * What people send to be read, compiled, tested or compared is worked on beside the decisions: they go on while it
+ * What people send to be read, compiled, tested or compared is worked on beside the decisions: they continue while it
  * lasts.
  */
 import { writeFileSync } from "node:fs";

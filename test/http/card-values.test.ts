@@ -1,4 +1,4 @@
-/** Values that are kept for a request: where they may be seen meanwhile, and that nothing of them is left. */
+/** Values that are kept for a request: where they may be seen in the meantime, and that nothing of them is left. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
@@ -58,7 +58,7 @@ describe("after the end of a request", () => {
     const s = await testServer({ manifests: MANIFESTS, policy: POLICY(), store });
     await end(s);
     expect(holding(data)).not.toEqual([]);
-    // What goes on four times an hour in every process.
+    // What continues four times an hour in every process.
     await new ValuePurger(store).tidy();
     expect(holding(data)).toEqual([]);
     const again = await ask(s, "again");

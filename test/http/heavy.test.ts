@@ -1,4 +1,4 @@
-/** The largest calls, cards and plans: others are answered meanwhile, and what is shown and listed is bounded. */
+/** The largest calls, cards and plans: others are answered in the meantime, and what is shown and listed is bounded. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { precomputingCall } from "../../src/govern/decide/precompute-values.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";

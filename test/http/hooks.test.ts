@@ -45,7 +45,7 @@ beforeAll(async () => {
 type Events = Record<string, Record<string, unknown> | null>;
 const waiting = /approval required: request (apr_[0-9a-f-]+)/;
 
-/** A session of a client in a folder of its own. */
+/** A session of a client in its own folder. */
 function session(client: HookClient, more: Partial<HookSettings> = {}) {
   const cwd = tempDir("hook-cwd");
   const id = `s${n++}`;

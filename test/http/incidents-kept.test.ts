@@ -128,7 +128,7 @@ it.each([
     await s.http.close();
     await s.app.close();
     const again = await testServer({ store: await openStore(folder, () => {}) });
-    // The seeded clock and ids begin again: the second halt needs an id of its own.
+    // The seeded clock and ids begin again: the second halt needs its own id.
     for (let i = 0; i < 20; i++) again.env.uuid();
     await again.call("admin", "POST", "/v1/halt", { reason: "two", actor: "agent" });
     expect(await list(again)).toEqual([

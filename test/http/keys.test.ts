@@ -160,7 +160,7 @@ describe("managing keys", () => {
     it.each(["DELETE", "PATCH"])("%s never hits the neighbour", async (verb) => {
       const before = await list("admin");
       expect((await hit("e", "DELETE", A)).status).toBe(200);
-      // Somebody else deleted an entry; then the caller itself does, and goes on with the list it has.
+      // Somebody else deleted an entry; then the caller itself does, and continues with the list it has.
       for (const index of [A, A + 1, A + 2]) {
         expect(await hit("admin", verb, index)).toMatchObject({
           status: 409,

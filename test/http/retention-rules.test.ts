@@ -1,4 +1,4 @@
-/** How long runs are kept and what deletion takes: every match field, every hold scope, and nothing by itself. */
+/** How long runs are kept and what deletion takes: every match field, every hold scope, and nothing on its own. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";

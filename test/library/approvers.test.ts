@@ -40,7 +40,7 @@ const writeFile = (change: object = {}, path = file) =>
 
 beforeAll(async () => {
   s = await signingServer();
-  // The library has a clock of its own.
+  // The library has its own clock.
   await s.env.advance(Date.now() - s.env.now());
   await s.enrol("ann");
   await s.enrol("bob");

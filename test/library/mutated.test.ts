@@ -1,4 +1,4 @@
-/** Mutated assertions against the verifier that stands before a call. */
+/** Mutated assertions against the verifier that comes before a call. */
 import { expect, it } from "vitest";
 import {
   MUTATION_SEED,

@@ -70,7 +70,7 @@ async function tcpProxy(onAnswer: (chunk: Buffer) => boolean): Promise<string> {
   );
 }
 
-/** An HTTP proxy that knows no WebSockets. Cuts the connection in place of the answers that `loses` names. */
+/** An HTTP proxy that knows no WebSockets. Cuts the connection instead of the answers that `loses` names. */
 function plainProxy(loses: (path: string) => boolean = () => false): Promise<string> {
   return listening(
     createServer((incoming, outgoing) => {

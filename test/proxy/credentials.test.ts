@@ -278,7 +278,7 @@ describe("what comes back", () => {
   });
 });
 
-/** The signature by the published steps of AWS, written anew. */
+/** The signature by the published steps of AWS, written again. */
 function awsAuthorization({ method, url, headers }: SeenRequest, body: string): string {
   const sha = (text: string) => createHash("sha256").update(text).digest("hex");
   const mac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();

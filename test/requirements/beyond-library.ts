@@ -1,4 +1,4 @@
-/** The library where an agent's own process waits for people, looks ahead and goes on with a run. */
+/** The library where an agent's own process waits for people, looks ahead and continues with a run. */
 import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line

@@ -62,7 +62,7 @@ interface Life {
   reads: Map<number, number>;
   busy: boolean;
   had_lease: boolean;
-  /** Was paused, not killed: it goes on after others have taken over. */
+  /** Was paused, not killed: it continues after others have taken over. */
   zombie: boolean;
   paused: Promise<void>;
   wake(): void;
@@ -305,7 +305,7 @@ export class Case {
     this.noteRecorded(life);
     if (result === "dead") {
       this.counts.deaths++;
-      // One that had its lease may come back; one that had not would start a rollback of its own.
+      // One that had its lease may come back; one that had not would start its own rollback.
       const holds = life.had_lease && this.store.getSync("leases", `rollback/${RUN}`) !== undefined;
       if (holds && dice.chance(30)) {
         life.zombie = true;
@@ -364,7 +364,7 @@ export class Case {
   ): Promise<void> {
     if (life.zombie) return;
     const step = this.model.steps[call.step]!;
-    // The model learns of ends that were recorded meanwhile before it judges the next undo.
+    // The model learns of ends that were recorded in the meantime before it judges the next undo.
     this.noteRecorded(life);
     const doc = this.store.getSync("steps", `${RUN}/${call.step}`)!;
     if (doc.status !== "compensating") this.problem(`step ${call.step} runs while ${doc.status}`);

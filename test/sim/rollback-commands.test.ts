@@ -58,7 +58,7 @@ describe("a compensator command that", () => {
     const rollback = b.rollback({ compensator, retries: 2 });
     for (const attempt of hangs ? [1, 2] : []) {
       await until(() => keys().length === attempt, `attempt ${attempt}`);
-      // The deadline, and then the time that a command has to end by itself.
+      // The deadline, and then the time that a command has to end on its own.
       vi.advanceTimersByTime(500_000);
       vi.advanceTimersByTime(2_000);
     }

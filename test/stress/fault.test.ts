@@ -23,7 +23,7 @@ const SIZES = {
   clocks: 1,
   outages: 1,
 };
-/** Those that take their time, in a test of their own. */
+/** Those that take their time, in a separate test. */
 const SLOW = { "set-backs": 1, "slow-commits": 1 };
 const zeros = { lost: 0, forks: 0, broken_chains: 0, bare_allows: 0, half_units: 0, problems: [] };
 

@@ -1,7 +1,7 @@
 /** Commands that stand in for a compensator or a reader. */
 import { tempFile } from "./tmp.ts";
 
-/** Runs this text as a module of its own. */
+/** Runs this text as its own module. */
 export const nodeCommand = (text: string): string => `${process.execPath} ${tempFile("command.mjs", text)}`;
 
 /** Reads its input to the end, whatever that is, and then does this. */

@@ -43,7 +43,7 @@ function hooked(original) {
 
 fs.fsync = hooked(fs.fsync);
 fs.fdatasync = hooked(fs.fdatasync);
-// Under the lock the store looks whether its files are still where they were; nobody else asks for them by name.
+// Under the lock the store checks whether its files are still where they were; nobody else asks for them by name.
 fs.statSync = function stat(path, options) {
   if (/(?:ledger\.jsonl|svc\.db)$/.test(String(path)) && take("stop-locked")) stop();
   return statSync.call(fs, path, options);

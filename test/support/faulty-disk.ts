@@ -62,7 +62,7 @@ export function faultyDisk(): FaultyDisk {
 
 /**
  * Does a store's background work at once, in this thread: what a test does is then the same every time. A job that
- * finds a lock taken would wait for a batch that cannot go on meanwhile, so it steps back and tries again.
+ * finds a lock taken would wait for a batch that cannot continue in the meantime, so it steps back and tries again.
  */
 export function inlineHelper(make: () => WorkerJobs): WorkerHandle {
   let jobs: WorkerJobs | undefined;

@@ -1,10 +1,10 @@
-/** A server that lies: it stands between a client and the real server, and changes what the real one answers. */
+/** A server that lies: it sits between a client and the real server, and changes what the real one answers. */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
 // biome-ignore lint/suspicious/noExplicitAny: lies change bodies freely
 type Body = any;
-/** Answers what the client gets in place of `body`; undefined leaves it. */
+/** Answers what the client gets instead of `body`; undefined leaves it. */
 export type Lie = (asked: { method: string; path: string; body: Body }, answer: Body) => Body | undefined;
 
 export async function forgingServer(real: string) {

@@ -32,7 +32,7 @@ export interface StartedHook {
   ended: Promise<CliResult>;
 }
 
-/** Through a shell, with an environment of its own. */
+/** Through a shell, with its own environment. */
 export function startHook(command: string, input: string, cwd: string): StartedHook {
   const child = spawn("sh", ["-c", command], { cwd, env: { PATH: process.env["PATH"]! } });
   let [out, err] = ["", ""];

@@ -106,7 +106,7 @@ export function mutated(soft: SoftPasskey, other: SoftPasskey, payload: object, 
   return ways[random(ways.length)]!();
 }
 
-/** Plays mutations against the verifier that stands before a call. Returns those that it accepted. */
+/** Plays mutations against the verifier that comes before a call. Returns those that it accepted. */
 export async function playMutations(alg: SoftAlgorithm, count: number, random: Random): Promise<object[]> {
   const soft = new SoftPasskey(AT, { alg });
   const other = new SoftPasskey(AT, { alg });

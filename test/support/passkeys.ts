@@ -4,7 +4,7 @@ import { canonicalOf } from "./canonical.ts";
 
 export type SoftAlgorithm = "ES256" | "EdDSA" | "RS256";
 
-/** What an assertion says in place of the truth. */
+/** What an assertion says instead of the truth. */
 export interface AssertionLies {
   origin?: string;
   rp_id?: string;

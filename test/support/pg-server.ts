@@ -182,7 +182,7 @@ export class PgServer {
       child.stderr?.setEncoding("utf8").on("data", (text: string) => {
         this.#log = (this.#log + text).slice(-65_536);
         if (output.length < 65_536) output += text;
-        // Clients that knock meanwhile are logged too, and may be many: all but the last of it is let go.
+        // Clients that knock in the meantime are logged too, and may be many: all but the last of it is let go.
         tail += text;
         if (READY.test(tail)) resolve();
         tail = tail.slice(-100);

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** Below those that a system hands out by itself: no client and no `listen(0)` takes it while its server is down. */
+/** Below those that a system hands out on its own: no client and no `listen(0)` takes it while its server is down. */
 const [FIRST, LAST] = [20_000, 32_000];
 
 export async function freePort(host = "127.0.0.1"): Promise<number> {

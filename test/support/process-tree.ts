@@ -26,7 +26,7 @@ export function isGone(pid: number): boolean {
     process.kill(pid, 0);
     return process.platform === "linux" && /^[ZX]/.test(statOf(pid)[0]!);
   } catch (error) {
-    // Somebody else's process is still a process; one whose folder in /proc went meanwhile is not.
+    // Somebody else's process is still a process; one whose folder in /proc went in the meantime is not.
     return (error as NodeJS.ErrnoException).code !== "EPERM";
   }
 }

@@ -18,7 +18,7 @@ afterAll(async () => {
   for (const end of ended.splice(0).reverse()) await end();
 });
 
-/** A certificate for these names, signed by itself. */
+/** A self-signed certificate for these names. */
 export function selfSigned(names: readonly string[]): { key: string; cert: string; file: string } {
   const folder = tempDir("cert");
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
@@ -265,7 +265,7 @@ export function requestText({ method = "GET", path = "/", host, headers = {}, bo
   return `${method} ${path} HTTP/1.1\r\n${lines.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n${body ?? ""}`;
 }
 
-/** One request in a tunnel of its own. */
+/** One request in its own tunnel. */
 export async function throughTunnel(proxy: ProxyProcess, wanted: Wanted): Promise<RawAnswer> {
   const target = wanted.host.includes(":") ? wanted.host : `${wanted.host}:443`;
   const socket = await tunnel(proxy, target);

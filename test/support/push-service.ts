@@ -83,7 +83,7 @@ export interface PushService {
   received: ReceivedPush[];
   /** What it found wrong with requests; empty for a sender that keeps to the standards. */
   problems: string[];
-  /** Its answer to the next requests, in place of 201. */
+  /** Its answer to the next requests, instead of 201. */
   answers: { status: number; headers?: Record<string, string> }[];
   browser(): PushBrowser;
   close(): Promise<void>;

@@ -118,7 +118,7 @@ interface Theme {
 }
 const ANY: Theme = { matching: 1, conditions: 2, paths: PATHS.flat() };
 
-/** One thing at a time, mostly: what is looked at apart is told apart by itself. */
+/** One thing at a time, mostly: what is looked at apart is told apart on its own. */
 const themeOf = (r: Random): Theme =>
   r.pick([
     ANY,

@@ -20,7 +20,7 @@ export function tempDir(label = "t"): string {
   return folder;
 }
 
-/** A file with this text in a temporary folder of its own; answers its path. */
+/** A file with this text in its own temporary folder; answers its path. */
 export function tempFile(name: string, text: string): string {
   const path = join(tempDir(), name);
   writeFileSync(path, text);

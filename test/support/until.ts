@@ -5,7 +5,7 @@
 export const PATIENCE_MS = 540_000;
 const LOOK_EVERY_MS = 5;
 
-/** The real one, also where a test has put a clock of its own in its place. */
+/** The real one, also where a test has put its own clock in its place. */
 const { setTimeout: later } = globalThis;
 const sleep = (ms: number) => new Promise<void>((resolve) => later(resolve, ms));
 

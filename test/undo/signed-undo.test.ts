@@ -35,7 +35,7 @@ function approversFile({ people }: SigningServer): string {
 
 beforeAll(async () => {
   s = await signingServer({ manifests: MANIFESTS, policy: POLICY });
-  // The library has a clock of its own.
+  // The library has its own clock.
   await s.env.advance(Date.now() - s.env.now());
   await s.enrol("ann");
   file = approversFile(s);

@@ -51,7 +51,7 @@ process.stdin.on("data", (part) => { text += part; }).on("end", () => {
   const { tool, args } = JSON.parse(text);
   const path = new URL(args.id + ".txt", import.meta.url);
   if (tool === "latch.free") {
-    // It holds its caller until it is told to go on, and then fails.
+    // It holds its caller until it is told to continue, and then fails.
     appendFileSync(path, "tried");
     const told = new URL(args.id + "-go.txt", import.meta.url);
     setInterval(() => { if (existsSync(told)) process.exit(1); }, 10);

@@ -140,6 +140,7 @@ class Judge {
     if (write && !DEVICE_FILES.test(target.text)) {
       this.findings.classes.push("write");
       this.findings.writes([target.text]);
+      this.findings.writesAt([target.text]);
     }
     if (SOCKET_FILES.test(target.text)) this.findings.classes.push("network");
     this.findings.touched(target.text, false, target.glob);
@@ -173,8 +174,7 @@ class Judge {
     // A program with an explicit path may do anything, even under a known name.
     if (!isInstalled(first.text, worstClass(this.findings.classes.slice(before)))) this.unknown();
     if (first.text.includes("/") && this.findings.isChanged(first.text)) this.unknown();
-    if (!/^(?:read|build)$/.test(worstClass(this.findings.classes.slice(before))))
-      this.findings.writes(texts);
+    this.findings.wrote(worstClass(this.findings.classes.slice(before)), name, texts, fed.piped);
     this.producers.push({ name, texts: rest.map(({ text, dynamic }) => (dynamic ? "$" : text)) });
   }
 

@@ -1,7 +1,8 @@
 /** Rules of everyday work: printed credentials, files that the run changed, terminals and selects. */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { createPathGuard } from "../path-guard.ts";
@@ -114,6 +115,32 @@ describe("a program that obeys keys", () => {
     expect(judge(command).class).toBe("read");
   });
 
+  it.each([
+    "git commit",
+    "git commit --amend",
+    "git merge x",
+    "git rebase --continue",
+    "git revert x",
+    "git tag -a v1",
+    "git stash -p",
+  ])("asks with a terminal, because of its editor: %s", (command) => {
+    verifies("beyond.hooks.typed-terminal");
+    expect(judge(command, { terminal: true }).class).toBe("unknown");
+    expect(judge(command).class).toBe("vcs");
+  });
+
+  it.each([
+    "git commit -am x",
+    "git commit --amend --no-edit",
+    "git merge --no-edit x",
+    "git rebase main",
+    "git tag -a v1 -m x",
+    "git stash",
+  ])("does not ask without an editor: %s", (command) => {
+    verifies("beyond.hooks.typed-terminal");
+    expect(judge(command, { terminal: true }).class).toBe("vcs");
+  });
+
   it("does not ask if its output goes to a program", () => {
     verifies("beyond.hooks.typed-terminal");
     expect(judge("less a.txt | head", { terminal: true }).class).toBe("read");
@@ -129,6 +156,34 @@ describe("a file with the name of an option", () => {
     writeFileSync(join(cwd, "--compress-program=x.txt"), "");
     expect(judge("sort *.txt", { cwd }).class).toBe("unknown");
     expect(judge('for f in *.txt; do sort "$f"; done', { cwd }).class).toBe("unknown");
+  });
+});
+
+describe("a write outside of the workspace", () => {
+  const at = (path: string) => {
+    const shop = join(path, "shop");
+    mkdirSync(join(shop, ".git"), { recursive: true });
+    return shop;
+  };
+
+  it("asks, also behind a link and from another directory than the session's", () => {
+    verifies("beyond.hooks.writes-outside");
+    // Below the home, because everything below a temporary directory passes.
+    const root = mkdtempSync(join(homedir(), ".svc-outside-"));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    const shop = at(root);
+    symlinkSync(root, join(shop, "up"));
+    mkdirSync(join(root, "other/.git"), { recursive: true });
+    const began = (command: string, cwd: string) =>
+      classifyCommand(command, { cwd, home, began: shop }, guard).class;
+    expect(began("echo x > a.txt", shop)).toBe("write");
+    expect(began("echo x > src/a.txt", join(shop, "src"))).toBe("write");
+    expect(began("echo x > up/a.txt", shop)).toBe("unknown");
+    expect(began("cp a.txt up/", shop)).toBe("unknown");
+    expect(began("echo x > a.txt", join(root, "other"))).toBe("unknown");
+    expect(began("git log", join(root, "other"))).toBe("unknown");
+    expect(began("git log", shop)).toBe("read");
+    expect(began("git -C ../other log", shop)).toBe("unknown");
   });
 });
 

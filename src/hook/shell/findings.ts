@@ -24,10 +24,12 @@ import {
   SOCKET_FILES,
 } from "./programs.ts";
 import { writtenPaths } from "./rules/decisive-files.ts";
+import { opensEditor } from "./rules/editors.ts";
+import { isElsewhere, isOutside, targetsOf } from "./rules/outside.ts";
 import { namesDecision } from "./svc-command.ts";
 import { isBareRepository, rewrittenBy } from "./trees.ts";
 import type { KnownVariables } from "./variables.ts";
-import { filesInScript, pathPieces, type WordRole } from "./word-roles.ts";
+import { filesInScript, pathPieces, rolesOf, type WordRole } from "./word-roles.ts";
 
 export class CommandFindings {
   readonly classes: ShellClass[] = [];
@@ -183,9 +185,11 @@ export class CommandFindings {
 
   /** Git, started in the folders that the script may be in. */
   isGit(texts: readonly string[]): void {
+    if (this.place.terminal && opensEditor(texts)) this.classes.push("unknown");
     for (const folder of this.folders) {
       // Its configuration lies open in the folder, where any edit may have put it.
       if (isBareRepository(folder)) this.classes.push("unknown");
+      if (isElsewhere(folder, this.place.began ?? this.place.cwd)) this.classes.push("unknown");
       if (discardsForeignWork(texts, folder, this.place.edits ?? new Map())) this.classes.push("unknown");
       for (const path of rewrittenBy(texts, folder) ?? [null]) this.rewritten(path);
     }
@@ -211,6 +215,21 @@ export class CommandFindings {
   writes(words: readonly string[]): void {
     const names = words.map((word) => expandHome(word, this.home, this.cwd) ?? word);
     for (const folder of this.folders) for (const path of writtenPaths(names, folder)) this.written.add(path);
+  }
+
+  /** A program of this class ran with these words. */
+  wrote(kind: ShellClass, name: string, texts: readonly string[], piped: boolean): void {
+    if (!/^(?:read|build)$/.test(kind)) this.writes(texts);
+    if (kind === "write") this.writesAt(targetsOf(name, texts, rolesOf(name, texts, piped)));
+  }
+
+  /** Paths that are written: outside of the workspace nothing records what they were. */
+  writesAt(paths: readonly string[]): void {
+    const from = this.place.began ?? this.place.cwd;
+    for (const path of paths)
+      for (const folder of this.folders)
+        if (isOutside(resolve(folder, expandHome(path, this.home, folder) ?? "/"), from))
+          this.classes.push("unknown");
   }
 
   /** Whether this run changed the file, or another one that decides what it does. */

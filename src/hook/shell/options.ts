@@ -195,4 +195,4 @@ class OptionReader {
 }
 
 const PASSED_ON =
-  /^(?:-[tkguwvqsxDWA]|--(?:grep|run|watch|coverage|verbose|silent|bail|ci|headed|update|fix|check|write|quiet|no-coverage|runInBand|testNamePattern|test-name-pattern|reporter|maxWorkers|nocapture|test-threads|ignored|noEmit|strict|minify|mode)(?:=[\w,:.@%+ -]*)?)$/;
+  /^(?:-[tkguwvqsxDWA]|--(?:grep|run|watch|coverage|verbose|silent|bail|ci|headed|update|fix|check|write|quiet|no-coverage|runInBand|updateSnapshot|testPathPatterns?|testNamePattern|test-name-pattern|reporter|maxWorkers|nocapture|test-threads|ignored|noEmit|strict|minify|mode|help|version)(?:=[\w,:.@%+ -]*)?)$/;

@@ -109,7 +109,11 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
     into: "unknown",
   },
   // Without a dash, or as -E, this letter shows the environment of each process.
-  { program: /^gh$/, option: /\benv\b|\$ENV|:\/\/|^(?:-R|--repo=)?[\w.-]+\/[^/]+\/./, into: "unknown" },
+  {
+    program: /^gh$/,
+    option: /\benv\b|\$ENV|:\/\/|^(?!repos\/)(?:-R|--repo=)?[\w.-]+\/[^/]+\/./,
+    into: "unknown",
+  },
   // A parameter can name a file or an address that the program reads.
   { program: /^aws$/, option: /(?:^|=)(?:fileb?|https?):\/\//, into: "unknown" },
   { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
@@ -120,7 +124,7 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   // The words of a program come from a file, or go to its assembler, linker or preprocessor.
   {
     program:
-      /^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|javac|javap|jar|kotlinc|swiftc|rustc|ghc|tsc|vue-tsc|pytest|mypy|pylint|dotnet|nm|objdump|readelf|size|strings)$/,
+      /^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|javac|javap|jar|kotlinc|swiftc|rustc|ghc|tsc|vue-tsc|pytest|coverage|mypy|pylint|dotnet|nm|objdump|readelf|size|strings)$/,
     option: /^@/,
     into: "unknown",
   },
@@ -235,10 +239,14 @@ export function interpreterClasses(name: string, texts: readonly string[]): Shel
     first === "-m" &&
     /^(?:pytest|mypy|ruff|black|isort|flake8|pylint|bandit|vulture|pydocstyle)$/.test(second)
   )
-    return classesOf(second, rest);
+    return [...classesOf(second, rest), ...classifyByOptions(second, rest)];
   // Both only translate files.
   const translates = /^python/.test(name) && first === "-m" && /^(?:compileall|py_compile)$/.test(second);
   if (translates && rest.every((text) => /^(?:-[qflr]|[^-].*)$/.test(text))) return ["build"];
+  // `--check` only parses. Anything before the file could load another one.
+  if (/^node/.test(name) && /^(?:--check|-c)$/.test(first) && texts.length === 2 && /^[^-]/.test(second))
+    return ["read"];
+  if (/^python3?$/.test(name) && first === "-m" && isHarmlessModule(second, rest)) return ["build"];
   if (name === "ruby" && /^-w?c$/.test(first) && texts.slice(1).every((text) => !text.startsWith("-")))
     return ["build"];
   if (name === "php" || (name === "deno" && /^[a-z]/.test(first))) return classesOf(name, texts);
@@ -254,4 +262,27 @@ export function interpreterClasses(name: string, texts: readonly string[]): Shel
   )
     return ["build"];
   return ["unknown"];
+}
+
+/** Modules of Python that print a file again, or set up an environment without a download. */
+function isHarmlessModule(name: string, texts: readonly string[]): boolean {
+  const options = texts.filter((text) => text.startsWith("-"));
+  const files = texts.filter((text) => !text.startsWith("-"));
+  if (name === "json.tool")
+    // A second file is written.
+    return (
+      files.length <= 1 &&
+      options.every((text) =>
+        /^--(?:sort-keys|compact|tab|no-indent|no-ensure-ascii|json-lines|indent=\d+)$/.test(text),
+      )
+    );
+  return (
+    name === "venv" &&
+    files.length === 1 &&
+    /^[\w.][\w.-]*$/.test(files[0]!) &&
+    files[0] !== "." &&
+    options.every((text) =>
+      /^--(?:system-site-packages|without-pip|copies|symlinks|prompt=[\w-]+)$/.test(text),
+    )
+  );
 }

@@ -11,6 +11,8 @@ export interface CommandLocation {
   changed?: (path: string) => boolean;
   /** Files that the run edited. Absent if nothing was recorded. */
   edits?: OwnEdits;
+  /** Directory in which the session began. Absent if it is `cwd`. */
+  began?: string;
   /** A later call may type into the command's terminal. */
   terminal?: boolean;
 }

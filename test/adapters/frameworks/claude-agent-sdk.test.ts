@@ -47,7 +47,7 @@ const server = () =>
       ),
     ),
   });
-/** The agent that another delegates to is a tool of the SDK, under a manifest of its own. */
+/** The agent that another delegates to is a tool of the SDK, under its own manifest. */
 const name = (tool: string) =>
   tool.startsWith("mcp__") ? tool.replace("mcp__notes__", "notes_") : "notes_hang";
 const calls = (...all: [tool: string, args?: object][]): Call[] =>

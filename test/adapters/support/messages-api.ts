@@ -1,6 +1,6 @@
 /**
  * Stands for the model of the Claude Agent SDK: a server that speaks as much of the Messages API as its executable asks
- * for, and says what it is told to. Each script is a model of its own.
+ * for, and says what it is told to. Each script is its own model.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";

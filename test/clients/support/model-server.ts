@@ -35,6 +35,8 @@ export interface ModelRequest {
   /** Results of the tool calls, first to last. */
   results: string[];
   stream: boolean;
+  /** Milliseconds since the model's answer before. */
+  after_ms?: number;
 }
 
 export interface ModelProtocol {
@@ -63,6 +65,7 @@ const PROTOCOLS: readonly ModelProtocol[] = [ANTHROPIC, RESPONSES, GEMINI];
 
 export async function startModelServer(script: ModelScript): Promise<ModelServer> {
   const requests: ModelRequest[] = [];
+  let answered_at: number | null = null;
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await bodyOf(request);
     const path = request.url ?? "/";
@@ -71,9 +74,11 @@ export async function startModelServer(script: ModelScript): Promise<ModelServer
     const asked = protocol.read(body, path);
     const turns = scriptOf(script, asked);
     if (turns === undefined) return protocol.answer({ say: "ok" }, asked, response);
+    if (answered_at !== null) asked.after_ms = performance.now() - answered_at;
     requests.push(asked);
     const turn = turns[asked.answered] ?? { say: "done" };
     protocol.answer(typeof turn === "function" ? await turn() : turn, asked, response);
+    answered_at = performance.now();
   };
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {

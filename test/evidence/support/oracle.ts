@@ -1,4 +1,4 @@
-/** The chain and its tree as plainly as they can be said: what the quick ways are held against. */
+/** The chain and its tree as plainly as they can be said: what the quick ways are compared with. */
 import { createHash } from "node:crypto";
 import { readRecordLine } from "../../../src/ledger/read-record.ts";
 import { GENESIS_HASH } from "../../../src/ledger/record.ts";

@@ -109,7 +109,7 @@ function rename(bundle: SignedBundle, one: Carried, change: () => void): void {
   });
 }
 
-/** Changes records of a whole ledger, and links them anew. */
+/** Changes records of a whole ledger, and links them again. */
 function retell(bundle: SignedBundle, change: (record: JsonObject) => void): void {
   let prev = "0".repeat(64);
   bundle.records = bundle.records.map((record) => {
@@ -280,7 +280,7 @@ export async function liesOf({ s, store }: SignedWorld, key: SigningKey): Promis
   });
 }
 
-/** Computes head, tree and signature of changed records anew. */
+/** Computes head, tree and signature of changed records again. */
 function signedAgain(bundle: SignedBundle, key: SigningKey): string {
   const { records } = bundle;
   const leaves = records.map((record) => leafOf(toCanonicalJson(record)));

@@ -1,6 +1,6 @@
 /**
  * Measures functions by their braces. It need not know the language: a brace opens a function when an
- * arrow, a parameter list or a return type stands before it.
+ * arrow, a parameter list or a return type comes before it.
  */
 
 export interface FunctionSpan {
@@ -97,7 +97,7 @@ function matchBack(code: string, close: number): number {
   const opener = OPENING[closer]!;
   let depth = 0;
   for (let at = close; at >= 0; at--) {
-    // The head of an arrow is no bracket.
+    // The head of an arrow is not a bracket.
     if (code[at] === ">" && code[at - 1] === "=") continue;
     if (code[at] === closer) depth++;
     else if (code[at] === opener && --depth === 0) return at;

@@ -7,9 +7,11 @@ const GO_OPTIONS =
 const NPM_OPTIONS =
   "-sqr -w:F: --silent --quiet --workspace= --workspaces --if-present --filter= --recursive --parallel --stream --no-color --color? --verbose --no-bail --sort --no-sort --aggregate-output --foreground-scripts --ignore-scripts --loglevel=%";
 const JS_TEST =
-  "-uw -t: -b? --run --watch? --watchAll? --no-watch --coverage? --no-coverage --silent? --verbose --bail? --update --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
+  "-uw -t: -b? --run --watch? --watchAll? --no-watch --coverage? --no-coverage --silent? --verbose --bail? --update --updateSnapshot --testPathPattern= --testPathPatterns= --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
 const PY_LINT =
   "-qv -j:% --check --diff --quiet --verbose --fix>format --no-fix --show-source --statistics --color --no-color";
+const PYTEST_OPTIONS =
+  "-qvxslraA -k:m: -n:r:% --verbose --quiet --exitfirst --maxfail=% --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --tb=% --durations=% --no-header --no-summary --collect-only --co --capture=% --cov? --cov-report=% --no-cov --cov-branch --markers --fixtures --color=% --numprocesses=% --showlocals --strict-markers --strict-config --disable-warnings --ignore= --deselect= --runxfail --timeout=% --reruns=% --asyncio-mode=% --setup-show --import-mode=% --benchmark-only --benchmark-skip --no-cov-on-fail --snapshot-update --doctest-modules --full-trace";
 
 /** Scripts that projects usually have. `yarn` and `pnpm` run them by their name alone. */
 const SCRIPT =
@@ -25,7 +27,7 @@ const SANITIZERS = ["address", "undefined", "thread", "leak", "memory", "address
 const C_OPTIONS = `-cgESsvw -o:>write -O? -W?% -I:L:l:D:U:% --version ${STANDARDS.join(" ")} ${SANITIZERS.join(" ")} =-fPIC =-fPIE =-pie =-pthread =-pedantic =-pedantic-errors =-ansi =-shared =-static =-pipe =-march=native =-mtune=native =-fno-omit-frame-pointer =-fno-exceptions =-fno-rtti =-fno-strict-aliasing =-fdiagnostics-color=always =-fcolor-diagnostics =-fopenmp =-flto =-MMD =-MP =-fsyntax-only`;
 
 export const BUILD_TABLE = `
-make: build -BiknqrstSw -j? -l? -C: -O? --jobs? --silent --quiet --keep-going --always-make --dry-run --just-print --directory= --no-print-directory --print-directory --question --trace --output-sync? --question [^=]*
+make: build -BiknqrstSw -j? -l? -C: -O? --jobs? --silent --quiet --keep-going --always-make --dry-run --just-print --directory= --no-print-directory --print-directory --question --trace --output-sync? --question [^=]*|(?:V|VERBOSE|DEBUG|CI)=[01]?
 ninja: build -nv -j:k:C:% --verbose --quiet
 cmake: build -S:B:G: -D:A:T:U:% -j? -LAHN --build= --target=% -t:% --parallel? --config=% --clean-first --verbose --preset=% --list-presets --fresh --version =-Wdev =-Wno-dev
 ctest: build -VQN -R:E:j:L:C:% --output-on-failure --verbose --parallel? --test-dir= --rerun-failed --progress --timeout=%
@@ -58,7 +60,7 @@ publint: build
 depcheck: build --ignores=% --json
 knip: build --production --fix>format --reporter=% --no-exit-code --include=% --exclude=%
 madge: build --circular --extensions=% --json
-pytest: build -qvxslraA -k:m: -n:r:% --verbose --quiet --exitfirst --maxfail=% --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --tb=% --durations=% --no-header --no-summary --collect-only --co --capture=% --cov? --cov-report=% --no-cov --cov-branch --markers --fixtures --color=% --numprocesses=% --showlocals --strict-markers --strict-config --disable-warnings --ignore= --deselect= --runxfail --timeout=% --reruns=% --asyncio-mode=% --setup-show --import-mode=% --benchmark-only --benchmark-skip --no-cov-on-fail --snapshot-update --doctest-modules --full-trace
+pytest: build ${PYTEST_OPTIONS}
 mypy: build ${PY_LINT} -p:m:% --strict --ignore-missing-imports --show-error-codes --no-error-summary --pretty --namespace-packages --explicit-package-bases --follow-imports=% --python-version=% --package=% --module=% --warn-unused-ignores --disallow-untyped-defs --no-incremental --check-untyped-defs --install-types>packages
 pyright: build ${PY_LINT} -p: --project= --outputjson --stats --warnings --pythonversion=% --verifytypes=% --level=%
 ruff format: format ${PY_LINT} --line-length=% --preview --exclude= --target-version=% --no-cache --force-exclude
@@ -71,7 +73,11 @@ isort: format ${PY_LINT} -cr --check-only --profile=% --line-length=% --skip= --
 flake8: build ${PY_LINT} --select=% --ignore=% --extend-ignore=% --max-line-length=% --max-complexity=% --exclude= --count --show-source --per-file-ignores=
 pylint: build ${PY_LINT} -rsE --errors-only --disable=% --enable=% --score=% --reports=% --output-format=% --fail-under=% --jobs=% --recursive=%
 bandit: build ${PY_LINT} -rliq -x: -f:% --recursive --severity-level=% --exclude=
-coverage: build -m -i --show-missing --skip-covered --fail-under=% report|combine|erase
+coverage run -m pytest: build ${PYTEST_OPTIONS}
+coverage run -m unittest: build -vqfbc -k: --verbose --quiet --failfast --buffer --locals
+coverage: read --version
+coverage report: build -mi --show-missing --skip-covered --fail-under=%
+coverage (?:combine|erase): build @0
 tox: build -lqvrp? -e:% --recreate --parallel? --listenvs --skip-missing-interpreters run|list|r|p
 nox: build -lqr -s:t:k:p:% --list --sessions=% --reuse-existing-virtualenvs --no-install --tags=%
 rustc: build --version --explain=% -V --edition=% --crate-type=% --emit=%
@@ -115,6 +121,7 @@ npm list: read -alg --all --long --json --depth=% --prod --dev --omit=% --parsea
 npm view: read --json
 npm info: read --json
 npm outdated: read -l --long --json --all --depth=%
+npm audit: read --json --omit=% --include=% --audit-level=% --production --no-progress @0>packages
 npm explain: read --json
 npm why: read --json -r
 npm root: read -g
@@ -154,7 +161,7 @@ go: read
 go build: build ${GO_OPTIONS}
 go vet: build one-dash --v --n --x --json --tags=% --mod=%
 go fmt: format one-dash --n --x
-go run: build ${GO_OPTIONS} [^@]*
+go run: build ${GO_OPTIONS} =--help =-h [^@]*
 go generate: build one-dash --v --n --x --run=% --skip=%
 go version: read one-dash --m --v
 go list: read one-dash --m --json? --f= --deps --test --e --u --versions --find --tags=% --mod=%
@@ -163,6 +170,7 @@ go doc: read one-dash --all --src --u --c --short --cmd
 go mod graph: read
 go mod why: read one-dash --m
 go mod verify: read
+go mod tidy -diff: read one-dash --v --x @0
 pip: read -qVv --version --quiet
 pip list: read -olvue --outdated --format=% --user --not-required --editable --uptodate --exclude=% --local
 pip show: read -fv --files --verbose

@@ -40,6 +40,7 @@ docker image build: build ${BUILD}
 docker buildx ls: read
 docker context ls: read -q --format=
 docker compose ps: read -aq --all --services --quiet --format= --status=% --filter=%
+docker compose config (?:--services|--profiles|--volumes): read @0
 docker compose ls: read -aq --all --format=
 docker compose logs: read -ft -n:% --follow --tail=% --since=% --until=% --timestamps --no-color --no-log-prefix
 docker compose top: read
@@ -205,6 +206,7 @@ gh: read --version
 gh version: read @0
 gh status: read -o:% --org=%
 gh auth status: read -a --active @0
+gh api: read -q: --jq= --paginate --cache=% @1 repos/(?:\\{owner\\}/\\{repo\\}|[\\w-][\\w.-]*/[\\w-][\\w.-]*)/(?:pulls|issues|commits|compare|releases|branches|tags|labels|contributors)(?:/\\w[\\w.-]*)*(?:\\?[\\w=&-]*)?
 gh pr list: read ${GH} -s:% -l:% -A:% -a:% -B:% -H:% -S: -d --state=% --label= --author=% --assignee=% --base= --head= --search= --draft
 gh pr view: read -c ${GH} --comments
 gh pr status: read ${GH}

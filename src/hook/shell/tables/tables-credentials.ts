@@ -122,8 +122,12 @@ const ROWS: readonly CredentialRow[] = CREDENTIAL_TABLE.trim()
     };
   });
 
+/** Prints names without their values. */
+const LISTS_NAMES = /^docker compose config --(?:services|profiles|volumes)$/;
+
 /** Explains why the command is refused, or returns null. Options may be anywhere between the words. */
 export function credentialReason(program: string, texts: readonly string[]): string | null {
+  if (LISTS_NAMES.test([program, ...texts].join(" "))) return null;
   const found = ROWS.filter((row) => row.program.test(program)).some(
     ({ words, option }) =>
       follows(texts, words) && (option === null || texts.some((text) => option.test(text))),

@@ -8,7 +8,7 @@ const DOTNET =
   "-v:% -c:% -f:% -r:% --verbosity=% --configuration=% --framework=% --runtime=% --no-restore --no-build --nologo --filter= --logger=% --verify-no-changes --list-tests --blame --collect= --no-incremental --tl? --include= --exclude= --severity=% --diagnostics=% --no-dependencies --interactive? --arch=% --os=%";
 const DOTNET_PROJECT = "[\\w./-]+\\.(cs|fs|vb)proj|[\\w./-]+\\.slnx?|[\\w.-][\\w./-]*";
 const TEST_NAMES =
-  "(?:\\w+:)*(?:test|spec|lint|rubocop|standard|stats|routes|notes|about|check|build|compile|features)(?::\\w+)*|-[TPAD]";
+  "(?:\\w+:)*(?:test|spec|lint|rubocop|standard|stats|routes|notes|about|check|build|compile|features)(?::\\w+)*|-[TPAD]|TEST=\\w[\\w./*-]*";
 
 export const LANGUAGE_TABLE = `
 deno: read -qV --version --quiet
@@ -154,6 +154,7 @@ composer check-platform-reqs: read --no-dev --lock
 composer dump-autoload: build -oa --optimize --classmap-authoritative --no-dev
 composer test: build @0
 composer lint: build @0
+composer run(?:-script)? (?:test|lint|check|format|fix|analyse|analyze|stan|cs|build)(?::[\\w:-]+)?: build --no-interaction --timeout=% @0
 psalm: build --no-cache --show-info=% --no-progress --threads=% --output-format=% --stats
 pest: build -v --filter= --group=% --parallel --coverage --bail --compact --colors? --testsuite=% --exclude-group=%
 paratest: build -p:% --processes=% --testsuite=% --filter=
