@@ -19,6 +19,9 @@ const ANSWER_MS = SERVICE_LIMITS.approval_wait_s * 1_000 + 30_000;
 /** Time after which the tools are asked for again. */
 const TOOLS_AGE_MS = 10_000;
 
+/** A name that only a glob for every tool matches. */
+const ANY_TOOL = " ".repeat(99);
+
 export interface RemoteProxyOptions {
   readonly server: { readonly url: string; readonly key: string };
   readonly settings: LoadedSettings;
@@ -31,6 +34,8 @@ export interface RemoteRunProxy extends RunningProxy {
   readonly run_id: string;
   /** Whether the server takes the launcher's evidence that hook events come from inside. */
   readonly is_sandboxed: boolean;
+  /** True without an approvers file, or with one that requires signatures for every tool. */
+  readonly holds_all_tools: boolean;
 }
 
 /** Opens the command's run on the server. `sandbox` is the SHA-256 of the launcher's secret. */
@@ -54,6 +59,7 @@ export async function createRemoteRunProxy(
     const used = join(own_folder, "used-approvals");
     const file = settings.approvers;
     const caller = remoteCaller(client, run_id);
+    const guard = file === null ? null : await ApproversGuard.open({ file, used, env, warn });
     const running = startProxy({
       settings,
       log,
@@ -63,13 +69,14 @@ export async function createRemoteRunProxy(
       wait_ms,
       // Only the process that decides can put what it read on a card.
       showsBefore: () => false,
-      guard: file === null ? null : await ApproversGuard.open({ file, used, env, warn }),
+      guard,
     });
     const stop = async () => {
       await running.stop();
       await client.close();
     };
-    return { ...running, run_id, is_sandboxed, stop };
+    const holds_all_tools = guard === null || (await guard.requires(ANY_TOOL));
+    return { ...running, run_id, is_sandboxed, holds_all_tools, stop };
   } catch (error) {
     await client.close();
     throw error;
