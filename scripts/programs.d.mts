@@ -4,6 +4,8 @@ export type Program =
   | "openssl"
   | "curl"
   | "git"
+  | "gh"
+  | "awscli"
   | "bubblewrap"
   | "netcat-openbsd"
   | "zsh"

@@ -1,9 +1,12 @@
 /** `svc run --server`: a confined command whose calls a server on another machine decides. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { sha256Hex } from "../../src/kernel/hash.ts";
 import { type CliResult, type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
+import { forgedApprovers } from "../support/forgeries.ts";
 import { program } from "../support/programs.ts";
 import { selfSigned, upstream } from "../support/proxy.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -80,17 +83,24 @@ const call = async (who: string, method: string, path: string) => {
   });
   return JSON.parse(await answer.text());
 };
+interface RunOptions {
+  who?: string;
+  args?: string[];
+  url?: string;
+  env?: Record<string, string>;
+}
+
 /** Runs the script confined, with the key of `who` in a file inside the workspace. */
 function run(
   script: string,
-  { who = "bot", args = [], url = server.url }: { who?: string; args?: string[]; url?: string } = {},
+  { who = "bot", args = [], url = server.url, env = {} }: RunOptions = {},
 ): Promise<CliResult> {
   const file = join(workspace, `${who}.key`);
   writeFileSync(file, `${who}-key\n`, { mode: 0o600 });
   const options = ["--server", url, "--key-file", file, "--allow-host", "localhost", ...args];
   return svc(["run", ...options, "--", "bash", "-c", script], {
     cwd: workspace,
-    env: { HOME: home, NODE_EXTRA_CA_CERTS: TLS.file },
+    env: { HOME: home, NODE_EXTRA_CA_CERTS: TLS.file, ...env },
   });
 }
 const runOf = ({ err }: CliResult): string => /run_[0-9a-f-]+/.exec(err)![0];
@@ -172,5 +182,88 @@ describe("svc run --server", () => {
     const { out } = await running;
     expect(out).toMatch(/ 200\n.* 503\n/s);
     expect(received).toEqual(["GET /one"]);
+  });
+});
+
+interface ListedTool {
+  tool: string;
+  http: { host: string; method: string; path: string };
+}
+
+/** Stands in front of a server and lists other HTTP tools than its own. */
+async function lister(target: string, list: (tools: ListedTool[]) => ListedTool[]): Promise<string> {
+  const front = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { authorization = "", "content-type": type = "application/json" } = request.headers;
+    const answer = await fetch(target + request.url, {
+      method: request.method!,
+      headers: { authorization, "content-type": type },
+      ...(request.method === "POST" ? { body: Buffer.concat(chunks) } : {}),
+    });
+    const body = await answer.text();
+    response.writeHead(answer.status, { "content-type": "application/json" });
+    const isList = request.url === "/v1/http-tools";
+    const read = () => JSON.parse(body) as { tools: ListedTool[] };
+    response.end(isList ? JSON.stringify({ ...read(), tools: list(read().tools) }) : body);
+  });
+  await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
+  afterAll(() => {
+    front.closeAllConnections();
+    front.close();
+  });
+  return `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+}
+
+const LISTS: Readonly<Record<string, (tools: ListedTool[]) => ListedTool[]>> = {
+  "hides all of them": () => [],
+  "hides the one that needs a signature": (tools) => tools.filter(({ tool }) => tool !== "api.add"),
+  "calls it by another name": (tools) =>
+    tools.map((one) => (one.tool === "api.add" ? { ...one, tool: "api.wipe" } : one)),
+  "moves it to another path": (tools) =>
+    tools.map((one) =>
+      one.tool === "api.add"
+        ? { ...one, http: { ...one.http, path: "/elsewhere" } }
+        : one.tool === "api.wipe"
+          ? { ...one, http: { ...one.http, method: "POST" } }
+          : one,
+    ),
+};
+
+describe("a server that lies about its HTTP tools", () => {
+  const post = curl(`-X POST -H 'content-type: application/json' -d '{"n":1}' ${URL_OF_API}/things`);
+
+  it("decides what it says they are, and cannot avoid its own decision", async () => {
+    verifies("beyond.run.server");
+    const url = await lister(server.url, LISTS["hides all of them"]!);
+    const ran = await run(post, { url });
+    expect([ran.out, received]).toEqual([expect.stringContaining("000"), []]);
+    const { records } = await call("root", "GET", `/v1/search/records?run_id=${runOf(ran)}&event=blocked`);
+    expect(records.map(({ tool }: { tool: string }) => tool)).toEqual(["net.connect"]);
+  });
+
+  it.each(Object.keys(LISTS))("and %s sends nothing that the approvers file guards", async (name) => {
+    verifies("beyond.run.server-tools");
+    writeFileSync(join(folder, "open.yaml"), "version: 1\n");
+    const open = await startSvcServer([], {
+      cwd: folder,
+      env: { SVC_DATA: join(folder, `data-${name}`), SVC_POLICY: join(folder, "open.yaml") },
+    });
+    try {
+      const url = await lister(open.url, LISTS[name]!);
+      const approvers = { SVC_APPROVERS: forgedApprovers("api.add") };
+      const without = await run(`echo started; ${post}`, { url, env: approvers });
+      expect([without.code, without.out, without.err]).toEqual([
+        1,
+        "",
+        expect.stringContaining("SVC_MANIFESTS"),
+      ]);
+      const env = { ...approvers, SVC_MANIFESTS: join(folder, "manifests.yaml") };
+      const ran = await run(`${post}; ${curl(`${URL_OF_API}/things`)}`, { url, env });
+      expect(ran.out).toMatch(/the approvers file requires signatures.*\n 403\n\{"id":7\} 200/);
+      expect(received).toEqual(["GET /things"]);
+    } finally {
+      await open.stop();
+    }
   });
 });

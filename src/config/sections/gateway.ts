@@ -191,6 +191,7 @@ export const GATEWAY_ROWS = {
   }),
   tenant: textRow({ about: "Tenant of a stdio session." }),
   approvers: pathRow({
+    env: "SVC_APPROVERS",
     flag: "approvers",
     flag_inside: true,
     about:

@@ -1,10 +1,11 @@
 /** The proxy of one confined command whose calls a server decides. */
 import { join } from "node:path";
 import { ApproversGuard } from "../../auth/approvers-guard.ts";
+import { loadManifests } from "../../config/manifest-source.ts";
 import type { LoadedSettings } from "../../config/settings.ts";
 import { createOperationsClient, type OperationsClient } from "../../http/api/operations-client.ts";
 import type { RuntimeEnv } from "../../kernel/env.ts";
-import { SvcError } from "../../kernel/errors.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { listHttpTools } from "../../operations/registry/http-tools.ts";
 import { openRun } from "../../operations/runs/runs.ts";
@@ -54,12 +55,13 @@ export async function createRemoteRunProxy(
     const used = join(own_folder, "used-approvals");
     const file = settings.approvers;
     const caller = remoteCaller(client, run_id);
+    const own = file === null ? null : await ownTools(settings);
     const running = startProxy({
       settings,
       log,
       now: () => env.now(),
       identify: async () => caller,
-      manifests: () => tools.current(),
+      manifests: () => own ?? tools.current(),
       wait_ms,
       // Only the process that decides can put what it read on a card.
       showsBefore: () => false,
@@ -74,6 +76,18 @@ export async function createRemoteRunProxy(
     await client.close();
     throw error;
   }
+}
+
+/**
+ * The HTTP tools of this machine. A server that is not trusted with approvals could hide a tool, or name its requests
+ * differently, and the approvers file would not apply to them.
+ */
+async function ownTools({ manifests: path }: LoadedSettings): Promise<HttpToolSet> {
+  if (path === null)
+    throw invalidError(
+      "an approvers file with --server needs SVC_MANIFESTS: without manifests on this machine the server decides what a request is",
+    );
+  return loadManifests({ path });
 }
 
 /** The server's HTTP tools. A server that is away leaves them as they were: each call still asks it. */
