@@ -265,7 +265,7 @@ describe("decisions", () => {
 
   it("a request that waits is held and sent once a person approves it", async () => {
     verifies("beyond.http.held");
-    const proxy = await start({ config: "approvals: {wait: 60s}\n" });
+    const proxy = await start({ config: "approvals: {wait: 300s}\n" });
     const held = ask(proxy, "POST", "/users", { name: "held", vip: true });
     const pending = async () => {
       const { out } = await proxy.svc("approvals", "list", "--json");
