@@ -17,7 +17,19 @@ await program("bubblewrap");
 await program("curl");
 await program("openssl");
 await program("python3");
-const TLS = selfSigned(["localhost"]);
+/** Go's programs reach `localhost` without any proxy, so one service has another name. */
+const NAME = "github.test";
+const TLS = selfSigned(["localhost", NAME]);
+const NAMES = join(tempDir("names"), "names.mjs");
+writeFileSync(
+  NAMES,
+  `import dns from "node:dns/promises";
+import { syncBuiltinESMExports } from "node:module";
+const { lookup } = dns;
+dns.lookup = (host, ...more) => lookup(host === "${NAME}" ? "localhost" : host, ...more);
+syncBuiltinESMExports();
+`,
+);
 const SECRET = "program-secret-4711";
 const packages = await upstream(({ url, headers }, response) => {
   const isOurs = headers.authorization === `Bearer ${SECRET}`;
@@ -69,7 +81,7 @@ const aws = await service(
 );
 const HOSTS = {
   registry: HOST,
-  github: `localhost:${github.port}`,
+  github: `${NAME}:${github.port}`,
   stripe: `localhost:${stripe.port}`,
   aws: `localhost:${aws.port}`,
 };
@@ -79,7 +91,7 @@ const MANIFESTS = `
 - {tool: github.user, effect: read, permission: all, http: {host: "${HOSTS.github}", method: GET, path: /api/v3/user}}
 - {tool: github.issue, effect: irreversible, permission: all, http: {host: "${HOSTS.github}", method: POST, path: "/api/v3/repos/{owner}/{repository}/issues"}}
 - {tool: stripe.customer, effect: irreversible, permission: all, http: {host: "${HOSTS.stripe}", method: POST, path: /v1/customers, body: form}}
-- {tool: sqs.send, effect: irreversible, permission: all, http: {host: "${HOSTS.aws}", method: POST, path: "/{account}/{queue}", body: form}}
+- {tool: sqs.send, effect: irreversible, permission: all, http: {host: "${HOSTS.aws}", method: POST, path: /, body: form}}
 `;
 const sent = (prefix: string) => `header: {name: Authorization, prefix: "${prefix} "}`;
 const CREDENTIALS = `
@@ -203,7 +215,7 @@ it.each(PROGRAMS.filter(({ more }) => isAll || more !== true))("$name", async (r
   const config = join(home, "svc.config.yaml");
   writeFileSync(
     config,
-    `manifests: manifests.yaml\ndata: data\nallow_hosts: [localhost]\ncredentials:${CREDENTIALS}`,
+    `manifests: manifests.yaml\ndata: data\nallow_hosts: [localhost, ${NAME}]\ncredentials:${CREDENTIALS}`,
   );
   for (const server of SERVERS) server.seen.length = 0;
   const env = {
@@ -213,6 +225,7 @@ it.each(PROGRAMS.filter(({ more }) => isAll || more !== true))("$name", async (r
     STRIPE_KEY: SECRET,
     AWS_PAIR: `${AWS_KEYS.accessKeyId}:${SECRET}`,
     NODE_EXTRA_CA_CERTS: TLS.file,
+    NODE_OPTIONS: `--import ${NAMES}`,
   };
   const { out, err } = await svc(["run", "--config", config, "--", "bash", "-c", real.script], {
     cwd: workspace,
