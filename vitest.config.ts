@@ -41,6 +41,9 @@ const LONG = [
   "test/http/beside.test.ts",
 ];
 
+/** Needs an executable of 350 MB. `npm run frameworks` runs it. */
+const NEEDS_EXECUTABLE = "test/adapters/frameworks/claude-agent-sdk.test.ts";
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // Downloaded while other tests run. Those that need it ask again, and are told what went wrong.
@@ -60,6 +63,7 @@ const common = {
   // A net under what hangs. Tests wait for conditions, and a busy machine takes its time over them.
   testTimeout: 600_000,
   hookTimeout: 600_000,
+  expect: { poll: { timeout: 60_000 } },
   pool: "forks",
   setupFiles: ["test/support/patience.ts"],
 } as const;
@@ -84,7 +88,7 @@ export default defineConfig({
         },
       },
       {
-        test: { ...common, name: "sharing", include: SHARING, isolate: false },
+        test: { ...common, name: "sharing", include: SHARING, exclude: [NEEDS_EXECUTABLE], isolate: false },
       },
       {
         test: { ...common, name: "apart", include: [PROCESS_TESTS, "test/**/*.test.ts"], exclude: SHARING },

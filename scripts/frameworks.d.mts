@@ -1,2 +1,2 @@
-export function ensureFrameworks(folder?: string): Promise<string>;
+export function ensureFrameworks(options?: { folder?: string; executables?: boolean }): Promise<string>;
 export function newerNode(): Promise<string>;

@@ -9,20 +9,27 @@ import { npm, ROOT } from "./ensure.mjs";
 
 const FOLDER = join(ROOT, "test", "adapters", "frameworks");
 
-/** The folder that has them, installed as its lockfile says; throws with what a person can do where that fails. */
-export async function ensureFrameworks(folder = FOLDER) {
-  const wanted = readFileSync(join(folder, "package-lock.json"), "utf8");
+/**
+ * The folder that has them, installed as its lockfile says; throws with what a person can do where that fails. Without
+ * `executables`, Claude Code and the newer Node are left out: they are most of the download.
+ */
+export async function ensureFrameworks({ folder = FOLDER, executables = false } = {}) {
+  const locked = readFileSync(join(folder, "package-lock.json"), "utf8");
   const stamp = join(folder, "node_modules", ".svc-install-stamp");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return folder;
-  console.error("svc: installing the agent frameworks for the tests that need them (800 MB)");
-  const problem = await install(folder);
+  const installed = existsSync(stamp) ? readFileSync(stamp, "utf8") : undefined;
+  const all = `${locked}with executables\n`;
+  if (installed === all || (installed === locked && !executables)) return folder;
+  const options = executables ? [] : ["--omit=optional"];
+  const size = executables ? "800 MB" : "200 MB";
+  console.error(`svc: installing the agent frameworks for the tests that need them (${size})`);
+  const problem = await install(folder, options);
   if (problem !== undefined) {
-    const by_hand = "npm ci --prefix test/adapters/frameworks";
+    const by_hand = ["npm ci --prefix test/adapters/frameworks", ...options].join(" ");
     throw new Error(
       `This test needs the agent frameworks, which could not be installed. Run: ${by_hand}\n${problem}`,
     );
   }
-  writeFileSync(stamp, wanted);
+  writeFileSync(stamp, executables ? all : locked);
   return folder;
 }
 
@@ -30,7 +37,7 @@ export async function ensureFrameworks(folder = FOLDER) {
 export async function newerNode() {
   if (Number(process.versions.node.split(".")[0]) >= 24) return process.execPath;
   const path = join(
-    await ensureFrameworks(),
+    await ensureFrameworks({ executables: true }),
     "node_modules",
     `node-${process.platform}-${process.arch}`,
     "bin",
@@ -43,8 +50,14 @@ export async function newerNode() {
 }
 
 /** What npm complains of, where it fails. Engines are not ours to judge here: the tests say what runs. */
-function install(folder) {
-  const [program, args] = npm("ci", "--prefer-offline", "--engine-strict=false", "--loglevel=error");
+function install(folder, options) {
+  const [program, args] = npm(
+    "ci",
+    "--prefer-offline",
+    "--engine-strict=false",
+    "--loglevel=error",
+    ...options,
+  );
   const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   let told = "";
   child.stderr.setEncoding("utf8").on("data", (text) => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ROOT } from "./ensure.mjs";
 import { ensureFrameworks, newerNode } from "./frameworks.mjs";
 
-const folder = await ensureFrameworks();
+const folder = await ensureFrameworks({ executables: true });
 const node = await newerNode();
 const read = (...path) => JSON.parse(readFileSync(join(...path, "package.json"), "utf8"));
 const run = (args, stdio) => spawnSync(node, args, { cwd: ROOT, stdio, encoding: "utf8" });

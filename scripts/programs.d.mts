@@ -1,5 +1,6 @@
 export type Program =
   | "chromium"
+  | "chromium-headless-shell"
   | "python3"
   | "openssl"
   | "curl"

@@ -26,6 +26,13 @@ const PROGRAMS = {
     variable: "CHROME_PATH",
     brew: "--cask chromium",
   },
+  /** Four times as fast, and without what surrounds a page: no notifications, no installed apps. */
+  "chromium-headless-shell": {
+    what: "a Chromium without windows",
+    names: ["chromium-headless-shell", "chrome-headless-shell"],
+    proof: ["--version"],
+    variable: "CHROME_PATH",
+  },
   python3: {
     what: "a Python 3 with its standard library",
     names: ["python3"],

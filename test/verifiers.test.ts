@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { pageBrowser } from "./support/browser.ts";
 import { ROOT } from "./support/files.ts";
 import { program } from "./support/programs.ts";
 import { verifies } from "./support/verifies.ts";
@@ -10,7 +11,7 @@ import { verifies } from "./support/verifies.ts";
 const PYTHON = await program("python3");
 // Both hold themselves against these where they are there, and pass such tests over where they are not.
 await program("openssl");
-const CHROME_PATH = await program("chromium");
+const CHROME_PATH = await pageBrowser();
 
 /** What it says goes with its exit code, so that a failure shows it. */
 async function run(command: string, args: string[]): Promise<{ code: number | null; said: string }> {

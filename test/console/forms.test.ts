@@ -481,6 +481,7 @@ describe("evidence", () => {
       expect(await page.getByLabel("Actor").inputValue()).toBe("rogue");
       await page.getByLabel("Reason").fill("<b>it went mad</b>");
       await page.getByRole("button", { name: "Preview" }).click();
+      await page.getByRole("button", { name: "Contain 1 actor" }).waitFor();
       const told = await page.locator("main").innerText();
       expect(told).toContain("1 step to undo, 1 left");
       expect(told).toMatch(/step 0 crm\.create will be undone/);

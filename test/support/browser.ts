@@ -14,8 +14,18 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-const executablePath = await program("chromium");
+/** The path of a Chromium that shows pages. Where there is none without windows, the usual one does the same. */
+export function pageBrowser(): Promise<string> {
+  return program("chromium-headless-shell").catch(() => program("chromium"));
+}
+
+const executablePath = await pageBrowser();
 
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: FLAGS });
+}
+
+/** A browser with all that surrounds a page, such as notifications. */
+export async function launchWholeBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: await program("chromium"), headless: true, args: FLAGS });
 }

@@ -117,7 +117,7 @@ describe("the agent frameworks", () => {
   /** In the place of npm: notes how it is called, and fails where it is told to. */
   const NPM = `require("node:fs").appendFileSync("calls", process.argv.slice(2).join(" ") + "\\n");
     if (require("node:fs").existsSync("away")) { console.error("npm error network"); process.exit(1); }
-    require("node:fs").mkdirSync("node_modules");`;
+    require("node:fs").mkdirSync("node_modules", { recursive: true });`;
 
   it("are installed once, and asked for in so many words where that fails", async () => {
     const folder = tempDir("frameworks");
@@ -127,14 +127,16 @@ describe("the agent frameworks", () => {
     put("away", "");
     vi.stubEnv("npm_execpath", join(folder, "npm.js"));
     onTestFinished(() => void vi.unstubAllEnvs());
-    await expect(ensureFrameworks(folder)).rejects.toThrow(
-      /^This test needs the agent frameworks, .* Run: npm ci --prefix test\/adapters\/frameworks\nnpm error network/,
+    await expect(ensureFrameworks({ folder })).rejects.toThrow(
+      /^This test needs the agent frameworks, .* Run: npm ci --prefix test\/adapters\/frameworks --omit=optional\nnpm error network/,
     );
     rmSync(join(folder, "away"));
-    for (let i = 0; i < 2; i++) expect(await ensureFrameworks(folder)).toBe(folder);
+    const ways = [{}, {}, { executables: true }, { executables: true }, {}];
+    for (const way of ways) expect(await ensureFrameworks({ folder, ...way })).toBe(folder);
     const calls = readFileSync(join(folder, "calls"), "utf8").trimEnd().split("\n");
-    expect(calls).toHaveLength(2);
-    expect(calls[1]).toMatch(/^ci .*--engine-strict=false/);
+    expect(calls).toHaveLength(3);
+    expect(calls[1]).toMatch(/^ci .*--engine-strict=false .*--omit=optional/);
+    expect(calls[2]).not.toContain("--omit");
   });
 });
 

@@ -88,6 +88,7 @@ async function session(run: Run, turns: Call[][], { govern: governing = {}, opti
 describe("takeback/claude-agent-sdk", () => {
   it("carries out what is allowed, in parallel, denies with reasons and hints, and reports what is thrown", async () => {
     verifies(
+      "beyond.adapter.newest",
       "beyond.adapter.claude-agent-sdk",
       "beyond.adapter.allowed",
       "beyond.adapter.blocked",

@@ -20,7 +20,6 @@ export default defineConfig({
   ],
   test: {
     include: ["test/adapters/{,frameworks/}*.test.ts"],
-    exclude: ["test/adapters/frameworks/newest.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/patience.ts"],
     pool: "forks",

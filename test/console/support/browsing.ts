@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { launchBrowser } from "../../support/browser.ts";
+import { launchBrowser, launchWholeBrowser } from "../../support/browser.ts";
 
 export interface Visitor {
   page: Page;
@@ -39,6 +39,11 @@ export class Browsing {
 
   static async at(url: string): Promise<Browsing> {
     return new Browsing(url, await launchBrowser());
+  }
+
+  /** With notifications and what else surrounds a page. */
+  static async wholeAt(url: string): Promise<Browsing> {
+    return new Browsing(url, await launchWholeBrowser());
   }
 
   async as(key: string | null, options: VisitOptions = {}): Promise<Visitor> {
