@@ -21,6 +21,7 @@ it("names the tested versions of programs that sign in", () => {
   expect([
     second("`mcp-remote`"),
     second("`mcporter`"),
+    second("MCP Inspector, its"),
     second("Codex"),
     second("Claude Code"),
     second("MCP SDK 2 client"),
@@ -28,6 +29,7 @@ it("names the tested versions of programs that sign in", () => {
   ]).toEqual([
     CLIENT_PACKAGES["mcp-remote"].version,
     CLIENT_PACKAGES.mcporter.version,
+    CLIENT_PACKAGES.inspector.version,
     CLIENT_PACKAGES.codex.version,
     CLIENT_PACKAGES["claude-code"].version,
     versionOf("@modelcontextprotocol/client"),

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import aws4 from "aws4";
 import { expect, it } from "vitest";
+import { sha256Hex } from "../../src/kernel/hash.ts";
 import { svc } from "../support/cli.ts";
 import { program } from "../support/programs.ts";
 import { type SeenRequest, selfSigned, upstream } from "../support/proxy.ts";
@@ -59,15 +60,18 @@ const bearer = ({ headers }: SeenRequest) =>
   [`Bearer ${SECRET}`, `token ${SECRET}`].includes(headers.authorization ?? "");
 const AWS_KEYS = { accessKeyId: "AKIAREALREALREAL0001", secretAccessKey: SECRET };
 
+const titled = (name: string) => name.replace(/(?<![a-z0-9])[a-z]/g, (letter) => letter.toUpperCase());
+
 /** Whether the request is signed with the real key. */
 function isSigned({ method, url, headers, body }: SeenRequest): boolean {
   const names = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? "")?.[1]?.split(";") ?? [];
-  const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]));
+  const signed = Object.fromEntries(names.map((name) => [titled(name), String(headers[name])]));
   const again = aws4.sign(
-    { host: HOSTS.aws, method, path: url, headers: signed, body, region: "eu-west-1", service: "sqs" },
+    { host: HOSTS.aws, method, path: url, headers: signed, region: "eu-west-1", service: "sqs" },
     AWS_KEYS,
   );
-  return again.headers?.["Authorization"] === headers.authorization;
+  const isWhole = headers["x-amz-content-sha256"] === sha256Hex(Buffer.from(body, "latin1"));
+  return isWhole && again.headers?.["Authorization"] === headers.authorization;
 }
 
 const github = await service(bearer, ({ method, body }) =>

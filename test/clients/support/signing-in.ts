@@ -101,7 +101,9 @@ async function inspector(place: SigningPlace): Promise<SignedInUse> {
   const call = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"];
   const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`;
   const words = [node!, script!, "--cli", "--server-url", place.url, "--transport", "http", ...call];
-  const { text } = await runToEnd([...words, "--callback-url", callback], inHome(place));
+  // It opens a browser without a terminal if this is set.
+  const at = inHome(place, { MCP_AUTO_OPEN_ENABLED: "true" });
+  const { text } = await runToEnd([...words, "--callback-url", callback], at);
   return { output: text, answer: text };
 }
 
