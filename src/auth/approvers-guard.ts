@@ -2,8 +2,9 @@
  * Guards calls with an approvers file: reads it again when it changes, and lets each approval be used once. Used ids are
  * files of a directory, so that processes and restarts share them.
  */
-import { mkdir, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import type { Stats } from "node:fs";
+import { mkdir, open, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { fileError, readTextFile, statStamp } from "../config/files.ts";
 import type { RuntimeEnv } from "../kernel/env.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
@@ -29,6 +30,8 @@ interface GuardOptions {
 const SWEEP_MS = 3_600_000;
 /** Used ids stay longer than the approval, because clocks differ. */
 const KEEP_MS = 120_000;
+/** In such a directory, only its owner can replace a file. */
+const STICKY = 0o1000;
 
 export class ApproversGuard {
   private readonly options: GuardOptions;
@@ -131,10 +134,26 @@ const notMade = ({ tool }: CallToMake, why: string): string =>
   `${tool} was not called: the approvers file requires signatures, and ${why}`;
 
 async function readApprovers(file: string): Promise<{ doc: ApproversDoc; stamp: string }> {
-  const stats = await stat(file).catch((error: unknown) => {
+  const stats = await ownStats(file).catch((error: unknown) => {
     throw fileError(file, error);
   });
-  if ((stats.mode & 0o022) !== 0)
-    throw new SvcError("invalid", `${file}: can be written by others; use mode 0644 or stricter`);
   return { doc: parseApprovers(await readTextFile(file), file), stamp: statStamp(stats) };
+}
+
+async function ownStats(file: string): Promise<Stats> {
+  const real = await realpath(file);
+  const stats = await stat(real);
+  requireOwn(real, stats);
+  requireOwn(dirname(real), await stat(dirname(real)));
+  return stats;
+}
+
+/** Throws if another user of this machine could write or replace the file: the file, and the directory that holds it. */
+function requireOwn(path: string, stats: Stats): void {
+  const user = process.getuid?.();
+  const isOwn = user === undefined || stats.uid === user || stats.uid === 0;
+  const isShared = (stats.mode & 0o022) !== 0 && !(stats.isDirectory() && (stats.mode & STICKY) !== 0);
+  if (isOwn && !isShared) return;
+  const use = isOwn ? "use mode 0644 or stricter, 0755 for its directory" : "it must be yours or root's";
+  throw new SvcError("invalid", `${path}: can be written by others; ${use}`);
 }

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { verifies } from "../support/verifies.ts";
-import { Browsing, inaccessible } from "./support/browsing.ts";
+import { Browsing, inaccessible, scrollsSideways } from "./support/browsing.ts";
 import { loggedIn } from "./support/client.ts";
 import { consoleServer } from "./support/server.ts";
 
@@ -126,4 +126,40 @@ it("decides only what its page lists, leaves out the rest, and shows values to n
     ...Array(5).fill("pay.refund"),
     "pay.wire",
   ]);
+});
+
+it("keeps the buttons of a group in reach, with a line for each request", async () => {
+  verifies("beyond.phone.in-reach");
+  const server = await consoleServer({ manifests: MANIFESTS, policy: POLICY });
+  const browsing = await Browsing.at(server.url);
+  onTestFinished(async () => {
+    await browsing.close();
+    await server.close();
+  });
+  for (let id = 0; id < 9; id++) {
+    await server.api("agent", "POST", "/v1/runs", { run_id: `reach${id}`, permissions: ["pay"] });
+    const call = { tool: "pay.refund", args: { id, amount: 5 }, reason: "r" };
+    await server.api("agent", "POST", `/v1/runs/reach${id}/intents`, call);
+  }
+  const { page, open } = await browsing.as("approver", { phone: true });
+  await open("/approvals");
+  const isSeen = (text: string) =>
+    page.evaluate(`(() => {
+      const button = [...document.querySelectorAll("button")].find((one) => one.textContent.startsWith("${text}"));
+      const { top, bottom, left, width } = button.getBoundingClientRect();
+      return document.elementFromPoint(left + width / 2, (top + bottom) / 2) === button;
+    })()`);
+  const row = page.locator(".group-table tbody tr").first();
+  expect((await row.boundingBox())!.height).toBeLessThan(60);
+  await page.evaluate('document.querySelector(".group-table tbody tr").scrollIntoView({ block: "center" })');
+  for (const text of ["Approve all 9", "Deny all 9"]) await expect.poll(() => isSeen(text)).toBe(true);
+  await page.getByRole("button", { name: /^Approve all 9/ }).tap();
+  const approve = "Approve 9 requests";
+  await page.getByRole("button", { name: approve }).waitFor();
+  for (const at of [0, 300]) {
+    await page.evaluate(`scrollTo(0, ${at})`);
+    await expect.poll(() => isSeen(approve)).toBe(true);
+  }
+  expect(await scrollsSideways(page)).toBe(false);
+  expect(await inaccessible(page)).toEqual([]);
 });

@@ -185,6 +185,9 @@ it("goes from one request to the next, and decides in two taps after the notific
   await open(`/approvals/${ids[1]}`);
   expect(await page.locator(".voters").innerText()).toBe("denied by operator: paid already.");
   expect(await topOf(page, ".voters")).toBeLessThan(300);
+  const card = await page.locator("article.approval").innerText();
+  expect(card).toMatch(/^Call pay\.refund[\s\S]*The values were deleted when the request ended\./);
+  expect(card).not.toContain("not kept");
   await server.api("operator", "POST", `/v1/approvals/${ids[2]}/deny`, {});
 });
 
@@ -195,9 +198,17 @@ it("does not confirm an irreversible call by the button in reach", async () => {
   await open(`/approvals/${id}`);
   const approve = page.getByRole("button", { name: "Approve", exact: true });
   expect(await approve.isDisabled()).toBe(true);
+  // The bar that holds the disabled button says what to do first, and does it.
+  const hint = page.locator(".more-below");
+  await expect.poll(() => hint.innerText()).toBe("Open the 2 long values to approve");
+  await page.locator(".card-field", { hasText: "Recipients" }).locator("summary").first().click();
+  await expect.poll(() => hint.innerText()).toBe("Open the long value to approve");
+  expect(await approve.isDisabled()).toBe(true);
+  await hint.click();
   for (const label of ["Recipients", "Body"])
-    await page.locator(".card-field", { hasText: label }).locator("details.long > summary").first().click();
+    expect(await page.locator(".card-field", { hasText: label }).locator("pre").isVisible()).toBe(true);
   await expect.poll(() => approve.isDisabled()).toBe(false);
+  await expect.poll(() => hint.innerText()).toBe("More to read below");
   await approve.click();
   const box = page.getByLabel("I have read the values");
   const focused = "document.activeElement.name";

@@ -1,9 +1,13 @@
-/** Makes the pictures of the documentation. By hand: `npx tsx test/console/screenshots.ts [folder]`. */
+/**
+ * Makes the pictures of the documentation. By hand: `npx tsx test/console/screenshots.ts [folder]`. With SVC_PNG, a
+ * folder, it also writes the pictures of the phone as PNG.
+ */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
+import { walkPhone } from "./support/phone-walk.ts";
 import { tellStory } from "./support/story.ts";
 
 const OUT = process.argv[2] ?? fileURLToPath(new URL("../../docs/images", import.meta.url));
@@ -94,3 +98,6 @@ try {
   await browser.close();
   await story.close();
 }
+// The cards of the phone, from the message to the decision, and how long the machine took.
+if (!process.env["SVC_ALL_SHOTS"])
+  console.table(await walkPhone({ pictures: OUT, png: process.env["SVC_PNG"] }));

@@ -359,6 +359,31 @@ describe("no way around", () => {
   });
 });
 
+it("is signed at approve_url too, and nowhere else below the relying party", async () => {
+  verifies("beyond.signed.approve-url");
+  const own = "https://phone.svc.example.com";
+  const at = await signingServer({ config: `approve_url: ${own}\n` });
+  const soft = await at.enrol("ann");
+  const { id } = await at.ask();
+  const asked = (await at.challenge("ann", ofApproval(id))).body;
+  const send = (origin: string) =>
+    at.call("ann", "POST", `/v1/approvals/${id}/approve`, { signature: soft.sign(asked, { origin }) });
+  for (const origin of [
+    "https://other.svc.example.com",
+    `${own}.example.org`,
+    "http://phone.svc.example.com",
+  ])
+    expect([origin, (await send(origin)).status]).toEqual([origin, 403]);
+  expect((await send(own)).body.status).toBe("approved");
+  for (const [url, problem] of [
+    ["http://phone.svc.example.com", "must be https"],
+    ["https://example.com", "on the host of passkeys.rp_id or below it"],
+    ["https://notsvc.example.com", "on the host of passkeys.rp_id or below it"],
+    ["https://svc.example.com.example.org", "on the host of passkeys.rp_id or below it"],
+  ] as const)
+    await expect(signingServer({ config: `approve_url: ${url}\n` })).rejects.toThrow(problem);
+});
+
 it("compares a policy that removes `signed` as looser", async () => {
   verifies("beyond.signed.looser");
   s = await signingServer();

@@ -1,7 +1,7 @@
 /** The library verifies signed approvals itself: a forging server in front of the real one gets no call through. */
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { startListening } from "../../src/http/lifecycle.ts";
 import { keyedHash } from "../../src/kernel/hash.ts";
 import { connectToServer } from "../../src/library/connect.ts";
@@ -223,6 +223,31 @@ it("reads the file again when it changes, and keeps the old one while the new on
   await expect(connectToServer({ url: forger.url, key: "agent", approvers: file })).rejects.toThrow(
     "written by others",
   );
+});
+
+it("refuses a file that another user owns, or could replace in its directory", async () => {
+  verifies("beyond.approvers.owner");
+  const place = join(folder, "shared");
+  mkdirSync(place);
+  const shared = join(place, "approvers.json");
+  copyFileSync(file, shared);
+  chmodSync(shared, 0o644);
+  const link = join(folder, "link.json");
+  symlinkSync(shared, link);
+  const connect = (approvers: string) => connectToServer({ url: forger.url, key: "agent", approvers });
+  for (const path of [shared, link]) await connect(path);
+  // In a sticky directory such as /tmp, only the owner replaces a file.
+  chmodSync(place, 0o1777);
+  await connect(shared);
+  for (const mode of [0o777, 0o775]) {
+    chmodSync(place, mode);
+    for (const path of [shared, link]) await expect(connect(path)).rejects.toThrow("written by others");
+  }
+  chmodSync(place, 0o755);
+  if (process.getuid!() === 0) chownSync(shared, 12_345, 12_345);
+  else vi.spyOn(process, "getuid").mockReturnValue(12_345);
+  for (const path of [shared, link]) await expect(connect(path)).rejects.toThrow("yours or root's");
+  vi.restoreAllMocks();
 });
 
 it("guards the embedded library too", async () => {

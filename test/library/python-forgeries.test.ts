@@ -2,7 +2,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -173,7 +173,7 @@ print(json.dumps([None if one is None else [one.fullmatch(_units(text)) is not N
 });
 
 it("refuses a file that is missing, not valid, or written by others, and keeps the old one while a new one is", async () => {
-  verifies("beyond.approvers.python");
+  verifies("beyond.approvers.python", "beyond.approvers.owner");
   const script = `
 import json, os, sys, warnings
 from reversi_sdk import InputError
@@ -209,4 +209,9 @@ print(json.dumps(said))
   writeApprovers(path, tool);
   chmodSync(path, 0o666);
   await expect(python(script, path)).rejects.toThrow("written by others");
+  chmodSync(path, 0o644);
+  for (const mode of [0o777, 0o775]) {
+    chmodSync(dirname(path), mode);
+    await expect(python(script, path)).rejects.toThrow("written by others");
+  }
 });

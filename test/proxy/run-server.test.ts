@@ -1,12 +1,24 @@
 /** `svc run --server`: a confined command whose calls a server on another machine decides. */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sha256Hex } from "../../src/kernel/hash.ts";
-import { type CliResult, type ServerProcess, startSvcServer, svc } from "../support/cli.ts";
-import { forgedApprovers } from "../support/forgeries.ts";
+import { type CliResult, type ServerProcess, BIN as SVC_BIN, startSvcServer, svc } from "../support/cli.ts";
+import {
+  type AskedCall,
+  FORGERY_NAMES,
+  type ForgedSurface,
+  forgedApprovers,
+  playForgery,
+  playHonestly,
+  writeApprovers,
+} from "../support/forgeries.ts";
+import { forgingServer } from "../support/forging.ts";
 import { program } from "../support/programs.ts";
 import { selfSigned, upstream } from "../support/proxy.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -27,6 +39,7 @@ const HOST = `localhost:${api.port}`;
 const URL_OF_API = `https://${HOST}`;
 
 const folder = tempDir("run-server");
+const MANIFESTS = join(folder, "manifests.yaml");
 const key = (name: string, role: string, more = {}) => ({
   name,
   role,
@@ -41,6 +54,7 @@ write(
   `- {tool: net.connect, effect: irreversible, permission: net}
 - {tool: api.get, effect: read, permission: api, http: {host: "${HOST}", method: GET, path: "/{what}"}}
 - {tool: api.add, effect: irreversible, permission: api, http: {host: "${HOST}", method: POST, path: /things}}
+- {tool: api.pay, effect: irreversible, permission: api, http: {host: "${HOST}", method: POST, path: /payments}}
 - {tool: api.wipe, effect: irreversible, permission: api, http: {host: "${HOST}", method: DELETE, path: /things}}
 `,
 );
@@ -83,22 +97,22 @@ const call = async (who: string, method: string, path: string) => {
   });
   return JSON.parse(await answer.text());
 };
-interface RunOptions {
-  who?: string;
-  args?: string[];
-  url?: string;
-  env?: Record<string, string>;
-}
-
+const runArgs = (url: string, key_file: string) => [
+  ...["run", "--server", url, "--key-file", key_file, "--allow-host", "localhost"],
+];
 /** Runs the script confined, with the key of `who` in a file inside the workspace. */
 function run(
   script: string,
-  { who = "bot", args = [], url = server.url, env = {} }: RunOptions = {},
+  {
+    who = "bot",
+    args = [],
+    url = server.url,
+    env = {},
+  }: { who?: string; args?: string[]; url?: string; env?: Record<string, string> } = {},
 ): Promise<CliResult> {
   const file = join(workspace, `${who}.key`);
   writeFileSync(file, `${who}-key\n`, { mode: 0o600 });
-  const options = ["--server", url, "--key-file", file, "--allow-host", "localhost", ...args];
-  return svc(["run", ...options, "--", "bash", "-c", script], {
+  return svc([...runArgs(url, file), ...args, "--", "bash", "-c", script], {
     cwd: workspace,
     env: { HOME: home, NODE_EXTRA_CA_CERTS: TLS.file, ...env },
   });
@@ -183,6 +197,81 @@ describe("svc run --server", () => {
     expect(out).toMatch(/ 200\n.* 503\n/s);
     expect(received).toEqual(["GET /one"]);
   });
+
+  it("starts nothing with an approvers file that the command could write", async () => {
+    verifies("beyond.approvers.outside-workspace");
+    const inside = join(workspace, "approvers.json");
+    writeApprovers(inside, "api.add");
+    const elsewhere = join(folder, "linked.json");
+    symlinkSync(inside, elsewhere);
+    for (const approvers of [inside, "approvers.json", elsewhere]) {
+      const { code, out, err } = await run("echo started", {
+        env: { SVC_APPROVERS: approvers, SVC_MANIFESTS: MANIFESTS },
+      });
+      expect([approvers, code, out, err]).toEqual([
+        ...[approvers, 1, ""],
+        expect.stringContaining("move it out of the workspace"),
+      ]);
+    }
+  });
+});
+
+/** The calls of one confined command, which reads an amount a line and sends each to the API. */
+const SENDS = `while read -r n; do ${curl(`-X POST -H 'content-type: application/json' -d '{"n":'"$n"'}' ${URL_OF_API}/payments`)} | tr '\n' ' '; echo; done`;
+
+describe("svc run --server with a forging server", () => {
+  const tool = "api.pay";
+  const file = forgedApprovers(tool);
+  let asked: AskedCall;
+  let child: ChildProcess;
+  let lines: AsyncIterator<string>;
+  const surface: ForgedSurface = {
+    lies: { decision: {}, evidence: () => ({}) },
+    open: async () => async (amount) => {
+      const before = received.length;
+      child.stdin!.write(`${amount}\n`);
+      const { value } = await lines.next();
+      const ran = received.length > before;
+      return { ran, why: ran ? "" : value };
+    },
+  };
+
+  beforeAll(async () => {
+    const forger = await forgingServer(server.url);
+    forger.lies.push(({ path, body }, answer) => {
+      const intent = /\/v1\/runs\/([^/]+)\/intents$/.exec(path);
+      if (intent !== null) {
+        asked = { run_id: intent[1]!, tool: body.tool, args: body.args };
+        return { ...answer, ...surface.lies.decision };
+      }
+      return /\/signatures$/.test(path) ? surface.lies.evidence(asked) : undefined;
+    });
+    const key_file = join(workspace, "bot.key");
+    writeFileSync(key_file, "bot-key\n", { mode: 0o600 });
+    child = spawn(process.execPath, [SVC_BIN, ...runArgs(forger.url, key_file), "--", "bash", "-c", SENDS], {
+      cwd: workspace,
+      env: {
+        PATH: process.env["PATH"],
+        ...{ HOME: home, NODE_EXTRA_CA_CERTS: TLS.file, SVC_APPROVERS: file, SVC_MANIFESTS: MANIFESTS },
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    afterAll(async () => {
+      child.stdin!.end();
+      await once(child, "exit");
+      await forger.close();
+    });
+  });
+
+  it("sends what was really signed", async () => {
+    await playHonestly(surface, { file, tool });
+  });
+
+  it.each(FORGERY_NAMES)("refuses %s", async (name) => {
+    verifies("beyond.approvers.forgeries", "beyond.approvers.proxy");
+    await playForgery(name, surface, { file, tool });
+  });
 });
 
 interface ListedTool {
@@ -258,7 +347,7 @@ describe("a server that lies about its HTTP tools", () => {
         "",
         expect.stringContaining("SVC_MANIFESTS"),
       ]);
-      const env = { ...approvers, SVC_MANIFESTS: join(folder, "manifests.yaml") };
+      const env = { ...approvers, SVC_MANIFESTS: MANIFESTS };
       const ran = await run(`${post}; ${curl(`${URL_OF_API}/things`)}`, { url, env });
       expect(ran.out).toMatch(/the approvers file requires signatures.*\n 403\n\{"id":7\} 200/);
       expect(received).toEqual(["GET /things"]);

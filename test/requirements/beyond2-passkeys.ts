@@ -65,6 +65,7 @@ export const beyond2Signed = section("beyond", "Signed decisions", {
   "beyond.signed.unknown-signer": [38, "a signer whom the approvers file does not know is exit code 2"],
   "beyond.signed.by-hand": [38, "the guide verifies a signed approval by hand with openssl, as shown"],
   "beyond.signed.mutated": [38, "the server accepts no mutated assertion or registration, truncated CBOR, counter, replay and person included, and goes on answering"],
+  "beyond.signed.approve-url": [38, "`approve_url` is a second origin to sign at: https or localhost, on a host equal to or below the relying party; no other origin counts"],
   "beyond.signed.viewer-card": [38, "the offline viewer draws a card from a file and says that it equals the signed one"],
   "beyond.signed.viewer-different": [38, "the offline viewer says that a changed card is different"],
   "beyond.signed.viewer-no-signing": [38, "the offline viewer cannot sign"],
@@ -100,5 +101,7 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.undo-command": [38, "an undo by `compensator_cmd` with a tool that the file names needs a signed undo"],
   "beyond.approvers.undo-again": [38, "a signed undo that failed is tried again until it took effect, and not after that"],
   "beyond.approvers.python-option": [38, "`--approvers` of the Python verifier refuses what is not an approvers file, as the others do"],
+  "beyond.approvers.owner": [38, "an approvers file counts as written by others if another user owns it or its directory, or can write there"],
+  "beyond.approvers.outside-workspace": [38, "`svc run` starts no command that could write the approvers file"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
 });

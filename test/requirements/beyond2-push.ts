@@ -47,6 +47,7 @@ export const beyond2Phone = section("beyond", "The approver's screen on a phone"
   "beyond.phone.read-first": [39, "the button in reach does not confirm an irreversible call: everything is opened, then the box is checked"],
   "beyond.phone.halt-line": [39, "a halt of another agent is one line"],
   "beyond.phone.no-script": [39, "the screen decides without script"],
+  "beyond.phone.walk": [39, "from the notification, a refund, an edit and a plan take two taps to their signed decision, a group three, a mail with long values four; without network, with an expired login and after somebody else decided, the screen says so"],
   "beyond.phone.taps": [39, "from the notification to the decision of a call that can be undone: two taps"],
   "beyond.phone.decided": [39, "a request that somebody else decided says so, and is not decided again"],
 });

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../../bin/svc.js", import.meta.url));
+export const BIN = fileURLToPath(new URL("../../bin/svc.js", import.meta.url));
 
 export interface CliResult {
   code: number | null;

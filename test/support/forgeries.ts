@@ -2,12 +2,12 @@
  * The forging server: everything that a server, or somebody in its place, can hand over instead of what the approvers
  * signed. A surface with an approvers file must refuse each of them.
  */
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { keyedHash, sha256Hex } from "../../src/kernel/hash.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
-import { SoftPasskey } from "./passkeys.ts";
+import { type AssertionLies, SoftPasskey } from "./passkeys.ts";
 import { LEDGER, SIGN_AT } from "./signing.ts";
 import { tempDir } from "./tmp.ts";
 
@@ -61,8 +61,8 @@ const requestOf = ({ run_id, args }: AskedCall) =>
   `apr_${sha256Hex(run_id + JSON.stringify(args)).slice(0, 32)}`;
 const nextAmount = () => ++n;
 
-/** What an approver's passkey really signed, and the salt to go with it. */
-function signed(asked: AskedCall, by = ann, more: object = {}): object {
+/** What an approver's passkey really signed, and the salt to go with it. `lies` change what the passkey is asked at. */
+function signed(asked: AskedCall, by = ann, more: object = {}, lies: AssertionLies = {}): object {
   const { run_id, tool, args } = asked;
   const payload = {
     v: 1,
@@ -81,7 +81,13 @@ function signed(asked: AskedCall, by = ann, more: object = {}): object {
     nonce: `nonce-${n++}`,
     ...more,
   };
-  return by.sign({ payload });
+  return by.sign({ payload }, lies);
+}
+
+/** What was really signed, with these members changed afterwards. */
+function changedAfter(asked: AskedCall, members: object, signedWith: object = {}): object {
+  const one = signed(asked, ann, signedWith) as { payload: object };
+  return evidence({ ...one, payload: { ...one.payload, ...members } });
 }
 
 const evidence = (...signatures: object[]) => ({ salt: "salt", signatures });
@@ -95,6 +101,17 @@ const with_ =
   async ({ lies, open }) => {
     Object.assign(lies, { decision: { approval_id: SOME_APPROVAL }, evidence: forged });
     return (await open())(nextAmount());
+  };
+
+/** Another user of the machine changes the approvers file while it is in use. The old one stays active. */
+const swapped =
+  (change: object, forged: (asked: AskedCall) => object): Forgery =>
+  async ({ lies, open }, file, tool) => {
+    const make = await open();
+    writeApprovers(file, tool, change);
+    chmodSync(file, 0o666);
+    Object.assign(lies, { decision: { approval_id: SOME_APPROVAL }, evidence: forged });
+    return make(nextAmount()).finally(() => chmodSync(file, 0o644));
   };
 
 /** Every row gets no call through. */
@@ -121,10 +138,40 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
     });
   }),
   "no signature at all": with_(() => evidence()),
-  "a card that changed after it was shown": with_((asked) => {
-    const one = signed(asked) as { payload: object };
-    return evidence({ ...one, payload: { ...one.payload, card_hash: `sha256:${"e".repeat(64)}` } });
-  }),
+  "a card that changed after it was shown": with_((asked) =>
+    changedAfter(asked, { card_hash: `sha256:${"e".repeat(64)}` }),
+  ),
+  "an end that was put off after signing": with_((asked) =>
+    changedAfter(asked, { expires_ms: Date.now() + 3_600_000 }, { expires_ms: Date.now() - 120_000 }),
+  ),
+  "another tenant's approval": with_((asked) =>
+    evidence(signed({ ...asked, run_id: "theirs" }, ann, { tenant: "theirs" })),
+  ),
+  "another tenant's approval that was moved here": with_((asked) =>
+    changedAfter(asked, { tenant: "ours", run_id: asked.run_id }, { tenant: "theirs", run_id: "theirs" }),
+  ),
+  "a signature for another relying party": with_((asked) =>
+    evidence(signed(asked, ann, {}, { rp_id: "example.org" })),
+  ),
+  "a signature at another origin": with_((asked) =>
+    evidence(signed(asked, ann, {}, { origin: "https://svc.example.org" })),
+  ),
+  "a signature without the person verified": with_((asked) =>
+    evidence(signed(asked, ann, {}, { flags: 0x01 })),
+  ),
+  "a signed undo, grant or passkey": with_((asked) =>
+    evidence(...["compensation", "grant", "delegation"].map((kind) => signed(asked, ann, { kind }))),
+  ),
+  "a key that was revoked": async (surface, file, tool) => {
+    const approvers = [{ name: "ann", groups: ["finance"], keys: [ann.entry(true)] }];
+    writeApprovers(file, tool, { approvers });
+    return with_(honest)(surface, file, tool);
+  },
+  "an approvers file that others swapped": swapped(
+    { approvers: [{ name: "ann", groups: ["finance"], keys: [thief.entry()] }] },
+    (asked) => evidence(signed(asked, thief)),
+  ),
+  "a list of required tools that others emptied": swapped({ require: [] }, () => ({})),
   "a denial": with_((asked) => evidence(signed(asked, ann, { decision: "deny" }))),
   "an approval that ended": with_((asked) =>
     evidence(signed(asked, ann, { expires_ms: Date.now() - 120_000 })),
@@ -164,11 +211,9 @@ export async function playForgery(
 ): Promise<void> {
   writeApprovers(file, tool);
   const { ran, why } = await FORGERIES[name]!(surface, file, tool);
-  expect([name, ran, why]).toEqual([
-    name,
-    false,
-    expect.stringContaining("the approvers file requires signatures"),
-  ]);
+  // A process that starts with a file that others can write refuses the file.
+  const reason = /the approvers file requires signatures|can be written by others/;
+  expect([name, ran, why]).toEqual([name, false, expect.stringMatching(reason)]);
   expect(why.includes("used before")).toBe(name === "replay");
 }
 

@@ -188,7 +188,8 @@ export async function pushService(): Promise<PushService> {
       server.closeAllConnections();
       server.close(() => resolve());
     });
-  afterAll(close);
+  // Outside a test, such as for pictures, the caller closes it.
+  if (process.env["VITEST"] !== undefined) afterAll(close);
   return {
     origin,
     received,

@@ -305,6 +305,15 @@ def number_text(value: float) -> str:
     return f"-{text}" if sign else text
 
 
+def _require_own(path: str, found: os.stat_result) -> None:
+    """Refuses what another user of this machine could write, or a directory in which they could replace the file."""
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
+        raise InputError(f"{path} can be written by others; use mode 0644 or stricter, 0755 for its directory")
+    if found.st_uid not in (0, os.getuid()):
+        raise InputError(f"{path} can be written by others; it must be yours or root's")
+
+
 class ApproversGuard:
     """Guards calls with an approvers file: reads it again when it changes, and lets each approval be used once.
 
@@ -349,12 +358,14 @@ class ApproversGuard:
             warnings.warn(f"the approvers file is not valid; the old one stays active: {error}", stacklevel=2)
 
     def _load(self) -> Approvers:
-        try:
-            mode = os.stat(self._path).st_mode
-        except OSError as error:
-            raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
-        if os.name == "posix" and mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise InputError(f"{self._path} can be written by others; use mode 0644 or stricter")
+        real = os.path.realpath(self._path)
+        for path in (real, os.path.dirname(real)):
+            try:
+                found = os.stat(path)
+            except OSError as error:
+                raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
+            if os.name == "posix":
+                _require_own(path, found)
         return load_approvers(self._path)
 
     def _stamp_now(self) -> Optional[Tuple[int, ...]]:

@@ -204,7 +204,9 @@ const IN_WORD = Uint8Array.from({ length: 128 }, (_, code) =>
 );
 
 function wordBounds(text: string): Int32Array {
-  const bounds: number[] = [];
+  // A word and what separates it take two characters or more, except for the last one.
+  const bounds = new Int32Array(text.length + 2);
+  let count = 0;
   let start = -1;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -212,12 +214,16 @@ function wordBounds(text: string): Int32Array {
     if (IN_WORD[code] === 1) {
       if (start < 0) start = i;
     } else if (start >= 0) {
-      bounds.push(start, i);
+      bounds[count++] = start;
+      bounds[count++] = i;
       start = -1;
     }
   }
-  if (start >= 0) bounds.push(start, text.length);
-  return Int32Array.from(bounds);
+  if (start >= 0) {
+    bounds[count++] = start;
+    bounds[count++] = text.length;
+  }
+  return bounds.slice(0, count);
 }
 
 /** For a text of any alphabet. */

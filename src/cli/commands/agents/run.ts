@@ -48,6 +48,7 @@ import {
   checkedWorkspace,
   confinedEnv,
   findProgram,
+  isBelow,
   MountPlaceholders,
   placesOfProgram,
   protectWorkspace,
@@ -124,6 +125,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     const state = copyClientState(programWords(command).at(-1)!, home, folder);
     writeRunFiles(folder, home, running.ca_pem);
     const plan = planConfinement(place, decider, before, { state, relay });
+    requireApproversOutside(decider.approvers, plan);
     io.err(`svc run: ${run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
     const code = await launchConfined({
       ...needs,
@@ -184,6 +186,7 @@ function programWords(command: readonly string[]): string[] {
 interface Decider {
   readonly running: RunningProxy & { run_id: string };
   readonly credentials: readonly CredentialSpec[];
+  readonly approvers: string | null;
   /** What the command does not see: the folder for files of the run that outlast it, and everything of the service. */
   readonly own: { readonly folder: string; readonly paths: readonly string[] };
   close(): Promise<void>;
@@ -211,6 +214,7 @@ async function decideHere(context: CommandContext, flags: CommandFlags, sandbox:
   return {
     running,
     credentials: settings.credentials,
+    approvers: settings.approvers,
     own: { folder: settings.data, paths: ownPaths(settings) },
     close: () => running.stop().finally(close),
   };
@@ -226,7 +230,8 @@ async function decideOnServer(
   if (flags["policy"] !== undefined) throw invalidError("--policy: the server decides by its own policy");
   const server = context.server(flags)!;
   // A configuration file in the workspace is the agent's to write.
-  const { SVC_CONFIG: _, ...env } = io.env;
+  const { SVC_CONFIG: _, SVC_APPROVERS: approvers, ...rest } = io.env;
+  const env = approvers === undefined ? rest : { ...rest, SVC_APPROVERS: resolve(io.cwd, approvers) };
   const settings = withAllowedHosts(loadSettings({ env, cwd: folder }), flags);
   const own_folder = dirname(hooksFolder(io.env));
   const running = await createRemoteRunProxy({ server, settings, env: io.clock, own_folder }, sandbox);
@@ -236,6 +241,7 @@ async function decideOnServer(
   return {
     running,
     credentials: [],
+    approvers: settings.approvers,
     own: {
       folder: own_folder,
       paths: [own_folder, ...(keyFile === undefined ? [] : [resolve(io.cwd, keyFile)])],
@@ -280,10 +286,18 @@ function planConfinement(
 const ownProgram = (): string[] =>
   ["bin", "dist", "package.json"].map((name) => fileURLToPath(packageFile(name)));
 
+/** Throws if the command could write the approvers file, and with it name its own approvers. */
+function requireApproversOutside(file: string | null, { workspace, writable }: ConfinementPlan): void {
+  if (file === null) return;
+  const folders = [workspace, ...writable.map(([folder]) => folder)];
+  if ([file, realpathSync(file)].some((path) => folders.some((folder) => isBelow(path, folder))))
+    throw invalidError(`approvers: the command could write ${file}: move it out of the workspace`);
+}
+
 /** Files and directories of the service, which the command does not see even inside its workspace. */
 function ownPaths(settings: LoadedSettings): string[] {
-  const { data, signing_key, kill_file, meta } = settings;
-  const files = [keyFileOf(settings), signing_key, kill_file, meta.file, data];
+  const { data, signing_key, token_key, kill_file, meta } = settings;
+  const files = [keyFileOf(settings), signing_key, token_key, kill_file, meta.file, data];
   const secrets = settings.credentials.flatMap(({ from }) => ("file" in from ? [from.file] : []));
   return [...files, ...secrets].flatMap((path) => (path === null ? [] : [resolve(path)]));
 }

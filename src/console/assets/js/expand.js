@@ -3,23 +3,30 @@
  * an irreversible call is enabled after the reader has opened all of them.
  */
 (() => {
+  const MORE = "More to read below";
   const opened = new Set();
   const keyOf = (one) => one.dataset.long;
   const longOnes = (root) => [...root.querySelectorAll("details[data-long]")];
+  /* The long values that have to be read before this box. */
+  const scopeOf = (second) => longOnes(second.closest(second.dataset.after) || document.querySelector(second.dataset.after));
+  const isUnread = (one) => !opened.has(keyOf(one));
 
   const offer = () => {
     for (const second of document.querySelectorAll(".second[data-after]")) {
       if (second.closest(".gone")) continue;
-      const scope = second.closest(second.dataset.after) || document.querySelector(second.dataset.after);
-      const left = longOnes(scope).filter((one) => !opened.has(keyOf(one))).length;
+      const left = scopeOf(second).filter(isUnread).length;
       const wait = second.querySelector(".expand-first");
+      const what = left === 1 ? "the long value" : "the " + left + " long values";
       wait.hidden = left === 0;
-      wait.querySelector("span").textContent = left === 0 ? "" : left === 1 ? "Open the long value above first." : "Open the " + left + " long values above first.";
+      wait.querySelector("span").textContent = left === 0 ? "" : "Open " + what + " above first.";
       const box = second.querySelector("input");
       box.disabled = left > 0;
       if (left > 0) box.checked = false;
-      const approve = second.closest("form").querySelector('button[value="approve"]');
+      const form = second.closest("form");
+      const approve = form.querySelector('button[value="approve"]');
       if (approve) approve.disabled = left > 0;
+      const hint = form.querySelector(".more-below");
+      if (hint) hint.textContent = left > 0 ? "Open " + what + " to approve" : MORE;
     }
   };
 
@@ -27,30 +34,40 @@
     for (const one of longOnes(root)) if (!opened.has(keyOf(one))) one.open = false;
     offer();
   };
-  const show = (one) => {
-    opened.add(keyOf(one));
-    one.open = true;
+  const showAll = (second) => {
+    const first = scopeOf(second).find(isUnread);
+    for (const one of scopeOf(second)) {
+      opened.add(keyOf(one));
+      one.open = true;
+    }
+    offer();
+    if (first === undefined) return false;
+    first.querySelector("summary").focus({ preventScroll: true });
+    first.scrollIntoView({ block: "start" });
+    return true;
   };
 
-  /* Where the buttons stick to the edge of a phone, they show that the card continues below them. */
+  /* Where the buttons stick to the edge of a phone, they show that the card continues below them, or what to open first. */
   const watchEnd = (root) => {
     for (const verbs of root.querySelectorAll(".approval .verbs, #decide .verbs")) {
       const hint = document.createElement("a");
       hint.className = "more-below";
-      hint.textContent = "More to read below";
+      hint.textContent = MORE;
       hint.href = "#" + verbs.closest("[id]").id;
       hint.hidden = true;
       verbs.prepend(hint);
       const end = verbs.previousElementSibling;
       hint.addEventListener("click", (event) => {
         event.preventDefault();
-        scrollBy({ top: innerHeight * 0.7 });
+        const second = hint.closest("form").querySelector(".second[data-after]");
+        if (second === null || !showAll(second)) scrollBy({ top: innerHeight * 0.7 });
       });
-      /* What is behind the bar and the navigation at the edge is not seen yet. */
+      /* The bar and the navigation at the edge hide the end of the card. */
       const rootMargin = "0px 0px -" + (verbs.offsetHeight + 56) + "px 0px";
       const isSeen = ([end]) => end.isIntersecting || end.boundingClientRect.top < 0;
       new IntersectionObserver((seen) => (hint.hidden = isSeen(seen)), { rootMargin }).observe(end);
     }
+    offer();
   };
   svc.watchEnd = watchEnd;
 
@@ -81,15 +98,7 @@
   document.addEventListener("click", (event) => {
     const all = event.target.closest("[data-expand]");
     if (all === null) return;
-    const second = all.closest(".second");
-    const ones = longOnes(second.closest(second.dataset.after) || document.querySelector(second.dataset.after));
-    const first = ones.find((one) => !opened.has(keyOf(one)));
-    ones.forEach(show);
-    offer();
-    if (first) {
-      first.querySelector("summary").focus({ preventScroll: true });
-      first.scrollIntoView({ block: "start" });
-    }
+    showAll(all.closest(".second"));
   });
   addEventListener("pageshow", offer);
   svc.foldLong(document);

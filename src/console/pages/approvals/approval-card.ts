@@ -50,14 +50,16 @@ export function approvalCard(
   const open = OPEN_APPROVAL_STATUSES.has(approval.status);
   // A decided card gets another id, so that the live script marks an open one in which the user is typing.
   const id = open ? approval.id : `${approval.id}-ended`;
+  const isDeleted = !open && card?.arguments === null;
   return html`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
 <header class="approval-head">
-<div class="approval-what"><h2 id="${id}-what">${card === null ? html`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
+<div class="approval-what"><h2 id="${id}-what">${card === null || isDeleted ? html`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
 <p class="approval-who"><b>${actorText(approval)}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
 <div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
 </header>
 ${open ? null : whoDecides(approval, open)}
-${card === null ? namesOnly(approval) : cardSections(card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
+${isDeleted ? html`<p class="soft">The values were deleted when the request ended.</p>` : null}
+${card === null ? namesOnly(approval) : cardSections(isDeleted ? { ...card, fields: [], more: [] } : card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
 ${open ? whoDecides(approval, open) : null}
 ${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>

@@ -126,7 +126,7 @@ function betweenRequests(lines: readonly ApprovalLine[], id: string, sort: Appro
       ? html`<span class="soft">${label}</span>`
       : html`<a href="${PATH}/${to.approval.id}${query}" rel="${rel}">${label}</a>`;
   const steps =
-    at < 0
+    at < 0 || lines.length === 1
       ? emptyHtml
       : html`${link(lines[at - 1], "Previous", "prev")}<span class="soft">${at + 1} of ${lines.length}</span>${link(lines[at + 1], "Next", "next")}`;
   return html`<nav class="back" aria-label="Requests"><a href="${PATH}${query}">All requests</a>${steps}</nav>`;

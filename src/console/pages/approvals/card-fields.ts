@@ -67,7 +67,7 @@ function wholeText(
   return folding(
     {
       title,
-      start: clipText(text, START_CHARS),
+      start: startOfText(text),
       long,
       next,
       count: size ?? formatCountOf(text.length, "character"),
@@ -86,6 +86,8 @@ function rawText(title: string, text: string, next: NextKey): HtmlFragment {
 const isLongDiff = (lines: readonly DiffLine[]): boolean =>
   lines.length > LONG_LINES || lines.reduce((sum, { text }) => sum + text.length, 0) > LONG_CHARS * 2;
 
+/** Cut between words. */
+const startOfText = (text: string): string => clipText(text, START_CHARS).replace(/\s+\S*…$/, " …");
 const startOfDiff = (lines: readonly DiffLine[]): string => clipText(lines[0]?.text ?? "", START_CHARS);
 
 interface Folding {
