@@ -202,7 +202,9 @@ class Watch {
     const problem = replyProblem(reply);
     if (problem !== undefined) row.problems.push(`${what}: ${problem}`);
     this.last = await this.target.stall();
-    noteTime(row, this.last.busy_ms, what);
+    const { busy_ms, gc_ms } = this.last;
+    const collecting_ms = Math.round(Math.min(busy_ms, gc_ms));
+    noteTime(row, busy_ms, `${what} (garbage collection: ${collecting_ms} ms)`);
     if (performance.now() - this.told >= PROGRESS_MS) this.tellProgress();
     return reply;
   }
@@ -256,7 +258,8 @@ async function tryOperation(row: HttpRow, size: number, target: Target, watch: W
 
 /** What is short may be read in another way than what is long. */
 function textsFor(field: string, size: number): Bomb[] {
-  return DOCUMENTS.has(field) ? [...textBombs(size), ...textBombs(SHORT)] : textBombs(size);
+  const short = () => textBombs(SHORT).map(({ name, value }) => ({ name: `${name}, short`, value }));
+  return DOCUMENTS.has(field) ? [...textBombs(size), ...short()] : textBombs(size);
 }
 
 /** A body that is fine but for what is put into it. */

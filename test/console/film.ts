@@ -2,43 +2,17 @@
  * Makes the moving picture of the README from the demo itself: an agent asks, a person approves on a phone, the shop shows
  * the refund, and a rollback brings the money back. By hand, after a build and without a `.demo` folder: `npx tsx test/console/film.ts [file]`.
  */
-import { spawn } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { animated } from "../support/apng.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { ROOT } from "../support/files.ts";
+import { startDemo } from "./support/demo.ts";
 
 const OUT = process.argv[2] ?? join(ROOT, "docs/images/demo.png");
 const STAGE = { width: 1000, height: 620 };
 const frames: { png: Buffer; ms: number }[] = [];
-
-/** A real demo, with what it printed. */
-async function startDemo() {
-  if (existsSync(join(ROOT, ".demo")))
-    throw new Error("delete .demo first: the film begins at the beginning");
-  const child = spawn(process.execPath, [join(ROOT, "dist/cli/demo.js")], {
-    env: { PATH: process.env["PATH"], PORT: "0" },
-  });
-  let out = "";
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      out += text;
-      if (out.includes("Ctrl-C stops it")) resolve();
-    });
-    child.once("exit", () => reject(new Error("the demo ended")));
-  });
-  const found = (pattern: RegExp) => pattern.exec(out)![1]!;
-  return {
-    url: found(/svc is running at (\S+)/),
-    link: found(/^ {2}(http\S+login\/link\S+)$/m),
-    shop: found(/^ {2}(http:\/\/127\.0\.0\.1:\d+)$/m),
-    key: (role: string) => found(new RegExp(`^ {2}${role} +(svc_\\S+)$`, "m")),
-    shown: out.slice(0, out.indexOf("console  ")).trim(),
-    stop: () => child.kill("SIGINT"),
-  };
-}
 
 /** One picture of the film: something that was really seen, on a plain stage with a line below. */
 async function stage(browser: Browser, inner: string, line: string, ms = 2_600): Promise<void> {

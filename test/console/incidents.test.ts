@@ -21,7 +21,11 @@ const env = shiftedEnv();
 let id = "";
 let halt_id = "";
 beforeAll(async () => {
-  s = await consoleServer({ env, config: "console: login\n", keys: [{ name: "a/b bot", role: "agent" }] });
+  s = await consoleServer({
+    env,
+    config: "console: login\n",
+    keys: ["a/b bot", "agent2", "agent3"].map((name) => ({ name, role: "agent" })),
+  });
   const api = (method: string, path: string, body?: unknown) => s.api("agent", method, path, body);
   for (let i = 0; i < 3; i++) {
     await api("POST", "/v1/runs", { run_id: `u${i}`, permissions: ["crm.write", "crm.read"] });
@@ -121,6 +125,42 @@ it("says in words what happened, once", async () => {
   expect(rows).not.toMatch(/<td[^>]*>intended</);
   const [row] = /<tr>(?:(?!<tr>)[\s\S])*call accepted[\s\S]*?<\/tr>/.exec(rows)!;
   expect(row.match(/call accepted/g)).toHaveLength(1);
+});
+
+it("tells a held call from a refused one, and folds the older entries", async () => {
+  verifies("beyond.incidents.timeline-held", "beyond.incidents.timeline-folded");
+  await s.api("agent2", "POST", "/v1/runs", { run_id: "long", permissions: ["crm.read", "pay.refund"] });
+  const call = (tool: string, args: object) =>
+    s.api("agent2", "POST", "/v1/runs/long/intents", { tool, args, reason: "r" });
+  await call("none.such", {});
+  await call("pay.refund", { amount: 900 });
+  for (let i = 0; i < 30; i++) await call("crm.get", { i });
+  const halt = { reason: "r", actor: "agent2" };
+  await s.api("admin", "POST", "/v1/halt", halt);
+  const { incidents } = (await s.api("auditor", "GET", "/v1/incidents")).body;
+  const mine = incidents.find((one: { actor: string }) => one.actor === "agent2").id;
+  const { text } = await (await loggedIn(s.url, "auditor")).get(`/console/incidents/${mine}`);
+  const rows = text.slice(text.indexOf("Timeline")).split("<tr>");
+  const wordsOf = (tool: string) =>
+    rows.find((row) => row.includes(`<code>${tool}</code>`))!.match(/waits for approval|call refused/g);
+  expect(wordsOf("none.such")).toEqual(["call refused"]);
+  expect(wordsOf("pay.refund")).toEqual(["waits for approval"]);
+  const [shown, folded] = text.slice(text.indexOf("Timeline")).split("<details");
+  const count = (part: string) => part.match(/<tbody>[\s\S]*<\/tbody>/)![0].match(/<tr>/g)!.length;
+  expect(count(shown!)).toBe(20);
+  expect(folded).toContain(`${count(folded!)} older entries`);
+});
+
+it("names the runs that need attention among the agent's open matters", async () => {
+  verifies("beyond.actor.attention");
+  await s.api("agent3", "POST", "/v1/runs", { run_id: "lost", permissions: ["crm.write"] });
+  await s.api("agent3", "POST", "/v1/runs/lost/intents", { tool: "crm.create", args: {}, reason: "r" });
+  const outcome = { status: "uncertain", error: "timeout" };
+  await s.api("agent3", "POST", "/v1/runs/lost/steps/0/outcome", outcome);
+  const { text } = await (await loggedIn(s.url, "operator")).get("/console/actors/agent3");
+  const [, open] = text.split(">Open<");
+  const [line] = /<li>(?:(?!<li>)[\s\S])*needs attention[\s\S]*?<\/li>/.exec(open!.split(">Calls<")[0]!)!;
+  expect(line).toContain('href="/console/runs/lost"');
 });
 
 it("leaves space between the cards of an agent and of an incident", async () => {

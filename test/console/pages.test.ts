@@ -24,6 +24,11 @@ const PAGES = [
   ["/settings", "Settings"],
 ] as const;
 
+/** Tables that hide a part of themselves at the edge of their card. */
+const CUT_TABLES = `[...document.querySelectorAll(".table")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.getAttribute("aria-label"))`;
+
 let story: Story;
 let browsing: Browsing;
 beforeAll(async () => {
@@ -46,7 +51,7 @@ const READERS = [
 
 describe("every page", () => {
   it.each(READERS)(
-    `is there for $name at $width, whole and readable, and loads nothing from elsewhere ${verifies("core.purpose.surface-console", "core.purpose.process-server-console", "core.console.server-rendered", "core.console.tools", "core.console.alerts", "core.console.impact-page")}`,
+    `is there for $name at $width, whole and readable, and loads nothing from elsewhere ${verifies("core.purpose.surface-console", "core.purpose.process-server-console", "core.console.server-rendered", "core.console.tools", "core.console.alerts", "core.console.impact-page", "beyond.polish.tables-fit")}`,
     async ({ name, width, dark, rules }) => {
       const { page, open, complaints, context } = await browsing.as(name, { width, dark });
       for (const [path, title] of PAGES) {
@@ -54,6 +59,7 @@ describe("every page", () => {
         expect(await page.locator("h1").innerText(), path).toContain(title);
         expect(await page.locator("main").innerText()).not.toMatch(/undefined|\[object|NaN/);
         expect(await scrollsSideways(page), `${path} scrolls sideways`).toBe(false);
+        if (width >= 1280) expect(await page.evaluate(CUT_TABLES), path).toEqual([]);
         if (rules?.length !== 0) expect(await inaccessible(page, rules), path).toEqual([]);
       }
       expect(complaints).toEqual([]);

@@ -272,6 +272,28 @@ describe("svc run --server with a forging server", () => {
     verifies("beyond.approvers.forgeries", "beyond.approvers.proxy");
     await playForgery(name, surface, { file, tool });
   });
+
+  it("sends nothing for a server that hides its tools, if the file requires every tool", async () => {
+    verifies("beyond.approvers.hidden-tools");
+    const forger = await forgingServer(server.url);
+    forger.lies.push(({ path, body }, answer) => {
+      if (path.startsWith("/v1/http-tools")) return { ...answer, tools: [] };
+      if (/\/intents$/.test(path)) return { decision: "allow", step: 0 };
+      if (/\/outcome$/.test(path)) return { step: 0, status: body.status };
+      return undefined;
+    });
+    const send = (required: string) => {
+      writeApprovers(file, required);
+      const args = { url: forger.url, env: { SVC_APPROVERS: file } };
+      return run(curl(`-k -X POST -d '{}' ${URL_OF_API}/payments 2>&1`), args);
+    };
+    const held = await send("*");
+    expect([received, held.err]).toEqual([[], expect.not.stringContaining("SVC_MANIFESTS")]);
+    // Without manifests of its own, the launcher trusts no other file.
+    const refused = await send(tool);
+    expect([received, refused.code, refused.err]).toEqual([[], 1, expect.stringContaining("SVC_MANIFESTS")]);
+    await forger.close();
+  });
 });
 
 interface ListedTool {

@@ -103,5 +103,6 @@ export const beyond2Approvers = section("beyond", "Approvers files", {
   "beyond.approvers.python-option": [38, "`--approvers` of the Python verifier refuses what is not an approvers file, as the others do"],
   "beyond.approvers.owner": [38, "an approvers file counts as written by others if another user owns it or its directory, or can write there"],
   "beyond.approvers.outside-workspace": [38, "`svc run` starts no command that could write the approvers file"],
+  "beyond.approvers.hidden-tools": [38, "with `svc run --server` and `*` in the approvers file, a server that hides its tools gets no request sent; other files give a warning"],
   "beyond.approvers.command": [38, "`svc approvers add` writes the file offline and refuses a key whose code differs"],
 });

@@ -122,7 +122,9 @@ async function containment(ctx: PageContext): Promise<PageAnswer> {
     if (open === undefined) return html`<a class="button" href="${actorPath(actor)}">See ${actor}</a> `;
     return html`<a class="button" href="${incidentPath(open.id)}">Incident: ${formatCountOf(open.left, "task")} left</a> `;
   });
-  const body = html`${pageHead("Containment", job.reason, html`<div class="links">${links}</div>`)}
+  // The number of tasks changes while the job works.
+  const aside = html`<div class="links" id="next" data-live>${links}</div>`;
+  const body = html`${pageHead("Containment", job.reason, aside)}
 <div id="containment" data-live>${cardBlock(
     { title: job.actor, aside: outcomeMark({ state: job.state, report: job.report as JsonValue }) },
     factList([
@@ -180,7 +182,23 @@ function reportCards(report: ContainReport, dry: boolean): HtmlFragment {
   return html`${cardBlock({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? emptyHtml : html`<h3>Left for you to review</h3>${bulletList(left)}`, comparison(report))}${dependentsCard(report)}${
     runs.length === 0
       ? cardBlock({ title: "Runs" }, emptyState("This agent has no runs."))
-      : runs.map((run) => runCard(run, dry))
+      : runCards(runs, dry)
+  }`;
+}
+
+/** A card for each run with something to read, and one line for all others. */
+function runCards(runs: readonly RunContainment[], dry: boolean): HtmlFragment {
+  const isQuiet = ({ undone, cannot, unknown, error, bundle }: RunContainment) =>
+    undone.length + cannot.length + unknown.length === 0 && error === null && bundle === null;
+  const quiet = runs.filter(isQuiet);
+  const names = quiet.map(({ run_id }) => html`${runLink(run_id)} `);
+  return html`${runs.filter((run) => !isQuiet(run)).map((run) => runCard(run, dry))}${
+    quiet.length === 0
+      ? emptyHtml
+      : cardBlock(
+          { title: `Nothing to undo in ${formatCountOf(quiet.length, "run")}` },
+          html`<p>${names}</p>`,
+        )
   }`;
 }
 

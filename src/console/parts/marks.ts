@@ -37,7 +37,9 @@ const APPROVAL: Record<ApprovalStatus, MarkTone> = {
   expired: "quiet",
   consumed: "quiet",
 };
-export const approvalMark = (status: ApprovalStatus): HtmlFragment => markLabel(APPROVAL[status], status);
+/** The tooltip shows the name that filters and exports use. */
+export const approvalMark = (status: ApprovalStatus): HtmlFragment =>
+  markLabel(APPROVAL[status], status === "consumed" ? "approved, used" : status, status);
 
 const EFFECT: Record<ToolEffect, [MarkTone, string]> = {
   read: ["quiet", "reads only; nothing to undo"],

@@ -61,10 +61,17 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
 
 /** Readable event name. The tooltip shows the name that filters and exports use. */
 function eventMark({ event, detail }: LedgerRecord): HtmlFragment {
-  if (event === "blocked" && waitsForApproval(detail)) return markLabel("warn", "waits for approval", event);
-  return isLedgerEvent(event)
-    ? markLabel(EVENT_TONES[event], LEDGER_EVENTS[event], event)
-    : markLabel("quiet", event);
+  const words = eventWords(event, detail);
+  if (words === WAITS) return markLabel("warn", words, event);
+  return markLabel(isLedgerEvent(event) ? EVENT_TONES[event] : "quiet", words, event);
+}
+
+const WAITS = "waits for approval";
+
+/** Readable event name. A call that is held for approval is not called refused. */
+export function eventWords(event: string, detail: string | undefined): string {
+  if (event === "blocked" && waitsForApproval(detail)) return WAITS;
+  return isLedgerEvent(event) ? LEDGER_EVENTS[event] : event;
 }
 
 /** Matches the ids of requests and plans in record texts. */

@@ -22,6 +22,10 @@ export function formatHour(ms: number): HtmlFragment {
 /** Time of day in UTC, to the minute. */
 export const hourText = (ms: number): string => isoTimestamp(ms).slice(11, 16);
 
+const DAY_FORMAT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+/** Day in UTC, such as `9 Jun`. */
+export const dayText = (ms: number): string => DAY_FORMAT.format(ms);
+
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g;
 
 /** Formats the timestamps within a text. */

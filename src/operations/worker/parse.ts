@@ -1,8 +1,9 @@
 /**
  * Parses user-written files without blocking decisions. Short, plain texts are parsed in place; all others are parsed
- * in a thread with a time limit.
+ * in a thread with a time limit. Short is measured over all passes: a draft is parsed and written several times.
  */
 import { runInSlices } from "../../child-process/event-loop-slices.ts";
+import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import { type CompiledPolicy, compilingPolicy } from "../../rules/policy/compile.ts";
 import { JOB_LIMITS, SandboxHost } from "./host.ts";
 import type { PastCalls } from "./job.ts";
@@ -14,8 +15,10 @@ import {
   runParseTask,
 } from "./parse-tasks.ts";
 
-/** Parsing takes at most a few microseconds per character. */
-const SHORT_CHARS = 16_384;
+/** Limit on characters parsed in place. Parsing takes up to ten microseconds per character. */
+const MAX_CHARS_IN_PLACE = 4_096;
+/** A draft is parsed, written as a list, parsed again and written with its lifecycle. */
+const DRAFT_PASSES = 4;
 /** Constructs with costs beyond their length: patterns and repeated tests, or an escape that could spell either. */
 const COSTLY = /matches|repeat|\\/;
 const never = new AbortController().signal;
@@ -42,13 +45,13 @@ async function read<R extends ParseTask>(
   reading: R,
   signal: AbortSignal,
 ): Promise<ParseResult<R>> {
-  if (isShort(reading)) return runParseTask(reading);
+  if (isParsedInPlace(reading)) return runParseTask(reading);
   return JSON.parse(await host.run(reading, nothing(), signal)) as ParseResult<R>;
 }
 
 async function* nothing(): AsyncGenerator<PastCalls> {}
 
-const isPlain = (text: string): boolean => text.length <= SHORT_CHARS && !COSTLY.test(text);
+const isPlain = (text: string): boolean => text.length <= MAX_CHARS_IN_PLACE && !COSTLY.test(text);
 
 const FEW_TOOLS = 100;
 const FEW_ENTRIES = 10;
@@ -64,7 +67,7 @@ function isFew(policy: GivenPolicy): boolean {
   return entries.reduce((sum, { length }) => sum + length, 0) <= FEW_ENTRIES && isPlain(JSON.stringify(doc));
 }
 
-function isShort(reading: ParseTask): boolean {
+export function isParsedInPlace(reading: ParseTask): boolean {
   switch (reading.read) {
     case "checked_policy":
     case "policy":
@@ -74,11 +77,12 @@ function isShort(reading: ParseTask): boolean {
     case "kept_test":
       return isPlain(reading.text + JSON.stringify(reading.test));
     case "manifests":
-      return reading.files.reduce((sum, { text }) => sum + text.length, 0) <= SHORT_CHARS;
+      return reading.files.reduce((sum, { text }) => sum + text.length, 0) <= MAX_CHARS_IN_PLACE;
     case "draft": {
       const { given } = reading;
+      if ("manifest" in given && isLargeValue(given.manifest)) return false;
       const text = "yaml" in given ? given.yaml : JSON.stringify(given.manifest);
-      return text.length <= SHORT_CHARS;
+      return text.length * DRAFT_PASSES <= MAX_CHARS_IN_PLACE;
     }
     case "policy_warnings":
       // Each entry is compared with all others and with every tool, so only a few are checked in place.
@@ -87,7 +91,7 @@ function isShort(reading: ParseTask): boolean {
     case "policy_diff":
       return false;
     case "moved":
-      return reading.yaml.length <= SHORT_CHARS;
+      return reading.yaml.length <= MAX_CHARS_IN_PLACE;
   }
 }
 

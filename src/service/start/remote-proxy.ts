@@ -20,6 +20,9 @@ const ANSWER_MS = SERVICE_LIMITS.approval_wait_s * 1_000 + 30_000;
 /** Time after which the tools are asked for again. */
 const TOOLS_AGE_MS = 10_000;
 
+/** A name that only a glob for every tool matches. */
+const ANY_TOOL = " ".repeat(99);
+
 export interface RemoteProxyOptions {
   readonly server: { readonly url: string; readonly key: string };
   readonly settings: LoadedSettings;
@@ -55,7 +58,9 @@ export async function createRemoteRunProxy(
     const used = join(own_folder, "used-approvals");
     const file = settings.approvers;
     const caller = remoteCaller(client, run_id);
-    const own = file === null ? null : await ownTools(settings);
+    const guard = file === null ? null : await ApproversGuard.open({ file, used, env, warn });
+    const requires_all = guard !== null && (await guard.requires(ANY_TOOL));
+    const own = guard === null || requires_all ? null : await ownTools(settings);
     const running = startProxy({
       settings,
       log,
@@ -65,7 +70,7 @@ export async function createRemoteRunProxy(
       wait_ms,
       // Only the process that decides can put what it read on a card.
       showsBefore: () => false,
-      guard: file === null ? null : await ApproversGuard.open({ file, used, env, warn }),
+      guard,
     });
     const stop = async () => {
       await running.stop();

@@ -4,7 +4,7 @@ import { type HtmlFragment, html } from "../../html.ts";
 import { cardBlock } from "../../parts/blocks.ts";
 import { decisionsChart } from "../../parts/decisions-chart.ts";
 import { type ChartSeries, patternedChart } from "../../parts/patterned.ts";
-import { isoTimestamp } from "../../parts/time.ts";
+import { dayText, isoTimestamp } from "../../parts/time.ts";
 
 export function actorCharts(view: ActorView, now: number): HtmlFragment {
   return html`${callsCard(view)}${requestsCard(view, now)}${undosCard(view)}${drillsCard(view, now)}`;
@@ -89,7 +89,7 @@ const UNDO_SERIES: readonly ChartSeries<"undone" | "failed">[] = [
 function undosCard({ undos }: ActorView): HtmlFragment | null {
   if (undos.every(({ undone, failed }) => undone + failed === 0)) return null;
   const columns = undos.map(({ day_ms, undone, failed }, i) => ({
-    label: i % 3 === 1 ? isoTimestamp(day_ms).slice(5, 10) : "",
+    label: i % 3 === 1 ? dayText(day_ms) : "",
     title: isoTimestamp(day_ms).slice(0, 10),
     values: { undone, failed },
   }));

@@ -52,7 +52,7 @@ function actorButtons(ctx: PageContext, { actor }: ActorView): HtmlFragment {
   return html`${links}${foldedForm("Halt this agent", ask)}`;
 }
 
-function openCard({ incidents, halts, alerts, requests }: ActorView, now: number): HtmlFragment {
+function openCard({ incidents, halts, alerts, requests, runs }: ActorView, now: number): HtmlFragment {
   const lines: TemplateValue[] = [
     ...incidents
       .filter(({ status }) => status === "open")
@@ -65,6 +65,11 @@ function openCard({ incidents, halts, alerts, requests }: ActorView, now: number
         html`${markLabel("bad", "halt")} <a href="/console/evidence#halt">${scopeText(one)}</a> ${one.reason}`,
     ),
     ...alerts.map(({ message }) => html`${markLabel("warn", "alert")} ${formatTimesIn(message)}`),
+    ...runs
+      .filter(({ state }) => state === "needs attention")
+      .map(
+        ({ run_id, reason }) => html`${markLabel("warn", "needs attention")} ${runLink(run_id)} ${reason}`,
+      ),
     ...requests.map(
       ({ id, tool, requested_ms }) =>
         html`${markLabel("info", "request")} <a href="/console/approvals/${id}"><code>${tool}</code></a> ${formatAgo(requested_ms, now)}`,

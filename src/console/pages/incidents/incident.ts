@@ -1,7 +1,6 @@
 /** Page of an incident: remaining tasks with their buttons, assignee, notes and timeline. */
 
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
-import { isLedgerEvent, LEDGER_EVENTS } from "../../../ledger/events.ts";
 import { liftHalts } from "../../../operations/halts.ts";
 import {
   addIncidentNote,
@@ -16,8 +15,9 @@ import { DocumentContent } from "../../../operations/pipeline/operation.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, commandBlock, emptyState, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
-import { formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
+import { foldedBlock, formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
 import { idText, runLink } from "../../parts/ids.ts";
+import { eventWords } from "../../parts/records.ts";
 import { formatTime, formatTimesIn } from "../../parts/time.ts";
 import { actorPath, incidentMark, incidentPath } from "./incident-list.ts";
 
@@ -175,23 +175,39 @@ function peopleForms(ctx: PageContext, { id, left, assigned_to }: IncidentReport
 
 function timelineCard({ timeline, more }: IncidentReport): HtmlFragment {
   if (timeline.length === 0) return cardBlock({ title: "Timeline" }, emptyState("No records visible to you"));
-  const rows = timeline
-    .toReversed()
-    .map((entry) => [formatTime(entry.at_ms), eventLabel(entry.event), entry.by, whatHappened(entry)]);
+  const entries = timeline.toReversed();
+  const older = entries.slice(ENTRIES_SHOWN);
   return cardBlock(
     { title: "Timeline", aside: more ? "older entries are not shown" : "newest first" },
-    tableBlock("Timeline", ["When", "What", "Who", "About"], rows),
+    timelineTable("Timeline", entries.slice(0, ENTRIES_SHOWN)),
+    older.length === 0
+      ? emptyHtml
+      : foldedBlock(
+          { summary: older.length === 1 ? "1 older entry" : `${older.length} older entries` },
+          timelineTable("Older entries", older),
+        ),
   );
 }
 
-const eventLabel = (event: string): string => (isLedgerEvent(event) ? LEDGER_EVENTS[event] : event);
+/** Entries before the folded ones: on a phone, about four screens. */
+const ENTRIES_SHOWN = 20;
+
+function timelineTable(caption: string, entries: readonly TimelineEntry[]): HtmlFragment {
+  const rows = entries.map((entry) => [
+    formatTime(entry.at_ms),
+    eventWords(entry.event, entry.text),
+    entry.by,
+    whatHappened(entry),
+  ]);
+  return tableBlock(caption, ["When", "What", "Who", "About"], rows);
+}
 
 /** Part of a record's detail that the entry shows as the card. */
 const CARD_DETAIL = /; card sha256:[0-9a-f]{64}/;
 
 function whatHappened({ event, tool, run_id, step, rule, card_hash, text }: TimelineEntry): TemplateValue {
   const at = step === null ? null : html` step ${step}`;
-  const more = text === eventLabel(event) ? "" : text.replace(CARD_DETAIL, "");
+  const more = text === eventWords(event, text) ? "" : text.replace(CARD_DETAIL, "");
   return html`${tool === null ? null : html`<code>${tool}</code>`}${at}${run_id === null ? null : html` ${runLink(run_id)}`}${
     rule === null ? null : html` <span class="soft">rule ${rule}</span>`
   }${card_hash === null ? null : html` <span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`}${more === "" ? null : html`<br>${formatTimesIn(more)}`}`;

@@ -2,7 +2,7 @@
 import { listConnectors } from "../../../operations/registry/connectors.ts";
 import type { ToolManifest } from "../../../rules/manifest/types.ts";
 import { compareVersions } from "../../../rules/manifest/version.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { cardBlock, commandBlock, emptyState, nextAction, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { inputField } from "../../parts/forms.ts";
@@ -82,7 +82,7 @@ function toolsTable(
         toolLink(manifest.tool),
         effectMark(manifest.effect),
         undoWords(manifest),
-        html`<code>${manifest.permission}</code>`,
+        html`<code>${breakable(manifest.permission)}</code>`,
         manifest.owner ?? html`<span class="soft">not set</span>`,
         html`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : html` <span class="soft">· ${manifest.risk.blast_radius}</span>`}`,
         html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}${versions.length > 1 ? html` <span class="soft">of ${versions.length}</span>` : null}`,
@@ -93,12 +93,16 @@ function toolsTable(
   );
 }
 
+/** A name that can break after its dots and underscores, so that eight columns fit on a desktop screen. */
+const breakable = (name: string): TemplateValue[] =>
+  name.split(/(?<=[._])/).flatMap((part) => [part, html`<wbr>`]);
+
 /** Number with a unit that only phones show, where the table has no column headers. */
 const callsText = (count: number): HtmlFragment =>
   html`${count.toLocaleString("en")}<span class="small-only"> ${count === 1 ? "call" : "calls"}</span>`;
 
 function undoWords({ compensation, effect }: ToolManifest): HtmlFragment {
-  if (compensation !== null) return html`<code>${compensation.tool}</code>`;
+  if (compensation !== null) return html`<code>${breakable(compensation.tool)}</code>`;
   return html`<span class="soft">${effect === "irreversible" ? "impossible" : "not needed"}</span>`;
 }
 
