@@ -5,6 +5,8 @@ export type Program =
   | "openssl"
   | "curl"
   | "git"
+  | "gh"
+  | "awscli"
   | "bubblewrap"
   | "netcat-openbsd"
   | "zsh"

@@ -43,6 +43,9 @@ const PROGRAMS = {
   openssl: { what: "openssl", names: ["openssl"], proof: ["version"], brew: "openssl" },
   curl: { what: "curl", names: ["curl"], proof: ["--version"], brew: "curl" },
   bubblewrap: { what: "bubblewrap", names: ["bwrap"], proof: ["--version"] },
+  gh: { what: "GitHub's command line", names: ["gh"], proof: ["--version"], brew: "gh" },
+  // Not one of a version manager, which the confined side does not see.
+  awscli: { what: "Amazon's command line", names: ["/usr/bin/aws"], proof: ["--version"] },
   git: { what: "git", names: ["git"], proof: ["--version"], brew: "git" },
   "netcat-openbsd": { what: "nc with Unix sockets", names: ["nc"], proof: ["-h"], brew: "netcat" },
   zsh: { what: "zsh", names: ["zsh"], proof: ["--version"], brew: "zsh" },

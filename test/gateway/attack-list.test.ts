@@ -11,7 +11,7 @@ it("names a statement for each attack", () => {
   const text = readFileSync(join(ROOT, "docs/internals/oauth-attacks.md"), "utf8");
   const rows = text.split("\n").filter((line) => line.startsWith("| ") && !/^\| (?:Attack |- )/.test(line));
   const known = new Set<string>(REQUIREMENTS.map(({ id }) => id));
-  const named = rows.map((row) => /`(beyond\.[\w.-]+)` \|$/.exec(row)?.[1] ?? row);
+  const named = rows.map((row) => /`((?:beyond|ops)\.[\w.-]+)` \|$/.exec(row)?.[1] ?? row);
   expect(named.length).toBeGreaterThan(15);
   expect(named.filter((id) => !known.has(id))).toEqual([]);
 });
@@ -21,6 +21,7 @@ it("names the tested versions of programs that sign in", () => {
   expect([
     second("`mcp-remote`"),
     second("`mcporter`"),
+    second("MCP Inspector, its"),
     second("Codex"),
     second("Claude Code"),
     second("MCP SDK 2 client"),
@@ -28,6 +29,7 @@ it("names the tested versions of programs that sign in", () => {
   ]).toEqual([
     CLIENT_PACKAGES["mcp-remote"].version,
     CLIENT_PACKAGES.mcporter.version,
+    CLIENT_PACKAGES.inspector.version,
     CLIENT_PACKAGES.codex.version,
     CLIENT_PACKAGES["claude-code"].version,
     versionOf("@modelcontextprotocol/client"),

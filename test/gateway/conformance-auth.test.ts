@@ -8,7 +8,14 @@ import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { authorizationServer } from "../support/authorization-server.ts";
 import { verifies } from "../support/verifies.ts";
-import { front, governedFixtures, here, runSuite, serverConformance } from "./support/conformance.ts";
+import {
+  builtClient,
+  front,
+  governedFixtures,
+  here,
+  runSuite,
+  serverConformance,
+} from "./support/conformance.ts";
 import { signedInClient } from "./support/mcp-sign-in.ts";
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -32,10 +39,12 @@ const scenarios = REVISIONS.flatMap((revision) =>
 
 const servers = [["2025-11-25", "legacy"] as const, ...(ALL ? [["2026-07-28", "modern"] as const] : [])];
 
-describe("as a client", () => {
+describe("as a client", async () => {
+  const program = await builtClient();
+
   it.each(scenarios)("revision %s, %s", async (revision, name) => {
     verifies("beyond.upstream-oauth.conformance");
-    const command = `${process.execPath} --import tsx ${here("conformance-client.ts")}`;
+    const command = `${process.execPath} ${program}`;
     const given = ["--scenario", name, "--spec-version", revision, "--timeout", "120000"];
     const output = await runSuite("client", "--command", command, ...given);
     const [, passed, all, failed, warnings] =

@@ -75,8 +75,11 @@ describe("an agent without consent", () => {
   it("has the page name the upstream, the scopes and the principal", async () => {
     verifies("beyond.upstream-oauth.page");
     const link = linkIn(await whoami("agent2"))!;
-    const { status, text } = await (await signedIn(g, "admin")).get(new URL(link).pathname);
+    const { status, text, headers } = await (await signedIn(g, "admin")).get(new URL(link).pathname);
     expect(status).toBe(200);
+    // No other site can put the button under its own.
+    expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
+    expect(headers["x-frame-options"]).toBe("DENY");
     for (const word of [
       "Connect guarded",
       "agent2",

@@ -265,7 +265,7 @@ describe("decisions", () => {
 
   it("a request that waits is held and sent once a person approves it", async () => {
     verifies("beyond.http.held");
-    const proxy = await start({ config: "approvals: {wait: 60s}\n" });
+    const proxy = await start({ config: "approvals: {wait: 300s}\n" });
     const held = ask(proxy, "POST", "/users", { name: "held", vip: true });
     const pending = async () => {
       const { out } = await proxy.svc("approvals", "list", "--json");
@@ -386,6 +386,45 @@ describe("other hosts", () => {
     expect((await plainly(allowing, { host: `127.0.0.1:${plain.port}` })).status).toBe(200);
     const steps = (await stepsOf(allowing)).filter(({ tool }) => tool === "net.connect");
     expect(steps.map(({ event }) => event)).toContain("succeeded");
+  });
+
+  it("are resolved after the decision alone, because a lookup carries a name out", async () => {
+    verifies("beyond.proxy.no-lookup");
+    const shim = join(tempDir("lookups"), "shim.mjs");
+    writeFileSync(
+      shim,
+      `import dns from "node:dns/promises";
+import { syncBuiltinESMExports } from "node:module";
+dns.lookup = async (host) => {
+  process.stderr.write("looked up " + host + "\\n");
+  return [{ address: "10.1.2.3", family: 4 }];
+};
+syncBuiltinESMExports();
+`,
+    );
+    const asking = `version: 1
+rules:
+  - {id: no, match: {tool: net.connect}, when: [{path: $args.host, op: eq, value: secret.evil.test}], action: deny}
+  - {id: ask, match: {tool: net.connect}, when: [{path: $args.host, op: eq, value: secret.asked.test}], action: require_approval}
+`;
+    const proxy = await start({ policy: asking, env: { NODE_OPTIONS: `--import ${shim}` } });
+    for (const name of ["secret.evil.test", "secret.asked.test"]) {
+      const socket = await proxySocket(proxy);
+      const auth = `Proxy-Authorization: ${basicOf(AGENT_KEY)}`;
+      const text = `CONNECT ${name}:443 HTTP/1.1\r\nHost: ${name}:443\r\n${auth}\r\n\r\n`;
+      expect((await rawExchange(socket, text)).status).toBe(403);
+      expect((await plainly(proxy, { host: name })).status).toBe(403);
+    }
+    expect(proxy.output()).not.toContain("looked up");
+    // An allowed name is resolved, and its private address is refused.
+    const refused = await plainly(proxy, { host: "inside.allowed.test" });
+    expect([refused.status, JSON.parse(refused.body).error]).toEqual([
+      403,
+      expect.stringContaining("private"),
+    ]);
+    await until(() => proxy.output().includes("looked up inside.allowed.test"), "the lookup");
+    const steps = (await stepsOf(proxy)).filter(({ tool }) => tool === "net.connect");
+    expect(steps.map(({ event }) => event)).toContain("failed");
   });
 
   it("that are private are refused unless named literally", async () => {

@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -37,6 +39,7 @@ const HOST = `localhost:${api.port}`;
 const URL_OF_API = `https://${HOST}`;
 
 const folder = tempDir("run-server");
+const MANIFESTS = join(folder, "manifests.yaml");
 const key = (name: string, role: string, more = {}) => ({
   name,
   role,
@@ -202,7 +205,9 @@ describe("svc run --server", () => {
     const elsewhere = join(folder, "linked.json");
     symlinkSync(inside, elsewhere);
     for (const approvers of [inside, "approvers.json", elsewhere]) {
-      const { code, out, err } = await run("echo started", { env: { SVC_APPROVERS: approvers } });
+      const { code, out, err } = await run("echo started", {
+        env: { SVC_APPROVERS: approvers, SVC_MANIFESTS: MANIFESTS },
+      });
       expect([approvers, code, out, err]).toEqual([
         ...[approvers, 1, ""],
         expect.stringContaining("move it out of the workspace"),
@@ -247,7 +252,7 @@ describe("svc run --server with a forging server", () => {
       cwd: workspace,
       env: {
         PATH: process.env["PATH"],
-        ...{ HOME: home, NODE_EXTRA_CA_CERTS: TLS.file, SVC_APPROVERS: file },
+        ...{ HOME: home, NODE_EXTRA_CA_CERTS: TLS.file, SVC_APPROVERS: file, SVC_MANIFESTS: MANIFESTS },
       },
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -283,13 +288,93 @@ describe("svc run --server with a forging server", () => {
       return run(curl(`-k -X POST -d '{}' ${URL_OF_API}/payments 2>&1`), args);
     };
     const held = await send("*");
-    expect([received, held.err]).toEqual([[], expect.not.stringContaining("forging server")]);
-    // The liar is one: it gets a request sent where the file names tools, and the warning said so.
-    const passed = await send(tool);
-    expect([received, passed.err]).toEqual([
-      ["POST /payments"],
-      expect.stringContaining('require "*" to hold against a forging server'),
-    ]);
+    expect([received, held.err]).toEqual([[], expect.not.stringContaining("SVC_MANIFESTS")]);
+    // Without manifests of its own, the launcher trusts no other file.
+    const refused = await send(tool);
+    expect([received, refused.code, refused.err]).toEqual([[], 1, expect.stringContaining("SVC_MANIFESTS")]);
     await forger.close();
+  });
+});
+
+interface ListedTool {
+  tool: string;
+  http: { host: string; method: string; path: string };
+}
+
+/** Stands in front of a server and lists other HTTP tools than its own. */
+async function lister(target: string, list: (tools: ListedTool[]) => ListedTool[]): Promise<string> {
+  const front = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { authorization = "", "content-type": type = "application/json" } = request.headers;
+    const answer = await fetch(target + request.url, {
+      method: request.method!,
+      headers: { authorization, "content-type": type },
+      ...(request.method === "POST" ? { body: Buffer.concat(chunks) } : {}),
+    });
+    const body = await answer.text();
+    response.writeHead(answer.status, { "content-type": "application/json" });
+    const isList = request.url === "/v1/http-tools";
+    const read = () => JSON.parse(body) as { tools: ListedTool[] };
+    response.end(isList ? JSON.stringify({ ...read(), tools: list(read().tools) }) : body);
+  });
+  await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
+  afterAll(() => {
+    front.closeAllConnections();
+    front.close();
+  });
+  return `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+}
+
+const LISTS: Readonly<Record<string, (tools: ListedTool[]) => ListedTool[]>> = {
+  "hides all of them": () => [],
+  "hides the one that needs a signature": (tools) => tools.filter(({ tool }) => tool !== "api.add"),
+  "calls it by another name": (tools) =>
+    tools.map((one) => (one.tool === "api.add" ? { ...one, tool: "api.wipe" } : one)),
+  "moves it to another path": (tools) =>
+    tools.map((one) =>
+      one.tool === "api.add"
+        ? { ...one, http: { ...one.http, path: "/elsewhere" } }
+        : one.tool === "api.wipe"
+          ? { ...one, http: { ...one.http, method: "POST" } }
+          : one,
+    ),
+};
+
+describe("a server that lies about its HTTP tools", () => {
+  const post = curl(`-X POST -H 'content-type: application/json' -d '{"n":1}' ${URL_OF_API}/things`);
+
+  it("decides what it says they are, and cannot avoid its own decision", async () => {
+    verifies("beyond.run.server");
+    const url = await lister(server.url, LISTS["hides all of them"]!);
+    const ran = await run(post, { url });
+    expect([ran.out, received]).toEqual([expect.stringContaining("000"), []]);
+    const { records } = await call("root", "GET", `/v1/search/records?run_id=${runOf(ran)}&event=blocked`);
+    expect(records.map(({ tool }: { tool: string }) => tool)).toEqual(["net.connect"]);
+  });
+
+  it.each(Object.keys(LISTS))("and %s sends nothing that the approvers file guards", async (name) => {
+    verifies("beyond.run.server-tools");
+    writeFileSync(join(folder, "open.yaml"), "version: 1\n");
+    const open = await startSvcServer([], {
+      cwd: folder,
+      env: { SVC_DATA: join(folder, `data-${name}`), SVC_POLICY: join(folder, "open.yaml") },
+    });
+    try {
+      const url = await lister(open.url, LISTS[name]!);
+      const approvers = { SVC_APPROVERS: forgedApprovers("api.add") };
+      const without = await run(`echo started; ${post}`, { url, env: approvers });
+      expect([without.code, without.out, without.err]).toEqual([
+        1,
+        "",
+        expect.stringContaining("SVC_MANIFESTS"),
+      ]);
+      const env = { ...approvers, SVC_MANIFESTS: MANIFESTS };
+      const ran = await run(`${post}; ${curl(`${URL_OF_API}/things`)}`, { url, env });
+      expect(ran.out).toMatch(/the approvers file requires signatures.*\n 403\n\{"id":7\} 200/);
+      expect(received).toEqual(["GET /things"]);
+    } finally {
+      await open.stop();
+    }
   });
 });

@@ -1,6 +1,15 @@
 /** `svc run`: what a confined command sees, writes and reaches, how it ends, and the ways out that were tried. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tryAllWays } from "../../stress/escape/main.ts";
@@ -135,6 +144,51 @@ describe("svc run", () => {
     });
     expect(log.stdout).toContain("new/plain");
     expect(log.stdout).not.toContain(".mcp.json");
+  });
+
+  it("protects what a hook leads to, and the directory that git's configuration names", async () => {
+    verifies("beyond.run.protected");
+    const { bash, home, workspace, file } = place();
+    spawnSync(GIT, ["init", "-q", workspace]);
+    spawnSync(GIT, ["-C", workspace, "config", "core.hooksPath", "tools/hooks"]);
+    file("work/scripts/check", "#!/bin/sh\n");
+    file("work/tools/hooks/post-merge", "#!/bin/sh\n");
+    symlinkSync("../../scripts/check", join(workspace, "tools/hooks/pre-commit"));
+    symlinkSync("scripts/check", join(workspace, ".envrc"));
+    const { code, err } = await bash(`
+      for f in scripts/check tools/hooks/pre-commit tools/hooks/post-merge tools/hooks/new .envrc; do
+        (echo evil >> $f) 2>/dev/null && echo wrote $f; done
+      mv scripts s2 && mkdir scripts && echo evil > scripts/check; mv tools t2 && mkdir -p tools/hooks && echo evil > tools/hooks/post-merge`);
+    expect([code, err]).toEqual([0, expect.stringContaining("look at them")]);
+    for (const path of ["s2/check", "t2/hooks/post-merge"])
+      expect(readFileSync(join(workspace, path), "utf8")).toBe("#!/bin/sh\n");
+    expect([readdirSync(join(workspace, "scripts")), readdirSync(join(workspace, "tools"))]).toEqual([
+      [],
+      [],
+    ]);
+    const moved = join(home, "svc/data/moved");
+    expect(readFileSync(join(moved, readdirSync(moved)[0]!, "scripts/check"), "utf8")).toBe("evil\n");
+  });
+
+  it("starts where git's configuration names a directory of hooks that is not there", async () => {
+    verifies("beyond.run.protected");
+    const { bash, workspace } = place();
+    spawnSync(GIT, ["init", "-q", workspace]);
+    spawnSync(GIT, ["-C", workspace, "config", "core.hooksPath", "far/away/hooks"]);
+    const { code, err } = await bash("mkdir -p far/away/hooks; echo evil > far/away/hooks/pre-commit");
+    expect([code, err]).toEqual([0, expect.stringContaining("far/away/hooks")]);
+    expect(readdirSync(join(workspace, "far/away"))).toEqual([]);
+  });
+
+  it("leaves no file that gives others this user's rights", async () => {
+    verifies("beyond.run.set-id");
+    const { bash, workspace } = place();
+    const { out } = await bash(
+      `cp /bin/true a; chmod 4755 a; chmod u+s a; chmod 2755 a; install -m 6755 /bin/true b; mkdir -m 2775 c; chmod 755 a && echo plain`,
+    );
+    expect(out).toBe("plain\n");
+    for (const name of readdirSync(workspace))
+      expect([name, statSync(join(workspace, name)).mode & 0o6000]).toEqual([name, 0]);
   });
 
   it("removes what would give git other hooks while the command runs", async () => {

@@ -1,8 +1,9 @@
 /**
  * The files of a workspace that decide about an agent, run by themselves or hold credentials: found before a confined
- * run, and compared after it. Links are never followed.
+ * run, and compared after it. Links are followed only to protect what
+ * they lead to.
  */
-import { lstatSync, readdirSync, type Stats } from "node:fs";
+import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { reasonByName } from "../path-guard.ts";
 import { foldPath, isAutoRunFile } from "./auto-run-files.ts";
@@ -43,7 +44,8 @@ export const PROTECTED_FILES = [
   ".lefthook.yml",
   ".devcontainer.json",
 ] as const;
-const IN_GIT = ["config", "config.worktree", COMMON_DIR, "hooks", "info/attributes", "modules"] as const;
+const MODULES = "modules";
+const IN_GIT = ["config", "config.worktree", COMMON_DIR, "hooks", "info/attributes", MODULES] as const;
 
 export interface ProtectedTree {
   /** Existing paths that stay readable. */
@@ -75,7 +77,7 @@ export function protectedTree(workspace: string): ProtectedTree {
       if (stats === undefined) continue;
       const kind = kindOf(path, stats);
       if (kind !== null) {
-        const more = kind === "repositories" ? commonDirOf(path) : [];
+        const more = decidingBeside(path, kind, workspace);
         for (const one of [path, ...more]) marks.set(one, markOf(lstatSync(one)));
         found[kind].push(path);
         found.read_only.push(...more);
@@ -85,10 +87,30 @@ export function protectedTree(workspace: string): ProtectedTree {
   return { ...found, marks };
 }
 
-const commonDirOf = (repository: string): string[] => {
-  const path = join(repository, COMMON_DIR);
-  return lstatSync(path, { throwIfNoEntry: false }) === undefined ? [] : [path];
-};
+/** Paths that decide although their name does not say so: of git, and what links in protected places lead to. */
+function decidingBeside(path: string, kind: Kind, workspace: string): string[] {
+  if (kind !== "repositories") return linkTargets(path, workspace);
+  const places = decidingGitPaths(path, workspace).filter(
+    (place) => basename(place) !== MODULES && lstatSync(place, { throwIfNoEntry: false }) !== undefined,
+  );
+  return [...new Set(places.flatMap((place) => [place, ...linkTargets(place, workspace)]))];
+}
+
+/** Files and directories of the workspace that a link leads to, or a link below a directory. */
+function linkTargets(path: string, workspace: string): string[] {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory())
+    return listed(path)
+      .filter((name) => !SKIPPED.has(name))
+      .flatMap((name) => linkTargets(join(path, name), workspace));
+  if (!stats?.isSymbolicLink()) return [];
+  try {
+    const target = realpathSync(path);
+    return isBelow(target, realpathSync(workspace)) ? [target] : [];
+  } catch {
+    return [];
+  }
+}
 
 function listed(folder: string): string[] {
   try {
@@ -134,7 +156,9 @@ const isBelow = (path: string, folder: string): boolean => {
 /** Paths that came in during a run and would run by themselves later, or name what runs. */
 export function newProtected(workspace: string, before: ProtectedTree): string[] {
   const after = protectedTree(workspace);
-  return [...after.read_only, ...after.repositories].filter(
+  const added = [...after.read_only, ...after.repositories].filter(
     (path) => before.marks.get(path) !== after.marks.get(path),
   );
+  const unique = [...new Set(added)];
+  return unique.filter((path) => !unique.some((other) => isBelow(path, other)));
 }

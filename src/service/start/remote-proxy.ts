@@ -1,10 +1,11 @@
 /** The proxy of one confined command whose calls a server decides. */
 import { join } from "node:path";
 import { ApproversGuard } from "../../auth/approvers-guard.ts";
+import { loadManifests } from "../../config/manifest-source.ts";
 import type { LoadedSettings } from "../../config/settings.ts";
 import { createOperationsClient, type OperationsClient } from "../../http/api/operations-client.ts";
 import type { RuntimeEnv } from "../../kernel/env.ts";
-import { SvcError } from "../../kernel/errors.ts";
+import { invalidError, SvcError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { listHttpTools } from "../../operations/registry/http-tools.ts";
 import { openRun } from "../../operations/runs/runs.ts";
@@ -34,8 +35,6 @@ export interface RemoteRunProxy extends RunningProxy {
   readonly run_id: string;
   /** Whether the server takes the launcher's evidence that hook events come from inside. */
   readonly is_sandboxed: boolean;
-  /** True without an approvers file, or with one that requires signatures for every tool. */
-  readonly holds_all_tools: boolean;
 }
 
 /** Opens the command's run on the server. `sandbox` is the SHA-256 of the launcher's secret. */
@@ -60,12 +59,14 @@ export async function createRemoteRunProxy(
     const file = settings.approvers;
     const caller = remoteCaller(client, run_id);
     const guard = file === null ? null : await ApproversGuard.open({ file, used, env, warn });
+    const requires_all = guard !== null && (await guard.requires(ANY_TOOL));
+    const own = guard === null || requires_all ? null : await ownTools(settings);
     const running = startProxy({
       settings,
       log,
       now: () => env.now(),
       identify: async () => caller,
-      manifests: () => tools.current(),
+      manifests: () => own ?? tools.current(),
       wait_ms,
       // Only the process that decides can put what it read on a card.
       showsBefore: () => false,
@@ -75,12 +76,23 @@ export async function createRemoteRunProxy(
       await running.stop();
       await client.close();
     };
-    const holds_all_tools = guard === null || (await guard.requires(ANY_TOOL));
-    return { ...running, run_id, is_sandboxed, holds_all_tools, stop };
+    return { ...running, run_id, is_sandboxed, stop };
   } catch (error) {
     await client.close();
     throw error;
   }
+}
+
+/**
+ * The HTTP tools of this machine. A server that is not trusted with approvals could hide a tool, or name its requests
+ * differently, and the approvers file would not apply to them.
+ */
+async function ownTools({ manifests: path }: LoadedSettings): Promise<HttpToolSet> {
+  if (path === null)
+    throw invalidError(
+      "an approvers file with --server needs SVC_MANIFESTS: without manifests on this machine the server decides what a request is",
+    );
+  return loadManifests({ path });
 }
 
 /** The server's HTTP tools. A server that is away leaves them as they were: each call still asks it. */

@@ -51,6 +51,19 @@ export const CLIENT_PACKAGES = {
   /** The newest one for Node 20, which ignores `onFailure` of a hook. */
   "claude-code-node-20": claude("2.1.197"),
   "mcp-remote": { name: "mcp-remote", version: "0.15.1", program: "mcp-remote/dist/proxy.js", script: true },
+  inspector: {
+    name: "@modelcontextprotocol/inspector",
+    version: "2.12.0",
+    program: "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+    script: true,
+  },
+  /** For clients that need a newer Node. */
+  "node-24": {
+    name: `node-${platform}`,
+    version: "24.21.0",
+    program: `node-${platform}/bin/node`,
+    script: false,
+  },
   mcporter: { name: "mcporter", version: "0.12.3", program: "mcporter/dist/cli.js", script: true },
 } satisfies Record<string, ClientPackage>;
 export type ClientPackageName = keyof typeof CLIENT_PACKAGES;

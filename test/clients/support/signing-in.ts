@@ -7,6 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { freePort } from "../../support/ports.ts";
 import { installClient, type RealClient } from "./install.ts";
 import { startModelServer } from "./model-server.ts";
 import { HEADLESS, runClient } from "./run-client.ts";
@@ -93,6 +94,19 @@ async function mcporter(place: SigningPlace): Promise<SignedInUse> {
   return { output: signed.text, answer: called.text };
 }
 
+/** Its command line, on a Node that it supports. */
+async function inspector(place: SigningPlace): Promise<SignedInUse> {
+  const [node] = await installClient("node-24");
+  const [, script] = await installClient("inspector");
+  const call = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"];
+  const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`;
+  const words = [node!, script!, "--cli", "--server-url", place.url, "--transport", "http", ...call];
+  // It opens a browser without a terminal if this is set.
+  const at = inHome(place, { MCP_AUTO_OPEN_ENABLED: "true" });
+  const { text } = await runToEnd([...words, "--callback-url", callback], at);
+  return { output: text, answer: text };
+}
+
 /** A coding agent that has a command for the sign-in. Its scripted model then calls the tool. */
 async function codingAgent(
   client: RealClient,
@@ -170,6 +184,7 @@ export const SIGNING_CLIENTS: readonly SigningClient[] = [
       throughStdio([...(await installClient("mcp-remote")), place.url, "--transport", "http-only"], place),
   },
   { title: "mcporter", large: false, signIn: mcporter },
+  { title: "MCP Inspector", large: true, signIn: inspector },
   {
     title: "Codex",
     large: true,

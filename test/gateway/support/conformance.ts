@@ -1,9 +1,12 @@
 /** The official MCP conformance suite, run against the gateway in either role. */
 import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { afterAll } from "vitest";
+import { until } from "../../support/until.ts";
 import { testGateway } from "./gateway.ts";
 
 export const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url));
@@ -56,6 +59,25 @@ export async function serverConformance(url: string, revision: string): Promise<
   return { passed: sum("passed"), failed: sum("failed"), scenarios, not_scored, output };
 }
 
+/**
+ * The gateway in the role of a client, as one file among the built modules, whose threads it starts. A loader that reads
+ * TypeScript would cost each scenario several seconds.
+ */
+export async function builtClient(): Promise<string> {
+  const outfile = here(`../../../dist/shared/conformance-client-${process.pid}.js`);
+  await build({
+    entryPoints: [here("conformance-client.ts")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    logLevel: "error",
+  });
+  afterAll(() => rmSync(outfile, { force: true }));
+  return outfile;
+}
+
 /** Runs the suite, and returns what it says. */
 export async function runSuite(...args: string[]): Promise<string> {
   const program = ["--import", here("conformance-shim.mjs"), SUITE, ...args];
@@ -80,7 +102,9 @@ export async function governedFixtures(era: "legacy" | "modern", config: Record<
     passthrough: ["resources", "prompts", "completions", "sampling", "elicitation", "roots"],
   };
   const probe = await testGateway({ upstreams: [upstream], mode: "observe", manifests: "[]" });
-  const names = [...probe.running.gateway.routes().keys()];
+  const { gateway } = probe.running;
+  await until(() => gateway.routes().size > 0, "the tools of the fixtures");
+  const names = [...gateway.routes().keys()];
   await probe.running.stop();
   const manifests = names
     .map((tool) => `- {tool: ${tool}, effect: idempotent, permission: fixtures.use}\n`)

@@ -131,7 +131,8 @@ export function protectWorkspace(
   for (const repository of repositories)
     for (const path of decidingGitPaths(repository, workspace)) {
       if (existsSync(path)) read_only.push(path);
-      else if (basename(path) === "hooks") read_only.push(placeholders.folder(path));
+      else if (basename(path) === "hooks" && existsSync(dirname(path)))
+        read_only.push(placeholders.folder(path));
       else if (basename(path) === "config.worktree") hidden_files.push(placeholders.file(path));
       else if (basename(path) === "attributes" && existsSync(dirname(path)))
         hidden_files.push(placeholders.file(path));
@@ -140,8 +141,11 @@ export function protectWorkspace(
   const isFolder = (path: string) => lstatSync(path).isDirectory();
   const links = (path: string) => lstatSync(path).isSymbolicLink();
   return {
-    // A separate mount, which cannot be renamed and replaced.
-    writable: repositories.filter((path) => existsSync(path)).map((path) => [path, path] as const),
+    // Separate mounts, which cannot be renamed and replaced.
+    writable: repositories
+      .flatMap((path) => [path, join(path, "info")])
+      .filter((path) => existsSync(path))
+      .map((path) => [path, path] as const),
     read_only: [...new Set(read_only)].filter((path) => !links(path)),
     hidden_files: [...new Set([...hidden_files, ...within.filter((path) => !isFolder(path))])].filter(
       (path) => !links(path),
