@@ -1,7 +1,7 @@
 /** `svc run --server`: a confined command whose calls a server on another machine decides. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -213,6 +213,13 @@ describe("svc run --server", () => {
         expect.stringContaining("move it out of the workspace"),
       ]);
     }
+    copyFileSync(MANIFESTS, join(workspace, "tools.yaml"));
+    const outside = join(folder, "approvers.json");
+    writeApprovers(outside, "api.add");
+    const { code, out, err } = await run("echo started", {
+      env: { SVC_APPROVERS: outside, SVC_MANIFESTS: "tools.yaml" },
+    });
+    expect([code, out, err]).toEqual([1, "", expect.stringContaining("move it out of the workspace")]);
   });
 });
 

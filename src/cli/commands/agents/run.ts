@@ -125,7 +125,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     const state = copyClientState(programWords(command).at(-1)!, home, folder);
     writeRunFiles(folder, home, running.ca_pem);
     const plan = planConfinement(place, decider, before, { state, relay });
-    requireApproversOutside(decider.approvers, plan);
+    for (const [name, file] of Object.entries(decider.trusted)) requireOutside(name, file, plan);
     io.err(`svc run: ${run_id} in ${escapeControls(workspace)}, at most ${limits.told}`);
     const code = await launchConfined({
       ...needs,
@@ -186,7 +186,8 @@ function programWords(command: readonly string[]): string[] {
 interface Decider {
   readonly running: RunningProxy & { run_id: string };
   readonly credentials: readonly CredentialSpec[];
-  readonly approvers: string | null;
+  /** Files by which this machine checks the server, with the names of their settings. */
+  readonly trusted: Readonly<Record<string, string>>;
   /** What the command does not see: the folder for files of the run that outlast it, and everything of the service. */
   readonly own: { readonly folder: string; readonly paths: readonly string[] };
   close(): Promise<void>;
@@ -214,7 +215,7 @@ async function decideHere(context: CommandContext, flags: CommandFlags, sandbox:
   return {
     running,
     credentials: settings.credentials,
-    approvers: settings.approvers,
+    trusted: settings.approvers === null ? {} : { approvers: settings.approvers },
     own: { folder: settings.data, paths: ownPaths(settings) },
     close: () => running.stop().finally(close),
   };
@@ -230,8 +231,9 @@ async function decideOnServer(
   if (flags["policy"] !== undefined) throw invalidError("--policy: the server decides by its own policy");
   const server = context.server(flags)!;
   // A configuration file in the workspace is the agent's to write.
-  const { SVC_CONFIG: _, SVC_APPROVERS: approvers, ...rest } = io.env;
-  const env = approvers === undefined ? rest : { ...rest, SVC_APPROVERS: resolve(io.cwd, approvers) };
+  const { SVC_CONFIG: _, ...rest } = io.env;
+  const trusted = trustedFiles(io);
+  const env = { ...rest, ...trusted };
   const settings = withAllowedHosts(loadSettings({ env, cwd: folder }), flags);
   const own_folder = dirname(hooksFolder(io.env));
   const running = await createRemoteRunProxy({ server, settings, env: io.clock, own_folder }, sandbox);
@@ -241,13 +243,23 @@ async function decideOnServer(
   return {
     running,
     credentials: [],
-    approvers: settings.approvers,
+    trusted,
     own: {
       folder: own_folder,
       paths: [own_folder, ...(keyFile === undefined ? [] : [resolve(io.cwd, keyFile)])],
     },
     close: running.stop,
   };
+}
+
+/** Variables with files by which this machine checks a server, as full paths. */
+function trustedFiles({ env, cwd }: CommandContext["io"]): Record<string, string> {
+  if ((env["SVC_APPROVERS"] ?? "") === "") return {};
+  const named = ["SVC_APPROVERS", "SVC_MANIFESTS"].flatMap((name) => {
+    const value = env[name];
+    return value === undefined || value === "" || /^https?:/.test(value) ? [] : [[name, resolve(cwd, value)]];
+  });
+  return Object.fromEntries(named);
 }
 
 interface ConfinedClient {
@@ -286,12 +298,11 @@ function planConfinement(
 const ownProgram = (): string[] =>
   ["bin", "dist", "package.json"].map((name) => fileURLToPath(packageFile(name)));
 
-/** Throws if the command could write the approvers file, and with it name its own approvers. */
-function requireApproversOutside(file: string | null, { workspace, writable }: ConfinementPlan): void {
-  if (file === null) return;
+/** Throws if the command could write this file: it could name its own approvers, or rename what needs them. */
+function requireOutside(name: string, file: string, { workspace, writable }: ConfinementPlan): void {
   const folders = [workspace, ...writable.map(([folder]) => folder)];
   if ([file, realpathSync(file)].some((path) => folders.some((folder) => isBelow(path, folder))))
-    throw invalidError(`approvers: the command could write ${file}: move it out of the workspace`);
+    throw invalidError(`${name}: the command could write ${file}: move it out of the workspace`);
 }
 
 /** Files and directories of the service, which the command does not see even inside its workspace. */
