@@ -186,7 +186,7 @@ function programWords(command: readonly string[]): string[] {
 interface Decider {
   readonly running: RunningProxy & { run_id: string };
   readonly credentials: readonly CredentialSpec[];
-  /** Files by which this machine checks the server, with the names of their settings. */
+  /** Files that check the server, with the names of their settings. */
   readonly trusted: Readonly<Record<string, string>>;
   /** What the command does not see: the folder for files of the run that outlast it, and everything of the service. */
   readonly own: { readonly folder: string; readonly paths: readonly string[] };
@@ -252,7 +252,7 @@ async function decideOnServer(
   };
 }
 
-/** Variables with files by which this machine checks a server, as full paths. */
+/** Variables with the files that check a server, as full paths. */
 function trustedFiles({ env, cwd }: CommandContext["io"]): Record<string, string> {
   if ((env["SVC_APPROVERS"] ?? "") === "") return {};
   const named = ["SVC_APPROVERS", "SVC_MANIFESTS"].flatMap((name) => {
