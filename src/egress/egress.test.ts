@@ -4,6 +4,7 @@ import { selfSigned } from "../../test/golden/notify/support/certificate.ts";
 import { type Answer, type Receiver, startReceiver } from "../../test/golden/notify/support/receivers.ts";
 import { verifies } from "../../test/support/verifies.ts";
 import { createEgress, type EgressClient } from "./egress.ts";
+import { GuardedExchange, wasNotSent } from "./exchange.ts";
 import { EgressRefusedError } from "./refusal.ts";
 
 const lookup = () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]);
@@ -62,6 +63,33 @@ describe("request", () => {
       response.write("begin");
     });
     await expect(newEgress().request(slow.url(), { timeout_ms: 80 })).rejects.toThrow(/no answer/);
+  });
+
+  it("tells an exchange that may have taken effect from one that was not sent", async () => {
+    verifies("beyond.http.result");
+    const server = await receiver(() => undefined);
+    const exchange = new GuardedExchange({ block_private: false });
+    const sendTo = (port: number) =>
+      exchange
+        .send({
+          scheme: "http",
+          host: "127.0.0.1",
+          port,
+          method: "POST",
+          target: "/",
+          headers: ["Host", "a.test"],
+          body: undefined,
+          timeout_ms: 80,
+        })
+        .catch((thrown: unknown) => thrown);
+    const late = await sendTo(server.port);
+    expect([String(late), wasNotSent(late)]).toEqual([
+      expect.stringContaining("no answer from 127.0.0.1 within 80 ms"),
+      false,
+    ]);
+    await server.close();
+    expect(wasNotSent(await sendTo(server.port))).toBe(true);
+    exchange.close();
   });
 
   it("says what failed without the path, which may be a password", async () => {

@@ -204,7 +204,7 @@ function effectOf(
     lines: [
       `  before: ${JSON.stringify({ tool: read.tool, args: KEPT(places), absent: { status: 404 } })}   # guess: it reads the same resource`,
       `  compensation: ${JSON.stringify(compensation)}   # guess: it accepts its own representation`,
-      `  verification: ${JSON.stringify({ tool: read.tool, args: KEPT(places), expect: "$before" })}`,
+      `  verification: ${JSON.stringify({ tool: read.tool, args: KEPT(places), expect: "$before" })}   # guess: the read shows all that the undo restores`,
     ],
   };
 }
@@ -232,7 +232,9 @@ function creation(
     `  compensation: ${JSON.stringify({ tool: removal.tool, args, kind: "inverse" })}   # guess: it deletes what this creates, by the answer's ${field}`,
   ];
   if (read !== undefined)
-    lines.push(`  verification: ${JSON.stringify({ tool: read.tool, args, expect: { status: 404 } })}`);
+    lines.push(
+      `  verification: ${JSON.stringify({ tool: read.tool, args, expect: { status: 404 } })}   # guess: what is deleted answers 404`,
+    );
   return { effect: "compensable", why: `${removal.tool} deletes what it creates`, kind: "undoable", lines };
 }
 

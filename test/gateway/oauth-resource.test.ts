@@ -69,9 +69,10 @@ async function signIn(login: string, path = "/mcp", base = g.url) {
   return { client: connected, token: memory.tokens()!.access_token as string };
 }
 
-/** Signs in for a token without connecting with it. */
-async function tokenFor(login: string, path = "/mcp"): Promise<string> {
-  const memory = new Memory();
+/** Signs in for a token without connecting with it: for the endpoint, or for another resource. */
+async function tokenFor(login: string, path = "/mcp", resource?: string): Promise<string> {
+  const memory: Memory & OAuthClientProvider = new Memory();
+  if (resource !== undefined) memory.validateResourceURL = async () => new URL(resource);
   const transport = new StreamableHTTPClientTransport(new URL(`${g.url}${path}`), { authProvider: memory });
   await expect(new Client({ name: "c", version: "1" }).connect(transport)).rejects.toThrow();
   await transport.finishAuth((await issuer.signIn(memory.asked!, login)).searchParams);
@@ -144,12 +145,12 @@ describe("the metadata", () => {
     await expect(testGateway({ config: { oidc: { scopes: ['a"b'] } } })).rejects.toThrow("is not a scope");
   });
 
-  it("of a gateway with a public URL names that URL, and tokens for it are accepted", async () => {
-    verifies("beyond.oauth.gateway-url");
+  it("of a gateway with a public URL names that URL, and tokens for it or the audience are accepted", async () => {
+    verifies("beyond.oauth.gateway-url", "beyond.oauth.audience");
     const behind = await testGateway({
       config: {
         gateway_url: "https://gateway.example.com/",
-        oidc: { issuer: issuer.url, audience: "svc", role_map: { bots: "agent" } },
+        oidc: { issuer: issuer.url, audience: "https://api.example.com/v1", role_map: { bots: "agent" } },
       },
     });
     const metadata = await (await fetch(`${behind.url}${METADATA}/mcp`)).json();
@@ -159,6 +160,12 @@ describe("the metadata", () => {
       `Bearer resource_metadata="https://gateway.example.com${METADATA}/mcp"`,
     );
     expect((await post("/mcp", await tokenFor("ann"), behind.url)).status).toBe(401);
+    const used = async (resource: string) =>
+      (await post("/mcp", await tokenFor("ann", "/mcp", resource), behind.url)).status;
+    expect(await used("https://gateway.example.com/mcp")).toBe(200);
+    expect(await used("https://api.example.com/v1")).toBe(200);
+    for (const resource of ["https://gateway.example.com/operator/mcp", "https://api.example.com/v2"])
+      expect(await used(resource)).toBe(401);
   });
 });
 

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { parse } from "yaml";
 import { readManifests } from "../../src/rules/manifest/load.ts";
 import { svc } from "../support/cli.ts";
 import { program } from "../support/programs.ts";
@@ -64,6 +65,10 @@ it("drafts http manifests whose undos work", async () => {
   expect(out).toContain("7 tools: 2 read, 2 with a proposed undo, 3 irreversible, 1 left out");
   const text = readFileSync(join(folder, "manifests/pet-store.yaml"), "utf8");
   expect(text).toContain("# left out: GET /v1/pets/mine");
+  // The drafted policy asks before any other host is reached.
+  const { rules } = parse(readFileSync(join(folder, "policy.yaml"), "utf8"));
+  const asking = { match: { tool: "net.connect" }, action: "require_approval" };
+  expect(rules).toContainEqual(expect.objectContaining(asking));
   const { all, warnings } = readManifests([{ file: "m", text }]);
   expect(warnings).toEqual([]);
   const named = Object.fromEntries(all.map((manifest) => [manifest.tool, manifest]));
@@ -86,7 +91,10 @@ it("drafts http manifests whose undos work", async () => {
     body: "opaque",
   });
   for (const line of text.split("\n"))
-    if (/^ {2}(?:effect|compensation|before):/.test(line) && !/permission|net\.connect/.test(line))
+    if (
+      /^ {2}(?:effect|compensation|before|verification):/.test(line) &&
+      !/permission|net\.connect/.test(line)
+    )
       if (!text.slice(0, text.indexOf(line)).endsWith("- tool: net.connect\n"))
         expect(line).toContain("# guess:");
 
@@ -109,6 +117,23 @@ it("drafts http manifests whose undos work", async () => {
   const done = JSON.parse((await proxy.svc("rollback", run, "--json")).out);
   expect(done).toMatchObject({ complete: true, compensated: [1, 0] });
   expect([...pets]).toEqual([["old", { tag: "cat" }]]);
+});
+
+it("drafts from a URL, which relative servers start from", async () => {
+  verifies("beyond.openapi.drafts");
+  const folder = tempDir("openapi");
+  const document = { ...DOCUMENT, servers: [{ url: "/v2" }] };
+  const site = await upstream((_, response) => response.end(JSON.stringify(document)));
+  const from = `http://127.0.0.1:${site.port}/docs/api.json`;
+  const { code, err } = await svc(["init", "--from", from], { cwd: folder });
+  expect([code, err]).toEqual([0, ""]);
+  const text = readFileSync(join(folder, "manifests/pet-store.yaml"), "utf8");
+  const { all } = readManifests([{ file: "m", text }]);
+  expect(all.find(({ tool }) => tool === "pet-store.listPets")!.http).toMatchObject({
+    scheme: "http",
+    host: `127.0.0.1:${site.port}`,
+    path: "/v2/pets",
+  });
 });
 
 it("refuses what is not a description", async () => {
