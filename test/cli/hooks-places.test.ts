@@ -11,9 +11,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { carrierWords } from "../../src/cli/commands/agents/carrier.ts";
 import { connectHooks } from "../../src/cli/commands/agents/connect-hooks.ts";
 import type { CommandContext } from "../../src/cli/context.ts";
+import type { CommandIo } from "../../src/cli/io.ts";
 import { CLIENT_FILES, HOOK_CLIENTS, type HookClient } from "../../src/hook/clients/clients.ts";
 import { hooksFile } from "../../src/hook/clients/install.ts";
 import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
@@ -127,6 +129,38 @@ describe("svc connect --hooks", () => {
     expect([made.code, made.err]).toEqual([0, ""]);
     expect(readFileSync(join(moved, name), "utf8")).toContain(` hook ${client} --settings `);
     expect(settings(client).protect).toEqual([join(moved, name)]);
+  });
+
+  it("warns if the workspace holds the program that the hook starts", async () => {
+    verifies("beyond.hooks.own-programs");
+    const { home, shop } = place();
+    const installed = join(shop, "node_modules/takeback/bin");
+    mkdirSync(installed, { recursive: true });
+    writeFileSync(join(installed, "svc.js"), "");
+    const [program] = process.argv.splice(1, 1, join(installed, "svc.js"));
+    onTestFinished(() => void process.argv.splice(1, 1, program!));
+    const connected = async (cwd: string) => {
+      let warned = "";
+      const io = { env: { HOME: home }, cwd, out: () => {}, err: (text: string) => (warned += text) };
+      const flags = { url: "http://127.0.0.1:1" };
+      await connectHooks({ io } as unknown as CommandContext, "codex", flags);
+      return warned;
+    };
+    expect(await connected(shop)).toContain(`the hook starts ${join(installed, "svc.js")}, which the agent`);
+    const other = join(home, "other");
+    mkdirSync(other);
+    expect(await connected(other)).toBe("");
+  });
+
+  it("takes no carrier through a link in the workspace, and says slow without one", async () => {
+    verifies("beyond.hooks.own-programs", "beyond.hooks.carrier");
+    const { home, shop, connect } = place();
+    symlinkSync("/usr/bin/perl", join(shop, "perl"));
+    const words = (cwd: string) => carrierWords({ env: { PATH: shop }, cwd } as unknown as CommandIo);
+    expect(words(shop)).toEqual([]);
+    expect(words(tempDir("elsewhere"))[0]).toBe(join(shop, "perl"));
+    const made = await connect(["codex", "--hooks"], home, { PATH: "/nowhere" });
+    expect(made.out).toContain("slow: without perl and nc");
   });
 
   it("writes the project's file with --project, warns if git tracks it, and moves the hook out again", async () => {

@@ -2,7 +2,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { dueAlertMessages } from "../../src/alerts/manager.ts";
 import { activeAlerts } from "../../src/operations/background/alerting.ts";
+import { undoesAll } from "../support/commands.ts";
 import { type TestServer, testServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const MANIFESTS = `
@@ -57,6 +59,20 @@ describe("an actor", () => {
     await call("r", "no.such");
     await s.call("admin", "POST", "/v1/halt", { reason: "stop", actor: "bot" });
     await s.call("admin", "POST", "/v1/halt", { reason: "other", actor: "other" });
+    const granted = await s.call("approver", "POST", "/v1/grants", {
+      match: { tool: "mail.send", actor: "bot" },
+      rules: ["mails"],
+      max_uses: 3,
+      expires_at: new Date(s.env.now() + HOUR).toISOString(),
+      reason: "the newsletter",
+    });
+    expect(granted.status, granted.text).toBe(201);
+    const drill = { manifest_hash: "m", at_ms: 1, passed: false, problem: "gone", run_id: "d", by: "op" };
+    await s.app.core.store.transact({
+      run(tx) {
+        for (const tool of ["crm.create", "mail.list"]) tx.put("drills", tool, { ...drill, tool });
+      },
+    });
     const { status, body, text } = await actor("bot");
     expect(status).toBe(200);
     const sum = (name: string) =>
@@ -69,7 +85,34 @@ describe("an actor", () => {
     expect(body.halts).toMatchObject([{ reason: "stop" }]);
     expect(body.standing).toMatchObject([{ run_id: "r", step: 1, tool: "crm.create" }]);
     expect(body.incidents).toMatchObject([{ status: "open" }]);
+    expect(body.grants).toMatchObject([{ tool: "mail.send", actor: "bot", uses: 0, max_uses: 3 }]);
+    // Only drills of tools that it called.
+    expect(body.drills).toEqual([{ tool: "crm.create", at_ms: 1, passed: false, problem: "gone" }]);
+    expect(body.alerts).toEqual([]);
     expect(text).not.toContain("canary-3");
+  });
+
+  it("is shown with its alerts in groups, and with what was undone", async () => {
+    verifies("beyond.actor.calls", "beyond.actor.open");
+    s = await testServer({
+      manifests: MANIFESTS,
+      config: `rollback: {compensator_cmd: "${undoesAll()}"}\n`,
+      keys: [{ name: "bot", role: "agent" }],
+    });
+    await open("undone");
+    await call("undone", "crm.create");
+    await end("undone", 0);
+    await s.call("operator", "POST", "/v1/runs/undone/rollback", { confirm: true });
+    await until(async () => (await actor("bot")).body.calls.undone === 1, "the undo");
+    await open("lost");
+    for (let i = 0; i < 2; i++) await call("lost", "crm.create");
+    await s.env.advance(HOUR + 1_000);
+    const { body } = await actor("bot");
+    expect([body.calls.undone, body.calls.undo_failed]).toEqual([1, 0]);
+    expect(body.undos).toMatchObject([{ undone: 1, failed: 0 }]);
+    expect(body.alerts).toMatchObject([
+      { kind: "unresolved_outcome", message: expect.stringContaining("(and 1 more like it)") },
+    ]);
   });
 
   it("is a 404 without a run, a key or an incident, and an auditor's", async () => {

@@ -1,12 +1,14 @@
-/** The time that a record may take, and what a machine without the contents says. */
+/** The time that a record may take, what a machine without the contents says, and when contents are removed. */
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { singleCall } from "../resident/services.ts";
+import { ContentStore, recordFolder } from "./content-store.ts";
 import { SNAPSHOT_DEFAULTS } from "./record-scope.ts";
 import { closeCall, openCall } from "./recorded-call.ts";
+import { startSweeping } from "./sweep-deleted.ts";
 import { undoRecord } from "./undo-record.ts";
 import { createWorkspaceRecords, type WorkspaceRecords } from "./workspace-records.ts";
 
@@ -75,4 +77,22 @@ it("names the machine that has the contents", () => {
     error: "the recorded contents are on laptop.example",
     left: [],
   });
+});
+
+it("removes the contents of deleted runs at the start and every hour, until it is stopped", async () => {
+  verifies("beyond.record.retention");
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const folder = tempDir("sweeping");
+  new ContentStore(recordFolder(folder), true);
+  const sweep = vi.fn(async () => {});
+  const stop = startSweeping(folder, { sweep }, () => {
+    throw new Error("no run is recorded");
+  });
+  await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(1));
+  vi.advanceTimersByTime(60 * 60 * 1_000);
+  await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(2));
+  stop();
+  vi.advanceTimersByTime(3 * 60 * 60 * 1_000);
+  expect(sweep).toHaveBeenCalledTimes(2);
 });

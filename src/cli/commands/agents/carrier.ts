@@ -42,7 +42,9 @@ function programOutside(
     const file = join(folder, name);
     try {
       accessSync(file, constants.X_OK);
-      if (isAbsolute(folder) && !realpathSync(file).startsWith(inner) && passes(file)) return file;
+      // The agent could change a link in the workspace later, wherever it leads now.
+      const places = [`${realpathSync(folder)}/`, realpathSync(file)];
+      if (isAbsolute(folder) && !places.some((place) => place.startsWith(inner)) && passes(file)) return file;
     } catch {}
   }
   return null;

@@ -79,6 +79,7 @@ export async function connectHooks(context: CommandContext, named: string, flags
   await writeHook(io, client, { file, text, flags });
   if (carrier.length === 0)
     io.out("slow: without perl and nc every event starts Node; install one and connect again");
+  warnOfOwnPrograms(io);
   sayNext(io, client, where, flags);
 }
 
@@ -238,6 +239,17 @@ function sayNext(io: CommandIo, client: HookClient, where: string, flags: Flags)
       ? `  3. svc runs ${where}, then svc show <run> ${where}   to see what would have been blocked`
       : `  3. svc approvals list ${where}   to see the requests that wait for you`,
   );
+}
+
+/** The workspace's agent can change what is installed in it, and so what judges its calls. */
+function warnOfOwnPrograms(io: CommandIo): void {
+  const inner = `${workspaceOf(io.cwd)}/`;
+  const found = [process.argv[1]!, process.execPath].map((path) => realpathSync(path));
+  const inside = found.find((path) => path.startsWith(inner));
+  if (inside !== undefined)
+    io.err(
+      `warning: the hook starts ${escapeControls(inside)}, which the agent of this workspace can change; install svc elsewhere and connect again`,
+    );
 }
 
 const svcCommand = (): string => [process.execPath, realpathSync(process.argv[1]!)].map(quoted).join(" ");
