@@ -233,7 +233,7 @@ function creation(
   ];
   if (read !== undefined)
     lines.push(
-      `  verification: ${JSON.stringify({ tool: read.tool, args, expect: { status: 404 } })}   # guess: what is deleted answers 404`,
+      `  verification: ${JSON.stringify({ tool: read.tool, args, expect: { status: 404 } })}   # guess: a deleted item answers 404`,
     );
   return { effect: "compensable", why: `${removal.tool} deletes what it creates`, kind: "undoable", lines };
 }

@@ -241,7 +241,7 @@ function sayNext(io: CommandIo, client: HookClient, where: string, flags: Flags)
   );
 }
 
-/** The workspace's agent can change what is installed in it, and so what judges its calls. */
+/** An agent can change every program in its workspace, and so the one that judges its calls. */
 function warnOfOwnPrograms(io: CommandIo): void {
   const inner = `${workspaceOf(io.cwd)}/`;
   const found = [process.argv[1]!, process.execPath].map((path) => realpathSync(path));
