@@ -17,6 +17,7 @@ const BEGUN = [
   "cli/demo",
   "operations/worker/worker",
   "operations/worker/pdf-worker",
+  "operations/worker/values-worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",

@@ -2,7 +2,7 @@
  * HTML output. All HTML comes from the `html` template, which escapes every value that is not HTML already and makes
  * characters visible that would move or hide text.
  */
-import { html as template } from "hono/html";
+import { raw, html as template } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 
 export type HtmlFragment = HtmlEscapedString;
@@ -33,11 +33,26 @@ export function html(strings: TemplateStringsArray, ...parts: TemplateValue[]): 
 }
 
 function ready(part: TemplateValue): unknown {
-  if (typeof part === "string") return escapeInvisible(part);
-  if (part instanceof VerbatimText) return part.text;
+  if (typeof part === "string") return escapedIfLong(escapeInvisible(part));
+  if (part instanceof VerbatimText) return escapedIfLong(part.text);
   if (Array.isArray(part)) return part.map(ready);
   return part;
 }
+
+/** A longer text is escaped here: the template would leave one piece in memory for each escaped character. */
+const SHORT_CHARS = 1_024;
+const ESCAPES = [
+  [/&/g, "&amp;"],
+  [/</g, "&lt;"],
+  [/>/g, "&gt;"],
+  [/"/g, "&quot;"],
+  [/'/g, "&#39;"],
+] as const;
+
+const escapedIfLong = (text: string): string | HtmlFragment =>
+  text.length <= SHORT_CHARS
+    ? text
+    : (raw(ESCAPES.reduce((out, [char, escaped]) => out.replace(char, escaped), text)) as HtmlFragment);
 
 export const emptyHtml: HtmlFragment = html``;
 

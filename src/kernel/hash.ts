@@ -3,7 +3,7 @@ import * as crypto from "node:crypto";
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { toCanonicalJson, toCanonicalJsonInSteps } from "./json/canonical.ts";
 import type { JsonValue } from "./json/json.ts";
-import { cachedResult, precomputeResult } from "./json/large-value-cache.ts";
+import { cachedResult, cacheResult, precomputeResult } from "./json/large-value-cache.ts";
 import type { PausableWork } from "./pausable-work.ts";
 
 /** The one-shot function takes half the time, but the first Node 20 releases lack it. */
@@ -75,6 +75,11 @@ export function canonicalText(value: JsonValue): string {
 /** Precomputes the canonical text of a large value with pauses, for a later hash. */
 export function precomputeCanonical(value: JsonValue): PausableWork<void> {
   return precomputeResult(value, toCanonicalJsonInSteps, () => toCanonicalJsonInSteps(value));
+}
+
+/** Caches the canonical text of a large value, which another thread computed. */
+export function cacheCanonical(value: JsonValue, text: string): void {
+  cacheResult(value, toCanonicalJsonInSteps, text);
 }
 
 /** Compares two strings in constant time. */

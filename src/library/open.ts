@@ -11,6 +11,7 @@ import type { RunMode } from "../govern/runs/run.ts";
 import { systemEnv } from "../kernel/env.ts";
 import { forbiddenError, invalidError } from "../kernel/errors.ts";
 import { assertJson } from "../kernel/json/json.ts";
+import { readJsonOrText } from "../kernel/json/json-text-value.ts";
 import type { ServiceApp } from "../operations/app.ts";
 import {
   approveRequest,
@@ -248,8 +249,13 @@ function rollback(
 
 const lookWith =
   (call: Ask): ReadApproval =>
-  (approval_id, wait, signal) =>
-    call(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
+  async (approval_id, wait, signal) => {
+    const approval = await call(getApproval, { approval_id, ...(wait === 0 ? {} : { wait }) }, signal);
+    const { offer } = approval;
+    return offer === undefined
+      ? approval
+      : { ...approval, offer: { ...offer, args: readJsonOrText(offer.args) } };
+  };
 
 /**
  * Approvals on the embedded engine. The host process can read every request. A decision needs the credential of an

@@ -1,7 +1,7 @@
 /** Lets a surface read documents by id, as far as its view of the app shows them. Who may see one is for the caller. */
 
 import { type ApprovalDoc, LIVE_APPROVAL_STATUSES } from "../govern/approvals/approval.ts";
-import type { ApprovalValues } from "../govern/cards/types.ts";
+import type { StoredValues } from "../govern/cards/stored-values.ts";
 import { isExpired } from "../govern/expiry.ts";
 import type { IncidentDoc } from "../govern/incidents/incident.ts";
 import type { PlanDoc } from "../govern/plans/plan.ts";
@@ -18,10 +18,7 @@ export function findApproval({ core }: DocumentSource, id: string): Promise<Appr
   return core.store.get("approvals", id);
 }
 
-export function findApprovalValues(
-  { core }: DocumentSource,
-  id: string,
-): Promise<ApprovalValues | undefined> {
+export function findApprovalValues({ core }: DocumentSource, id: string): Promise<StoredValues | undefined> {
   return core.store.get("approval_values", id);
 }
 

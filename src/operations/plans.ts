@@ -1,20 +1,10 @@
 /** Plans: an agent proposes calls before it makes them, and approvers decide them together. */
 import * as z from "zod";
-import { nextEventLoopTurn, runAnyInSlices, runInSlices } from "../child-process/event-loop-slices.ts";
-import type { ApprovalDoc } from "../govern/approvals/approval.ts";
-import { cachedCardSummary } from "../govern/cards/card-cache.ts";
-import type { CardFacts } from "../govern/cards/card-facts.ts";
-import { callText } from "../govern/cards/card-text.ts";
-import type { ApprovalValues, CardContent, CardContext } from "../govern/cards/types.ts";
+import { runInSlices } from "../child-process/event-loop-slices.ts";
+import type { CardContent, CardContext } from "../govern/cards/types.ts";
 import type { EngineCore } from "../govern/core.ts";
 import { intentNeeds, type RunFacts } from "../govern/decide/load-facts.ts";
-import { precomputingCalls } from "../govern/decide/precompute-values.ts";
-import {
-  buildingPlanCards,
-  decidePlanUnit,
-  type PlanDecisionResult,
-  withdrawPlanUnit,
-} from "../govern/plans/decide-plan.ts";
+import { decidePlanUnit, type PlanDecisionResult, withdrawPlanUnit } from "../govern/plans/decide-plan.ts";
 import {
   digestRequests,
   PLAN_STATUSES,
@@ -30,19 +20,19 @@ import type { TableName } from "../govern/port/tables.ts";
 import { type CallerPrincipal, hasRole } from "../govern/roles.ts";
 import { loadCountedRun, loadRun } from "../govern/runs/load-run.ts";
 import type { RunDoc } from "../govern/runs/run.ts";
-import { describeUndoDeadline } from "../govern/runs/undo-deadlines.ts";
 import { signatureSchema } from "../govern/signing/payload.ts";
 import { carriedMarkKeys } from "../govern/traces/carried.ts";
 import { invalidError, notFoundError } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
+import type { JsonOrText } from "../kernel/json/json-text-value.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { nullableSchema } from "../rules/nullable-schema.ts";
-import { withPlainMasks } from "../rules/redact/mask.ts";
 import { evaluatingPlan } from "../simulate/evaluate-plan.ts";
 import type { LiveRun } from "../simulate/sandbox.ts";
 import { announceRecords, type ServiceApp } from "./app.ts";
 import { shownCardHash } from "./approvals/approvals.ts";
 import { seesCard } from "./approvals/cards.ts";
+import { cachePlanCards, drawPlan } from "./approvals/plan-cards.ts";
 import { cutPage, positionOf } from "./cursor.ts";
 import { proofWordsOf } from "./drills/drill-results.ts";
 import { delegationsTo, requireOwnRun, requireRole } from "./pipeline/access.ts";
@@ -51,6 +41,7 @@ import { anyJson, boundedText, givenId, noteSchema, pagingFields, runId, toolSch
 import { checkGiven, withSigningLink } from "./signing/check-signature.ts";
 import { grantSnapshotFor } from "./simulate/jobs.ts";
 import { openSandbox } from "./worker/execute.ts";
+import { type DrawnCard, precomputeCalls } from "./worker/values-host.ts";
 
 const plan_id = givenId("pln_<uuid>");
 
@@ -80,7 +71,7 @@ export const proposePlan = defineOperation({
     const run = await requireOwnRun(app, principal, run_id);
     assertOrdered(calls.map(({ depends_on }) => depends_on ?? []));
     const planned = calls.map((call) => ({ tool: call.tool, args: call.args as JsonValue }));
-    await runAnyInSlices(precomputingCalls(app.core, planned));
+    await precomputeCalls(app.core, planned);
     const judged = await judge(app, run, principal, planned);
     const proposed = calls.map((call, i): ProposedCall => {
       const { decision, reasons, risk_score, evaluation } = judged.calls[i]!;
@@ -257,49 +248,15 @@ export const getPlan = defineOperation({
     if (!plan.calls.some(({ approval_id }, i) => approval_id !== null && seen[i])) return planView(plan);
     const run = await app.core.store.get("runs", plan.run_id);
     if (run === undefined) return planView(plan);
-    const values = await valuesOf(app, plan);
-    await nextEventLoopTurn();
-    const made = await runInSlices(buildingPlanCards(app.core.rules(), run, plan, values));
-    const cards: PlanShown["cards"] = [];
-    for (const [i, { judged, facts }] of made.cards.entries()) {
-      cards.push(seen[i] ? await plannedCard(app, judged, facts, values[i]) : null);
-      await nextEventLoopTurn();
-    }
+    const made = await drawPlan(app, run, plan, (tool) => proofWordsOf(app.core, tool));
+    const cards = made.cards.map((card, i) => (seen[i] ? plannedCard(plan.calls[i]!.tool, card) : null));
     return { ...planView(plan), cards, card_hash: made.card_hash };
   },
 });
 
-function valuesOf({ core }: ServiceApp, { internal }: PlanDoc) {
-  return Promise.all(internal.requests.map(({ id }) => core.store.get("approval_values", id)));
-}
-
-/** Builds and caches the cards of a plan, so that the decision's transaction does not have to. */
-async function learnPlanCards(app: ServiceApp, plan: PlanDoc): Promise<void> {
-  const { core } = app;
-  const run = await core.store.get("runs", plan.run_id);
-  if (run === undefined) return;
-  const isKnown = (request: ApprovalDoc) => cachedCardSummary(core.rules(), run, request) !== undefined;
-  if (plan.internal.requests.every(isKnown)) return;
-  await runInSlices(buildingPlanCards(core.rules(), run, plan, await valuesOf(app, plan)));
-}
-
-async function plannedCard(
-  { core }: ServiceApp,
-  judged: CardContent,
-  { call: { tool }, values: shown }: CardFacts,
-  values: ApprovalValues | undefined,
-): Promise<PlannedCard> {
-  const around = {
-    proof: await proofWordsOf(core, tool),
-    closes: describeUndoDeadline(core.rules().manifests.active(tool), values),
-  };
-  return {
-    tool,
-    ...judged,
-    arguments: shown === undefined ? null : await runInSlices(withPlainMasks(shown.args)),
-    ...around,
-    text: await runInSlices(callText(judged, around)),
-  };
+function plannedCard(tool: string, drawn: DrawnCard): PlannedCard {
+  const { judged, arguments: args, proof, closes, text } = drawn;
+  return { tool, ...judged, arguments: args, proof, closes, text };
 }
 
 /** A plan with its cards for an approver. A null card belongs to a call that other approvers decide. */
@@ -310,7 +267,7 @@ export interface PlanShown extends PlanView {
 
 interface PlannedCard extends CardContent, Pick<CardContext, "proof" | "closes"> {
   tool: string;
-  arguments: JsonValue;
+  arguments: JsonOrText;
   text: string;
 }
 
@@ -350,7 +307,7 @@ const decision = (verb: "approve" | "deny") =>
       // For another tenant's plan, not even its run is disclosed.
       const plan = await app.core.store.get("plans", plan_id);
       if (plan === undefined) throw notFoundError(`unknown plan ${plan_id}`, "unknown_plan");
-      if (card_hash !== undefined) await learnPlanCards(app, plan);
+      if (card_hash !== undefined || signature !== undefined) await cachePlanCards(app, plan);
       return withSigningLink(app, `plans/${plan_id}`, async () => {
         const signed = await checkGiven(app, principal, signature);
         const input = { decision: verb, note: note ?? null, card_hash, signature: signed };

@@ -283,12 +283,12 @@ it("marks every space that is not the plain one", async () => {
 it("covers all of the judged card with its hash", async () => {
   verifies("beyond.card.hash-whole");
   const { hashingCardContent, buildingCardContent } = await import("../../src/govern/cards/card.ts");
-  const { gatheringCardFacts } = await import("../../src/govern/cards/load-card-facts.ts");
+  const { cardSubject, gatheringCardFacts } = await import("../../src/govern/cards/load-card-facts.ts");
   const { approval_id } = await cardOf("mail.send", { to: "a", amount: 1, extra: "x".repeat(200) });
   const approval = (await s.app.core.store.get("approvals", approval_id))!;
   const values = await s.app.core.store.get("approval_values", approval_id);
   const run = (await s.app.core.store.get("runs", approval.run_id))!;
-  const facts = runAtOnce(gatheringCardFacts(s.app.core.rules(), run, approval, values));
+  const facts = runAtOnce(gatheringCardFacts(cardSubject(s.app.core.rules(), run, approval), values));
   const card = runAtOnce(buildingCardContent(facts));
   const hashOf = (shown: typeof card): string => runAtOnce(hashingCardContent(facts, shown));
   const hash = hashOf(card);

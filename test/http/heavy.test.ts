@@ -1,9 +1,8 @@
 /** The largest calls, cards and plans: others are answered in the meantime, and what is shown and listed is bounded. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { precomputingCall } from "../../src/govern/decide/precompute-values.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
-import { runAtOnce } from "../../src/kernel/pausable-work.ts";
+import { precomputeCall } from "../../src/operations/worker/values-host.ts";
 import { LARGEST_ARGS, LARGEST_BYTES, LARGEST_PAIRS } from "../../stress/attack/largest.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
@@ -123,7 +122,7 @@ describe("a unit of work", () => {
     await engine.open(agent, { run_id: "r", permissions: ["p"] });
     const { list, looks } = countedList(20_000);
     const args = { list };
-    runAtOnce(precomputingCall(engine.core, "big.ask", args)!);
+    await precomputeCall(engine.core, { tool: "big.ask", args });
     const before = looks();
     expect(before).toBeGreaterThanOrEqual(20_000);
     const decision = await engine.intent(agent, "r", "big.ask", args);

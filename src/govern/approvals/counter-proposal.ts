@@ -7,7 +7,7 @@ import { conflictError, invalidError, SvcError } from "../../kernel/errors.ts";
 import { keyedHash } from "../../kernel/hash.ts";
 import { toCanonicalJsonInSteps } from "../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { cachedResult, precomputeResult } from "../../kernel/json/large-value-cache.ts";
+import { cachedResult, cacheResult } from "../../kernel/json/large-value-cache.ts";
 import { type PausableWork, runAtOnce } from "../../kernel/pausable-work.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { scanningJson } from "../../rules/detect/json.ts";
@@ -146,16 +146,16 @@ function assertOffer(denied: ApprovalDoc, run: RunDoc, args: JsonValue): void {
   if (denied.kind === "compensation") throw invalidError("offer: you cannot change the arguments of an undo");
   if (keyedHash(run.salt, args) === denied.args_hash)
     throw invalidError("offer.args: are the arguments of this request; approve it instead");
-  const { problem } = cachedResult<Readable>(args, readingOffer) ?? runAtOnce(readingOffer(args));
+  const { problem } = cachedResult<OfferReading>(args, readingOffer) ?? runAtOnce(readingOffer(args));
   if (problem !== null) throw invalidError(problem);
 }
 
 /** Problem that prevents storing the arguments of a counter-proposal; null if there is none. */
-interface Readable {
+export interface OfferReading {
   problem: string | null;
 }
 
-function* readingOffer(args: JsonValue): PausableWork<Readable> {
+export function* readingOffer(args: JsonValue): PausableWork<OfferReading> {
   // Catches masks copied from the card, which would replace the real value.
   const [masked] = yield* scanningJson(args, findMasks, "offer.args", 1);
   if (masked !== undefined)
@@ -166,9 +166,9 @@ function* readingOffer(args: JsonValue): PausableWork<Readable> {
   return { problem: null };
 }
 
-/** Scans large values of a counter-proposal in advance, while yielding to other work. */
-export function scanningOffer(args: JsonValue): PausableWork<void> {
-  return precomputeResult(args, readingOffer, () => readingOffer(args));
+/** Caches the reading of a large counter-proposal, which another thread did. */
+export function cacheOfferReading(args: JsonValue, reading: OfferReading): void {
+  cacheResult(args, readingOffer, reading);
 }
 
 /** Throws if the same call already has a request. A second one would replace it and its votes. */

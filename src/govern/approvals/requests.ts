@@ -11,7 +11,8 @@ import type { LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { redactSecrets } from "../../rules/detect/secrets.ts";
 import { type FloodLimit, type MergedApproval, needsMet } from "../../rules/policy/checks/approvals.ts";
-import type { ApprovalCauses, ApprovalValues, RequestedUndo } from "../cards/types.ts";
+import { type ShownValues, toStoredValues } from "../cards/stored-values.ts";
+import type { ApprovalCauses, RequestedUndo } from "../cards/types.ts";
 import type { RequestTerms } from "../decide/verdict.ts";
 import { slotKey } from "../document-keys.ts";
 import type { StoreTx } from "../port/store.ts";
@@ -44,7 +45,7 @@ export interface NewApproval {
   /** Hash of the state shown on the card; undefined if the card shows none. */
   before_hash?: string | null | undefined;
   /** Values visible to approvers; null if the policy stores only names. */
-  shown: Omit<ApprovalValues, "run_id"> | null;
+  shown: ShownValues | null;
   /** Limit above which notifications become a digest; absent if an approver opens the request. */
   flood?: FloodLimit | null;
   /** True for calls that always get their own notification. */
@@ -101,7 +102,7 @@ export function openApproval(tx: StoreTx, run: RunDoc, input: NewApproval): Appr
   const offered = input.kind === "call" ? tx.get("approval_slots", offerSlot(slotOf(approval))) : undefined;
   if (offered !== undefined) approval.internal.offer = offered.id;
   tx.put("approvals", approval.id, approval);
-  if (input.shown !== null) tx.put("approval_values", approval.id, { run_id: run.run_id, ...input.shown });
+  if (input.shown !== null) tx.put("approval_values", approval.id, toStoredValues(run.run_id, input.shown));
   tx.put("approval_slots", slotOf(approval), { id: approval.id });
   return approval;
 }

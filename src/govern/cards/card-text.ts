@@ -4,7 +4,7 @@ import type { DiffLine } from "../../kernel/text/diff.ts";
 import { actorText } from "../roles.ts";
 import type { CardChange, CardContent, CardContext, CardField } from "./types.ts";
 
-interface CardHead {
+export interface CardHead {
   approval_id: string;
   status: string;
   actor: string;

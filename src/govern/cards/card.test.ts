@@ -49,7 +49,7 @@ describe("building a card", () => {
       const about = {
         ...facts,
         manifest: null,
-        policy: { doc: {} },
+        rule: null,
         values: { args },
       } as unknown as CardFacts;
       const work = buildingCardContent(about);

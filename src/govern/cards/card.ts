@@ -20,7 +20,7 @@ import { summarizeUndo } from "./undo-summary.ts";
 export const UNDO_APPROVAL_REASON = "the manifest requires approval for this undo";
 
 export function* buildingCardContent(facts: CardFacts): PausableWork<CardContent> {
-  const { call, run, manifest, policy, values } = facts;
+  const { call, run, manifest, rule, values } = facts;
   const template = manifest?.card;
   const declared = yield* declaringArguments(facts);
   const parts = fillTitle(titleOf(call, template?.title ?? null), values?.args);
@@ -35,7 +35,6 @@ export function* buildingCardContent(facts: CardFacts): PausableWork<CardContent
   yield;
   const more = yield* moreFields(facts, declared, changes.length > 0);
   const compared = changes.length > 0 || [...fields, ...more].some(({ lines }) => lines !== undefined);
-  const rule = ruleOf(call, policy);
   return {
     sentence: parts.map(({ text }) => text).join(""),
     parts,
@@ -104,18 +103,6 @@ function titleOf({ kind, step, tool }: RequestedCall, title: string | null): str
   if (kind === "call") return title ?? `Call ${name}`;
   const undo = `Undo step ${step ?? "?"}`;
   return title === null ? `${undo} with ${name}` : `${undo}: ${title}`;
-}
-
-const SECTIONS = ["rules", "limits", "budgets", "windows", "freezes"] as const;
-
-function ruleOf({ rule, because }: RequestedCall, policy: CardFacts["policy"]): CardContent["rule"] {
-  if (rule === null) return null;
-  const said = because?.causes.find((cause) => cause.rule === rule)?.reason;
-  if (said !== undefined) return { id: rule, reason: said };
-  const entries: { id: string; reason?: string | undefined }[] = SECTIONS.flatMap((name) => [
-    ...(policy.doc[name] ?? []),
-  ]);
-  return { id: rule, reason: entries.find(({ id }) => id === rule)?.reason ?? null };
 }
 
 function causesOf({ kind, because }: RequestedCall, rule: CardContent["rule"]): string[] {

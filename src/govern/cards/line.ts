@@ -3,7 +3,7 @@
  * with the run. Credentials and redacted paths are masked, also those that a card reveals to approvers.
  */
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
-import { cachedResult, precomputeResult } from "../../kernel/json/large-value-cache.ts";
+import { cachedResult, cacheResult } from "../../kernel/json/large-value-cache.ts";
 import { type PausableWork, runAtOnce } from "../../kernel/pausable-work.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { titlePieces } from "../../rules/manifest/card-template.ts";
@@ -25,10 +25,13 @@ export function cardLine(args: JsonValue, manifest: ToolManifest | null): string
   return cachedResult<string>(args, manifest.card) ?? runAtOnce(computingCardLine(args, manifest));
 }
 
-/** Computes the line of large arguments while yielding to other work. `cardLine` then returns the cached result. */
-export function* precomputingCardLine(args: JsonValue, manifest: ToolManifest | null): PausableWork<void> {
-  if (hasLine(manifest))
-    yield* precomputeResult(args, manifest.card, () => computingCardLine(args, manifest));
+/** Caches the line of large arguments, which another thread computed, for `cardLine`. */
+export function cacheCardLine(
+  args: JsonValue,
+  manifest: ToolManifest | null,
+  line: string | undefined,
+): void {
+  if (hasLine(manifest) && line !== undefined) cacheResult(args, manifest.card, line);
 }
 
 function* computingCardLine(args: JsonValue, { card: { line }, audit }: LinedManifest): PausableWork<string> {

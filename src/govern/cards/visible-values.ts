@@ -4,7 +4,8 @@
  * reveals them.
  */
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { cachedResult, precomputeResult } from "../../kernel/json/large-value-cache.ts";
+import { type JsonOrText, JsonTextValue } from "../../kernel/json/json-text-value.ts";
+import { cachedResult, cacheResult } from "../../kernel/json/large-value-cache.ts";
 import { tryPath, type ValuePath } from "../../kernel/paths.ts";
 import { type PausableWork, runAtOnce } from "../../kernel/pausable-work.ts";
 import { changingJson } from "../../rules/detect/json.ts";
@@ -23,9 +24,10 @@ import { locateText } from "./text/locate.ts";
 
 type Declared = Pick<ToolManifest, "audit" | "card">;
 
-export function visibleArgs(args: JsonValue, manifest: Declared | null): JsonValue {
+/** The visible arguments for a new request: as text if they are large and a thread has computed it. */
+export function visibleArgs(args: JsonValue, manifest: Declared | null): JsonOrText {
   return (
-    cachedResult<JsonValue>(args, aboutKept(manifest)) ?? runAtOnce(computingVisibleArgs(args, manifest))
+    cachedResult<JsonTextValue>(args, aboutKept(manifest)) ?? runAtOnce(computingVisibleArgs(args, manifest))
   );
 }
 
@@ -33,11 +35,9 @@ const NO_MANIFEST = {};
 /** Cache key: the visible values depend on the manifest alone. */
 const aboutKept = (manifest: Declared | null): object => manifest ?? NO_MANIFEST;
 
-/**
- * Computes the visible form of large arguments while yielding to other work. `keptArgs` then returns the cached result.
- */
-export function precomputingVisibleArgs(args: JsonValue, manifest: Declared | null): PausableWork<void> {
-  return precomputeResult(args, aboutKept(manifest), () => computingVisibleArgs(args, manifest));
+/** Caches the text of the visible arguments, which another thread computed, for `visibleArgs`. */
+export function cacheVisibleArgs(args: JsonValue, manifest: Declared | null, text: string): void {
+  cacheResult(args, aboutKept(manifest), new JsonTextValue(text));
 }
 
 export function computingVisibleArgs(args: JsonValue, manifest: Declared | null): PausableWork<JsonValue> {
@@ -74,22 +74,22 @@ export function* computingVisibleBefore(
   return yield* takingCredentials(maskExcept(before, [...results, ...places], [], sizedMaskOf));
 }
 
-export function visibleBefore(...given: Parameters<typeof computingVisibleBefore>): JsonValue {
+export function visibleBefore(...given: Parameters<typeof computingVisibleBefore>): JsonOrText {
   const [before, manifest, reader] = given;
   return (
-    cachedResult<JsonValue>(before, aboutRead(manifest, reader)) ??
+    cachedResult<JsonTextValue>(before, aboutRead(manifest, reader)) ??
     runAtOnce(computingVisibleBefore(...given))
   );
 }
 
-/**
- * Computes the visible form of a large read while yielding to other work. `keptBefore` then returns the cached result.
- */
-export function precomputingVisibleBefore(
-  ...given: Parameters<typeof computingVisibleBefore>
-): PausableWork<void> {
-  const [before, manifest, reader] = given;
-  return precomputeResult(before, aboutRead(manifest, reader), () => computingVisibleBefore(...given));
+/** Caches the text of the visible read, which another thread computed, for `visibleBefore`. */
+export function cacheVisibleBefore(
+  before: JsonValue,
+  manifest: object | null,
+  reader: object | null,
+  text: string,
+): void {
+  cacheResult(before, aboutRead(manifest, reader), new JsonTextValue(text));
 }
 
 const reads = new WeakMap<object, WeakMap<object, object>>();
@@ -108,7 +108,7 @@ export function visibleUndoArgs(
   args: JsonValue,
   call: ToolManifest | null,
   undo: Declared | null,
-): JsonValue {
+): JsonOrText {
   const template = call?.compensation?.args;
   const hidden = (call?.audit.redaction ?? []).flatMap((source) => tryPath(source) ?? []);
   return visibleArgs(template === undefined ? args : maskFilled(template, args, hidden), undo);

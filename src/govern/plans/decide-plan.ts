@@ -15,9 +15,9 @@ import {
 import { type AuthorityFacts, assertNotOwnRequest, authoritiesOver } from "../approvals/authority.ts";
 import { countingVoters, findCountedPerson, toVoter } from "../approvals/count-approvals.ts";
 import { countableApprovals } from "../approvals/request-signature.ts";
-import { type BuiltCard, buildingCard, cachedCardSummary } from "../cards/card-cache.ts";
+import { buildingCard, cachedCardSummary } from "../cards/card-cache.ts";
 import type { CardRun } from "../cards/load-card-facts.ts";
-import type { ApprovalValues } from "../cards/types.ts";
+import type { StoredValues } from "../cards/stored-values.ts";
 import { type ActiveRules, ENGINE_ACTOR, type EngineCore } from "../core.ts";
 import { isExpired } from "../expiry.ts";
 import type { StoreTx, UnitOfWork } from "../port/store.ts";
@@ -45,24 +45,10 @@ export interface PlanDecisionResult {
   refused: SvcError | null;
 }
 
-type KeptValues = readonly (ApprovalValues | undefined)[];
+type KeptValues = readonly (StoredValues | undefined)[];
 
-/** Builds the cards of all calls and one hash over them. */
-export function* buildingPlanCards(
-  rules: ActiveRules,
-  run: CardRun,
-  { internal }: PlanDoc,
-  values: KeptValues,
-) {
-  const cards: BuiltCard[] = [];
-  for (const [i, request] of internal.requests.entries()) {
-    cards.push(yield* buildingCard(rules, run, request, values[i]));
-    yield;
-  }
-  return { cards, card_hash: planHash(run, cards) };
-}
-
-const planHash = ({ salt }: CardRun, cards: readonly { hash: string }[]): string =>
+/** One hash over the cards of all calls. */
+export const planHash = ({ salt }: CardRun, cards: readonly { hash: string }[]): string =>
   keyedHash(
     salt,
     cards.map(({ hash }) => hash),

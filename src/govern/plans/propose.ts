@@ -8,6 +8,7 @@ import { type MergedApproval, mergeTerms } from "../../rules/policy/checks/appro
 import type { ApprovalDoc } from "../approvals/approval.ts";
 import { countRequest } from "../approvals/request-bursts.ts";
 import { buildApproval } from "../approvals/requests.ts";
+import { toStoredValues } from "../cards/stored-values.ts";
 import type { ApprovalCauses } from "../cards/types.ts";
 import { visibleArgs } from "../cards/visible-values.ts";
 import { ENGINE_ACTOR, type EngineCore, type OperationCaller } from "../core.ts";
@@ -206,8 +207,8 @@ function keepValues(
   const { manifests, policy } = core.rules();
   if (policy.approvals.show === "names") return;
   for (const [i, { tool, args }] of calls.entries()) {
-    const shown = visibleArgs(args, manifests.active(tool) ?? null);
-    tx.put("approval_values", requests[i]!.id, { run_id: run.run_id, args: shown });
+    const shown = { args: visibleArgs(args, manifests.active(tool) ?? null) };
+    tx.put("approval_values", requests[i]!.id, toStoredValues(run.run_id, shown));
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type StoredDelegation,
   type StoredHalt,
 } from "../approvals/approval.ts";
-import type { ApprovalValues } from "../cards/types.ts";
+import type { StoredValues } from "../cards/stored-values.ts";
 import type { GrantDoc } from "../grants/grant.ts";
 import { isUsedUp } from "../grants/grant.ts";
 import type { IncidentCauseDoc, IncidentDoc, IncidentEntryDoc } from "../incidents/incident.ts";
@@ -60,7 +60,7 @@ export interface TableDocs {
   manifests: ToolManifest;
   approvals: ApprovalDoc;
   /** Argument values of an approval request, kept while it is open, or approved and unused. */
-  approval_values: ApprovalValues;
+  approval_values: StoredValues;
   /** The current approval request (open or approved) for a run, tool and arguments. */
   approval_slots: { id: string };
   /** One document, `active`, with all active halts. Every intent reads it. */

@@ -4,8 +4,8 @@ import { asJson, type JsonValue } from "../../kernel/json/json.ts";
 import { runAtOnce } from "../../kernel/pausable-work.ts";
 import { asksSignatures } from "../../rules/policy/checks/approvals.ts";
 import type { ApprovalDoc } from "../approvals/approval.ts";
-import { buildingCard } from "../cards/card-cache.ts";
-import type { ApprovalValues } from "../cards/types.ts";
+import { buildingCard, cachedCardSummary } from "../cards/card-cache.ts";
+import type { StoredValues } from "../cards/stored-values.ts";
 import type { EngineCore } from "../core.ts";
 import type { GrantTerms } from "../grants/grant.ts";
 import type { PlanDoc } from "../plans/plan.ts";
@@ -43,7 +43,7 @@ function head(core: EngineCore, { kind, decision, by }: Head, run?: RunDoc): Pay
 
 interface RequestDecision {
   by: string;
-  values: ApprovalValues | undefined;
+  values: StoredValues | undefined;
   /** For break-glass. */
   reason?: string;
 }
@@ -55,7 +55,7 @@ export function approvalDraft(
   approval: ApprovalDoc,
   { by, values, reason }: RequestDecision,
 ): PayloadDraft {
-  const { judged, hash } = runAtOnce(buildingCard(core.rules(), run, approval, values));
+  const { hash, shown_hash } = hashesOf(core, run, approval, values);
   const kind = approval.kind === "compensation" ? "compensation" : "approval";
   return {
     ...head(core, { kind: reason === undefined ? kind : "break_glass", decision: "approve", by }, run),
@@ -63,10 +63,19 @@ export function approvalDraft(
     tool: approval.tool,
     args_hash: approval.args_hash,
     card_hash: hash,
-    shown_hash: shownContent(run, approval, judged).hash,
+    shown_hash,
     ...(reason === undefined ? {} : { subject_hash: valueHash(reason) }),
     expires_ms: approval.expires_ms,
   };
+}
+
+/** From the cached card if it has them, because a unit of work must not draw a large one. */
+function hashesOf(core: EngineCore, run: RunDoc, approval: ApprovalDoc, values: StoredValues | undefined) {
+  const rules = core.rules();
+  const known = values === undefined ? undefined : cachedCardSummary(rules, run, approval);
+  if (known?.shown_hash !== undefined) return { hash: known.hash, shown_hash: known.shown_hash };
+  const { judged, hash } = runAtOnce(buildingCard(rules, run, approval, values));
+  return { hash, shown_hash: shownContent(run, approval, judged).hash };
 }
 
 interface NewCallApproval {

@@ -29,12 +29,14 @@ export interface ShownContent {
   content: JsonValue;
 }
 
-export function shownContent(
-  run: Pick<RunDoc, "environment" | "salt">,
-  approval: ApprovalDoc,
-  judged: CardContent,
-): ShownContent {
-  const key = shownKey(run, approval);
-  const content = shownCard(run, approval, judged);
+type Shown = [run: Pick<RunDoc, "environment" | "salt">, approval: ApprovalDoc, judged: CardContent];
+
+/** The key and the content, for a hash that was computed in a thread. */
+export function shownCardContent(...[run, approval, judged]: Shown): Omit<ShownContent, "hash"> {
+  return { key: shownKey(run, approval), content: shownCard(run, approval, judged) };
+}
+
+export function shownContent(...shown: Shown): ShownContent {
+  const { key, content } = shownCardContent(...shown);
   return { key, hash: keyedHash(key, content), content };
 }

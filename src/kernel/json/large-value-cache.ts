@@ -61,7 +61,12 @@ export function* precomputeResult<T>(
 ): PausableWork<void> {
   if (value === null || typeof value !== "object" || cachedResult<T>(value, about) !== undefined) return;
   yield;
-  const result = yield* work();
+  cacheResult(value, about, yield* work());
+}
+
+/** Caches a result about a value that another thread computed. */
+export function cacheResult<T>(value: JsonValue, about: unknown, result: T): void {
+  if (value === null || typeof value !== "object") return;
   const results = known.get(value) ?? new Map();
   known.set(value, results.set(about, result));
 }

@@ -1,6 +1,5 @@
 /** Approval requests: list, wait, decide, break glass, and approve a call in advance. */
 import * as z from "zod";
-import { runAnyInSlices, runInSlices } from "../../child-process/event-loop-slices.ts";
 import {
   APPROVAL_STATUSES,
   type ApprovalDoc,
@@ -9,7 +8,6 @@ import {
   approvalView,
   approvalViewShape,
 } from "../../govern/approvals/approval.ts";
-import { scanningOffer } from "../../govern/approvals/counter-proposal.ts";
 import {
   breakGlassUnit,
   type DecideResult,
@@ -17,13 +15,11 @@ import {
   withdrawUnit,
 } from "../../govern/approvals/decide-request.ts";
 import { preApproveUnit } from "../../govern/approvals/pre-approve.ts";
-import { precomputingCall } from "../../govern/decide/precompute-values.ts";
 import { type CallerPrincipal, hasRole, seesTenant } from "../../govern/roles.ts";
 import { type GivenSignature, signatureSchema } from "../../govern/signing/payload.ts";
 import { tryDuration } from "../../kernel/duration.ts";
 import { forbiddenError, invalidError, notFoundError } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";
 import { inDigest } from "../background/approval-digest.ts";
@@ -32,6 +28,7 @@ import { delegationsTo, requireRole } from "../pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { anyJson, givenId, noteSchema, pagingFields, runId, toolSchema } from "../schemas.ts";
 import { checkGiven, withSigningLink } from "../signing/check-signature.ts";
+import { precomputeCall } from "../worker/values-host.ts";
 import { awaitDecision } from "./await-decision.ts";
 import { cardShape } from "./card-shape.ts";
 import { cacheCard, loadCard } from "./cards.ts";
@@ -141,7 +138,8 @@ async function decideOnce(
 ): Promise<ApprovalView> {
   const delegations = await delegationsTo(app, principal.name);
   if (delegations.length === 0) requireRole(principal, "approver");
-  if (given.card_hash !== undefined) await cacheCard(app, id);
+  const signs = given.signature !== undefined;
+  if (given.card_hash !== undefined || signs) await cacheCard(app, id, signs);
   if (offer !== undefined) await learnOffer(app, id, offer.args);
   const signature = await checkGiven(app, principal, given.signature);
   if (signature !== undefined && given.decision === "deny" && offer === undefined)
@@ -157,9 +155,7 @@ async function decideOnce(
 
 async function learnOffer({ core }: ServiceApp, id: string, args: JsonValue): Promise<void> {
   const approval = await core.store.get("approvals", id);
-  if (approval === undefined || !isLargeValue(args)) return;
-  await runAnyInSlices(precomputingCall(core, approval.tool, args));
-  await runInSlices(scanningOffer(args));
+  if (approval !== undefined) await precomputeCall(core, { tool: approval.tool, args, is_offer: true });
 }
 
 function told(app: ServiceApp, result: DecideResult) {
@@ -288,6 +284,7 @@ export const breakGlass = defineOperation({
   output: approvalViewShape,
   errors: { not_found: "unknown request", conflict: "already decided" },
   async run({ app, principal }, { approval_id, reason, signature }) {
+    if (signature !== undefined) await cacheCard(app, approval_id, true);
     return withSigningLink(app, `approvals/${approval_id}`, async () => {
       const given = { reason, signature: await checkGiven(app, principal, signature) };
       const unit = breakGlassUnit(app.core, principal, approval_id, given);
@@ -322,7 +319,7 @@ export const preApprove = defineOperation({
       ttl_ms: body.ttl === undefined ? null : tryDuration(body.ttl)!,
       signature: await checkGiven(app, principal, body.signature),
     };
-    await runAnyInSlices(precomputingCall(app.core, input.tool, input.args));
+    await precomputeCall(app.core, input);
     return told(app, await app.core.store.transact(preApproveUnit(app.core, principal, run_id, input)));
   },
 });

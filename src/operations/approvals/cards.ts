@@ -1,32 +1,36 @@
 /** Builds the complete card of a request: the hashed content and its context. */
 
-import { nextEventLoopTurn, runInSlices } from "../../child-process/event-loop-slices.ts";
+import { nextEventLoopTurn } from "../../child-process/event-loop-slices.ts";
 import {
   type ApprovalDoc,
   LIVE_APPROVAL_STATUSES,
   type StoredDelegation,
 } from "../../govern/approvals/approval.ts";
 import { authoritiesOver, type DecidingAuthority } from "../../govern/approvals/authority.ts";
-import { buildingCard, type CardSummary, cachedCardSummary } from "../../govern/cards/card-cache.ts";
-import { cardText } from "../../govern/cards/card-text.ts";
-import type { ApprovalValues, CardContext } from "../../govern/cards/types.ts";
+import {
+  type CardSummary,
+  cacheCardSummary,
+  cachedCardSummary,
+  summarizeCard,
+} from "../../govern/cards/card-cache.ts";
+import { cardSubject } from "../../govern/cards/load-card-facts.ts";
+import type { CardContext } from "../../govern/cards/types.ts";
 import { stepKey } from "../../govern/document-keys.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { type CallerPrincipal, hasRole, requestersOf, seesTenant } from "../../govern/roles.ts";
 import { unknownRun } from "../../govern/runs/load-run.ts";
 import { countedRun, type RunDoc } from "../../govern/runs/run.ts";
-import { describeUndoDeadline, isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
+import { isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
 import { isSignatureRequired } from "../../govern/signing/draft.ts";
-import { shownContent } from "../../govern/signing/shown.ts";
+import { shownCardContent } from "../../govern/signing/shown.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { needsMet } from "../../rules/policy/checks/approvals.ts";
-import { withPlainMasks } from "../../rules/redact/mask.ts";
 import { describeProof, undoProofOf } from "../../rules/undo-proof.ts";
 import type { ServiceApp } from "../app.ts";
 import { proofWordsOf } from "../drills/drill-results.ts";
 import { delegationsTo } from "../pipeline/access.ts";
+import { drawCard } from "../worker/values-host.ts";
 
 /** Limit on decided requests searched for similar ones, newest first. */
 const LOOKED_AT = 500;
@@ -81,23 +85,15 @@ export async function loadCard(app: ServiceApp, principal: CallerPrincipal, id: 
 
 /** Builds the card. The caller has checked access. */
 export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
-  const { store } = app.core;
+  const { core } = app;
   const { id } = approval;
   const [run, kept] = await Promise.all([
-    store.get("runs", approval.run_id),
+    core.store.get("runs", approval.run_id),
     // An expired request shows no values, even before the expiry job has ended it.
-    isExpired(approval, app.core.env.now()) ? undefined : store.get("approval_values", id),
+    isExpired(approval, core.env.now()) ? undefined : core.store.get("approval_values", id),
   ]);
   if (run === undefined) throw unknownRun(approval.run_id);
-  // Yield: the store may have just parsed a megabyte.
-  await nextEventLoopTurn();
-  const { facts, judged, hash } = await runInSlices(buildingCard(app.core.rules(), run, approval, kept));
-  const { values } = facts;
-  const plain = (value: JsonValue | undefined) =>
-    value === undefined ? null : runInSlices(withPlainMasks(value));
-  const [args, before] = [await plain(values?.args), await plain(values?.before)];
-  const around = await surroundings(app, run, approval, values);
-  await nextEventLoopTurn();
+  const around = await surroundings(app, run, approval);
   const head = {
     approval_id: approval.id,
     status: approval.status,
@@ -107,6 +103,17 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
       : { acting: approval.acting.map((name) => visibleLine(name, 256)) }),
     run_id: approval.run_id,
   };
+  const signs = isSignatureRequired(core, approval);
+  const rules = core.rules();
+  const drawn = await drawCard({
+    subject: cardSubject(rules, run, approval),
+    stored: kept,
+    request: { head, context: around },
+    ...(signs && { signed: { run, approval } }),
+  });
+  const { judged, hash, closes, text, shown_hash } = drawn;
+  if (kept !== undefined) cacheCardSummary(rules, run, approval, summarizeCard(drawn, shown_hash));
+  await nextEventLoopTurn();
   const { tool, tenant, kind, step, arg_names, approvers, votes, requested_ms, expires_ms } = approval;
   const alive = LIVE_APPROVAL_STATUSES.has(approval.status);
   return {
@@ -117,26 +124,30 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
     step,
     ...judged,
     arg_names,
-    arguments: args,
-    before,
+    arguments: drawn.arguments,
+    before: drawn.before,
     ...around,
+    closes,
     approvers,
     votes,
     requested_ms,
     expires_ms,
     ...(kept?.line === undefined ? {} : { line: kept.line }),
     card_hash: alive ? hash : null,
-    ...(alive && isSignatureRequired(app.core, approval)
-      ? { shown: shownContent(run, approval, judged) }
+    ...(alive && shown_hash !== undefined
+      ? { shown: { ...shownCardContent(run, approval, judged), hash: shown_hash } }
       : {}),
-    text: await runInSlices(cardText(head, judged, around)),
+    text,
   };
 }
 
-/** Builds and caches the card of a request, so that the decision's transaction does not have to. */
-export async function cacheCard(app: ServiceApp, id: string): Promise<void> {
+/**
+ * Builds and caches the card of a request, so that the decision's transaction does not have to. `signs` adds the hash
+ * that a signature covers.
+ */
+export async function cacheCard(app: ServiceApp, id: string, signs = false): Promise<void> {
   const approval = await app.core.store.get("approvals", id);
-  if (approval !== undefined) await cardSummary(app, approval, true);
+  if (approval !== undefined) await cardSummary(app, approval, true, signs);
 }
 
 /** Short form of a card for lists. `sees`: whether the caller is allowed to see values. */
@@ -144,13 +155,20 @@ export async function cardSummary(
   { core }: ServiceApp,
   approval: ApprovalDoc,
   sees: boolean,
+  signs = false,
 ): Promise<CardSummary> {
   const run = (await core.store.get("runs", approval.run_id)) ?? UNKNOWN_RUN;
-  const known = sees ? cachedCardSummary(core.rules(), run, approval) : undefined;
-  if (known !== undefined) return known;
-  const values = sees ? await core.store.get("approval_values", approval.id) : undefined;
-  await nextEventLoopTurn();
-  const { summary } = await runInSlices(buildingCard(core.rules(), run, approval, values));
+  const rules = core.rules();
+  const known = sees ? cachedCardSummary(rules, run, approval) : undefined;
+  if (known !== undefined && (known.shown_hash !== undefined || !signs)) return known;
+  const stored = sees ? await core.store.get("approval_values", approval.id) : undefined;
+  const drawn = await drawCard({
+    subject: cardSubject(rules, run, approval),
+    stored,
+    ...(signs && { signed: { run, approval } }),
+  });
+  const summary = summarizeCard(drawn, drawn.shown_hash);
+  if (stored !== undefined) cacheCardSummary(rules, run, approval, summary);
   return summary;
 }
 
@@ -158,17 +176,17 @@ const UNKNOWN_RUN = { reason: null, salt: "", environment: null };
 
 export type LoadedCard = Awaited<ReturnType<typeof buildCard>>;
 
+/** Without `closes` for a call, because its arguments can hold the deadline. */
 async function surroundings(
   app: ServiceApp,
   run: RunDoc,
   approval: ApprovalDoc,
-  values: Pick<ApprovalValues, "args"> | undefined,
-): Promise<CardContext> {
+): Promise<Omit<CardContext, "closes"> & { closes?: string | null }> {
   const { store } = app.core;
   const [steps, decided, wayBack, trace] = await Promise.all([
     store.list("steps", { owner: run.run_id, order: "desc", limit: LAST_STEPS }),
     store.list("approvals", { tag: ["approved", "consumed", "denied"], order: "desc", limit: LOOKED_AT }),
-    approval.kind === "call" ? ofCall(app, approval, values) : ofUndo(app, approval),
+    approval.kind === "call" ? ofCall(app, approval) : ofUndo(app, approval),
     store.get("traces", countedRun(run)),
   ]);
   const like = decided
@@ -195,13 +213,8 @@ async function surroundings(
 
 type Proven = Pick<CardContext, "proof" | "closes">;
 
-async function ofCall(
-  app: ServiceApp,
-  { tool }: ApprovalDoc,
-  values: Pick<ApprovalValues, "args"> | undefined,
-) {
-  const proof = await proofWordsOf(app.core, tool);
-  return { proof, closes: describeUndoDeadline(app.core.rules().manifests.active(tool), values) };
+async function ofCall(app: ServiceApp, { tool }: ApprovalDoc): Promise<Pick<CardContext, "proof">> {
+  return { proof: await proofWordsOf(app.core, tool) };
 }
 
 /** For an undo that awaits approval: its drill result and its deadline. */

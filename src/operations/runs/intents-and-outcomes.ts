@@ -3,7 +3,7 @@ import * as z from "zod";
 import { runAnyInSlices } from "../../child-process/event-loop-slices.ts";
 import { type IntentResult, intentUnit, previewUnit } from "../../govern/decide/intent.ts";
 import { type OutcomeResult, outcomeUnit, resolveUnit } from "../../govern/decide/outcome.ts";
-import { precomputingCall, precomputingOutcome } from "../../govern/decide/precompute-values.ts";
+import { precomputingOutcome } from "../../govern/decide/precompute-values.ts";
 import type { UnitOfWork } from "../../govern/port/store.ts";
 import { OUTCOME_STATUSES } from "../../govern/runs/run.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
@@ -24,6 +24,7 @@ import {
   runId,
   toolSchema,
 } from "../schemas.ts";
+import { precomputeCall } from "../worker/values-host.ts";
 import { assertUnique } from "./runs.ts";
 
 const intentFields = {
@@ -73,7 +74,7 @@ export const submitIntent = defineOperation({
       input_schema: call.input_schema,
     };
     assertUnique(input.depends_on, "depends_on");
-    const learning = runAnyInSlices(precomputingCall(call.app.core, input.tool, input.args, input.seen));
+    const learning = precomputeCall(call.app.core, { ...input, read: input.seen?.value });
     if (learning !== undefined) await learning;
     const unit = intentUnit(call.app.core, call.principal, run.run_id, input, run);
     const arrived = performance.now();
@@ -117,7 +118,7 @@ export const previewIntent = defineOperation({
     };
     assertUnique(input.depends_on, "depends_on");
     const { core } = app;
-    await runAnyInSlices(precomputingCall(core, input.tool, input.args));
+    await precomputeCall(core, input);
     const { verdict, card_read } = await core.store.transact(previewUnit(core, principal, run_id, input));
     // A preview opens no request, so name a request only if it already exists.
     const { reasons: all, approval, risk_score } = verdict;

@@ -1,8 +1,6 @@
 /** Builds what a person will sign, for each kind of decision, after checking that the person may decide. */
 import * as z from "zod";
-import { runInSlices } from "../../child-process/event-loop-slices.ts";
 import { type ApprovalDoc, OPEN_APPROVAL_STATUSES } from "../../govern/approvals/approval.ts";
-import { buildingPlanCards } from "../../govern/plans/decide-plan.ts";
 import { tenantBinding } from "../../govern/roles.ts";
 import {
   approvalDraft,
@@ -19,7 +17,8 @@ import { conflictError, forbiddenError, invalidError, notFoundError } from "../.
 import { keyedHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../app.ts";
-import { isVoteCounted } from "../approvals/cards.ts";
+import { cacheCard, isVoteCounted } from "../approvals/cards.ts";
+import { drawPlan } from "../approvals/plan-cards.ts";
 import { grantInput, termsOf } from "../grants/grant-input.ts";
 import { delegationsTo, requireRole } from "../pipeline/access.ts";
 import type { ApiCaller } from "../pipeline/operation.ts";
@@ -71,6 +70,7 @@ async function approvalOf(caller: ApiCaller, { id }: AskedSignature, reason?: st
   const { core } = caller.app;
   const { approval, run } = await openRequest(caller.app, id);
   if (reason === undefined) await assertDecides(caller, approval);
+  await cacheCard(caller.app, approval.id, true);
   const values = await core.store.get("approval_values", approval.id);
   const decision = { by: caller.principal.name, values, ...(reason === undefined ? {} : { reason }) };
   return approvalDraft(core, run, approval, decision);
@@ -130,10 +130,7 @@ async function draftPlan(caller: ApiCaller, { id }: AskedSignature): Promise<Pay
   const delegations = await delegationsTo(caller.app, caller.principal.name);
   if (!plan.internal.requests.some((one) => isVoteCounted(caller.app, caller.principal, one, delegations)))
     throw forbiddenError("your vote does not count in this plan", "group_required");
-  const kept = plan.internal.requests.map((one) => core.store.get("approval_values", one.id));
-  const { card_hash } = await runInSlices(
-    buildingPlanCards(core.rules(), run, plan, await Promise.all(kept)),
-  );
+  const { card_hash } = await drawPlan(caller.app, run, plan);
   return planDraft(core, run, plan, { by: caller.principal.name, card_hash });
 }
 

@@ -5,6 +5,8 @@ import type { CardContent, CardContext } from "../../../govern/cards/types.ts";
 import { NO_UNDO_TEXT } from "../../../govern/cards/undo-summary.ts";
 import { actorText, requestersOf } from "../../../govern/roles.ts";
 import { isSignatureRequired } from "../../../govern/signing/draft.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { type JsonOrText, JsonTextValue } from "../../../kernel/json/json-text-value.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { visibleJson } from "../../../kernel/text/escape-invisible.ts";
 import { breakGlass } from "../../../operations/approvals/approvals.ts";
@@ -196,8 +198,8 @@ function offerForm(
 ): HtmlFragment {
   if (approval.kind !== "call" || card.arguments === null) return emptyHtml;
   // Longer arguments are not filled into the form.
-  const isShort = !isLargeValue(card.arguments);
-  const masked = isShort ? [...new Set(scanJson(card.arguments, findMasks).map(({ path }) => path))] : [];
+  const args = shortArguments(card.arguments);
+  const masked = args === null ? [] : [...new Set(scanJson(args, findMasks).map(({ path }) => path))];
   return foldedBlock(
     { summary: "Deny and offer other arguments", open: refused !== null },
     refused === null ? null : noticeBox("bad", html`Nothing was offered yet: ${refused.problem}`),
@@ -208,13 +210,14 @@ function offerForm(
       textareaField({
         label: "Arguments that you would approve",
         name: "args",
-        value: refused?.args ?? (isShort ? visibleJson(card.arguments) : ""),
+        value: refused?.args ?? (args === null ? "" : visibleJson(args)),
         rows: 6,
         mono: true,
         required: true,
-        hint: isShort
-          ? "JSON. The agent receives exactly these arguments, so replace masked values."
-          : "JSON. These arguments are too long to prefill: enter all arguments that you would approve.",
+        hint:
+          args !== null
+            ? "JSON. The agent receives exactly these arguments, so replace masked values."
+            : "JSON. These arguments are too long to prefill: enter all arguments that you would approve.",
       }),
       masked.length === 0
         ? null
@@ -232,6 +235,9 @@ function offerForm(
     ),
   );
 }
+
+const shortArguments = (args: JsonOrText): JsonValue =>
+  args instanceof JsonTextValue || isLargeValue(args) ? null : args;
 
 function glassForm(ctx: PageContext, approval: ApprovalDoc): HtmlFragment {
   return foldedForm(

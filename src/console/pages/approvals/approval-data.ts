@@ -3,17 +3,19 @@
  * come only from the card, so only users whose vote counts see them.
  */
 
-import { nextEventLoopTurn, runInSlices } from "../../../child-process/event-loop-slices.ts";
+import { runInSlices } from "../../../child-process/event-loop-slices.ts";
 import {
   type ApprovalDoc,
   type ApprovalView,
   OPEN_APPROVAL_STATUSES,
 } from "../../../govern/approvals/approval.ts";
+import { storedValue } from "../../../govern/cards/stored-values.ts";
 import type { SentencePart } from "../../../govern/cards/types.ts";
 import { computingVisibleArgs } from "../../../govern/cards/visible-values.ts";
 import { seesTenant } from "../../../govern/roles.ts";
 import { isSignatureRequired } from "../../../govern/signing/draft.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { JsonTextValue } from "../../../kernel/json/json-text-value.ts";
 import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { visibleText } from "../../../kernel/text/escape-invisible.ts";
@@ -137,12 +139,9 @@ async function tabledArgs(
     sees && policy.approvals.show === "arguments" ? await findApprovalValues(app, id) : undefined;
   if (values === undefined) return { args: null, fields };
   const { line } = values;
-  if (isLargeValue(values.args)) {
-    // Yield: the store may have just parsed a megabyte, and the next request may hold another.
-    await nextEventLoopTurn();
-    return { args: "large", fields, line };
-  }
-  return { args: await runInSlices(computingVisibleArgs(values.args, manifest)), fields, line };
+  const args = storedValue(values, "args") ?? null;
+  if (args instanceof JsonTextValue || isLargeValue(args)) return { args: "large", fields, line };
+  return { args: await runInSlices(computingVisibleArgs(args, manifest)), fields, line };
 }
 
 /** Request as this user sees it. `card` is null if the user is not allowed to see the values. */

@@ -3,7 +3,7 @@
  */
 import { canonicalText } from "../../../kernel/hash.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
-import { cachedResult, precomputeResult } from "../../../kernel/json/large-value-cache.ts";
+import { cachedResult, cacheResult } from "../../../kernel/json/large-value-cache.ts";
 import { type PausableWork, runAtOnce } from "../../../kernel/pausable-work.ts";
 import type { HitFinder } from "../../detect/hits.ts";
 import { findInjection } from "../../detect/injection.ts";
@@ -54,13 +54,21 @@ export function checkContent(policy: CompiledPolicy, call: PolicyCall): PolicyFi
 const looking = (args: JsonValue, finder: HitFinder): PausableWork<JsonHit[]> =>
   scanningJson(args, finder, "$args", COUNTED_PLACES);
 
-/** Scans large arguments while yielding to other work. The content check then uses the cached results. */
-export function* learningContent({ content }: CompiledPolicy, args: JsonValue): PausableWork<void> {
-  for (const kind of CONTENT_KINDS) {
-    const finder = FINDERS[kind];
-    if ((content[kind] ?? "off") !== "off")
-      yield* precomputeResult(args, finder, () => looking(args, finder));
-  }
+/** The content checks that a policy asks for. */
+export const activeContentChecks = ({ content }: CompiledPolicy): ContentKind[] =>
+  CONTENT_KINDS.filter((kind) => (content[kind] ?? "off") !== "off");
+
+/** Hits of each check, as another thread found them in large arguments. */
+export type ContentHits = Partial<Record<ContentKind, JsonHit[]>>;
+
+export function findContent(args: JsonValue, kinds: readonly ContentKind[]): ContentHits {
+  return Object.fromEntries(kinds.map((kind) => [kind, runAtOnce(looking(args, FINDERS[kind]))]));
+}
+
+/** Caches the hits in large arguments. The content check then uses them. */
+export function cacheContent(args: JsonValue, found: ContentHits): void {
+  for (const kind of CONTENT_KINDS)
+    if (found[kind] !== undefined) cacheResult(args, FINDERS[kind], found[kind]);
 }
 
 /** Text such as `github_token at $args.token, email in the name of a field at $args.headers`, or null. */
