@@ -39,20 +39,33 @@ function ready(part: TemplateValue): unknown {
   return part;
 }
 
-/** A longer text is escaped here: the template would leave one piece in memory for each escaped character. */
+/** A longer text is escaped here: the template would leave two pieces in memory for each escaped character. */
 const SHORT_CHARS = 1_024;
-const ESCAPES = [
-  [/&/g, "&amp;"],
-  [/</g, "&lt;"],
-  [/>/g, "&gt;"],
-  [/"/g, "&quot;"],
-  [/'/g, "&#39;"],
-] as const;
 
 const escapedIfLong = (text: string): string | HtmlFragment =>
-  text.length <= SHORT_CHARS
-    ? text
-    : (raw(ESCAPES.reduce((out, [char, escaped]) => out.replace(char, escaped), text)) as HtmlFragment);
+  text.length <= SHORT_CHARS ? text : (raw(escapeBytes(Buffer.from(text)).toString()) as HtmlFragment);
+
+/** What stands for a byte, and how much longer that is. */
+const ESCAPES = new Map(
+  Object.entries({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" }).map(
+    ([char, escaped]) => [char.charCodeAt(0), Buffer.from(escaped)],
+  ),
+);
+const LONGER = Uint8Array.from({ length: 256 }, (_, byte) => (ESCAPES.get(byte)?.length ?? 1) - 1);
+
+/** Works on bytes, so that the garbage collector has one buffer to look after, whatever the text holds. */
+function escapeBytes(bytes: Uint8Array): Buffer {
+  let size = bytes.length;
+  for (let i = 0; i < bytes.length; i++) size += LONGER[bytes[i]!]!;
+  const out = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    if (LONGER[byte] === 0) out[at++] = byte;
+    else at += ESCAPES.get(byte)!.copy(out, at);
+  }
+  return out;
+}
 
 export const emptyHtml: HtmlFragment = html``;
 
@@ -61,7 +74,16 @@ const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202
 
 /** Escapes invisible characters, so that an agent's text cannot rearrange the line that an approver reads. */
 export function escapeInvisible(text: string): string {
-  return text.replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(UNSEEN, spelledOut);
+}
+
+/** One text for each character, because a value can have a million of them. */
+const spelled = new Map<string, string>();
+
+function spelledOut(char: string): string {
+  const known = spelled.get(char) ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  spelled.set(char, known);
+  return known;
 }
 
 /** Puts `between` between each two items. */

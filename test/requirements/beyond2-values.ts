@@ -8,6 +8,7 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.after": [41, "values of other sources and other runs do not count"],
   "beyond.value.unknown-result": [41, "while a source's result is not known, every value counts as carried"],
   "beyond.value.constants": [41, "constants of the called tool's manifest do not count"],
+  "beyond.value.scan": [41, "one pass over a text finds what each pattern alone would find, in time proportional to its length"],
   "beyond.value.maximum": [41, "past `carries.max` fingerprints, every value counts as carried"],
   "beyond.value.echo": [41, "a value stays foreign when another tool repeats it, and no result vouches for its own call's arguments"],
   "beyond.value.may-give": [41, "texts are given only by keys with `may_give` (403), to an own run (404)"],

@@ -4,6 +4,7 @@
  */
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { type PausableWork, runAtOnce, textUnits, UNITS_PER_PAUSE } from "../../kernel/pausable-work.ts";
+import { findDotted, findEmails, findNumbers } from "./scan-text.ts";
 
 export const TRACE_KINDS = ["address", "url", "host", "number", "id", "file", "amount", "words"] as const;
 export type TraceKind = (typeof TRACE_KINDS)[number];
@@ -87,22 +88,9 @@ function pushMembers(
   }
 }
 
-const EMAIL =
-  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
 const URL_TEXT = /[a-z][a-z0-9+-]{1,9}:\/\/(?:\[[0-9a-f:.]{2,45}\])?[^\s"'<>`{}|\\^[\]]{0,2000}/g;
-/** Also matches file names, since `notes.md` is both. */
-const DOTTED =
-  /(?<![\p{L}\p{N}@._-])(?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}][\p{L}\p{N}-]{0,23}(?![\p{L}\p{N}_@-])/gu;
-const DIGIT_GROUPS = /(?<![\p{L}\p{N}.,])\+?\d(?:[ ()/-]{0,2}\d){6,18}(?![\p{L}\p{N}])/gu;
-const ACCOUNT =
-  /(?<![\p{L}\p{N}])[a-z]{2}\d{2} [a-z0-9]{4}(?: (?=[a-z]{0,3}\d)[a-z0-9]{1,4}){1,7}(?![\p{L}\p{N}])/gu;
-const TOKEN = /(?<![\p{L}\p{N}_-])(?=[\p{L}_-]{0,127}\d)[\p{L}\p{N}_-]{6,128}(?![\p{L}\p{N}_-])/gu;
 const DATE =
   /^(?:\d{4}-\d{1,2}(?:-\d{1,2})?(?:t\d{1,6}z?)?|\d{1,2}[-/ ]\d{1,2}[-/ ]\d{4}|\d{4}[/ ]\d{1,2}[/ ]\d{1,2})/;
-const CURRENCY = "[$€£¥₹]|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?";
-const AMOUNT_AFTER = new RegExp(`(?:${CURRENCY}) ?\\d[\\d.,']{0,20}`, "gu");
-const AMOUNT_BEFORE = new RegExp(`(?<![\\p{L}\\p{N}.,])\\d[\\d.,']{0,20} ?(?:${CURRENCY})(?![\\p{L}])`, "gu");
-const IP_ADDRESS = /(?<![\p{L}\p{N}.])\d{1,3}(?:\.\d{1,3}){3}(?![\p{L}\p{N}]|\.\d)/gu;
 const WORD = /[\p{L}\p{N}]+/gu;
 
 const FILE_ENDINGS =
@@ -128,7 +116,7 @@ class ValueFinder {
 
   addText(source: string, path: string): void {
     const text = foldValue(decoded(source));
-    if (text.includes("@")) for (const match of matchesOf(text, EMAIL)) this.addAddress(trimmed(match), path);
+    if (text.includes("@")) for (const match of findEmails(text)) this.addAddress(trimmed(match), path);
     if (text.includes("://")) this.addUrls(text, path);
     if (text.includes(".")) this.addDotted(text, path);
     if (/\d/.test(text)) this.addNumbers(text, path);
@@ -156,26 +144,24 @@ class ValueFinder {
   }
 
   private addDotted(text: string, path: string): void {
-    for (const match of matchesOf(text, DOTTED)) {
+    for (const match of findDotted(text)) {
       if (FILE_ENDINGS.test(match)) this.add("file", match, path);
       else if (/\.\p{L}{2,24}$/u.test(match)) this.add("host", match.replace(/^www\./, ""), path);
     }
   }
 
   private addNumbers(text: string, path: string): void {
-    for (const match of matchesOf(text, DIGIT_GROUPS))
-      if (!DATE.test(match)) this.add("number", match.replace(/\D/g, ""), path);
-    for (const match of matchesOf(text, ACCOUNT)) this.add("id", match.replaceAll(" ", ""), path);
-    for (const match of matchesOf(text, TOKEN)) {
-      const digits = countDigits(match);
-      if (digits < 3 || DATE.test(match)) continue;
-      if (digits === match.length) this.add("number", match, path);
+    const { groups, accounts, tokens, addresses, amounts_after, amounts_before } = findNumbers(text);
+    for (const match of groups) if (!DATE.test(match)) this.add("number", match.replace(/\D/g, ""), path);
+    for (const match of accounts) this.add("id", match.replaceAll(" ", ""), path);
+    for (const match of tokens) {
+      if (DATE.test(match)) continue;
+      if (countDigits(match) === match.length) this.add("number", match, path);
       else this.add("id", match.replaceAll("-", ""), path);
     }
-    for (const match of matchesOf(text, IP_ADDRESS)) this.add("host", match, path);
-    for (const pattern of [AMOUNT_AFTER, AMOUNT_BEFORE])
-      for (const match of matchesOf(text, pattern))
-        this.add("amount", decimalOf(/\d[\d.,']*/.exec(match)![0]), path);
+    for (const match of addresses) this.add("host", match, path);
+    for (const match of [...amounts_after, ...amounts_before])
+      this.add("amount", decimalOf(/[\d.,']+/.exec(match)![0]), path);
     if (this.options.any_number && /^\s*\d[\d.,']{0,20}\s*$/.test(text))
       this.add("amount", decimalOf(text), path);
   }
