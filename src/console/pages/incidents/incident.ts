@@ -72,7 +72,9 @@ function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFra
   if (tasks.length === 0)
     return cardBlock(
       { title: "Remaining tasks", id: "tasks" },
-      emptyState(status === "open" ? "Nothing visible to you" : "Nothing"),
+      status === "open"
+        ? emptyState("Nothing is left for you", html`<p>Users of the whole service have work left on it.</p>`)
+        : emptyState("Nothing is left"),
     );
   const rows = tasks.map((task) => [
     html`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
