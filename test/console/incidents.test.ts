@@ -94,6 +94,9 @@ it("shows an agent with its buttons and charts, and search finds it", async () =
   expect(text).toContain("As a table");
   expect(text).not.toContain(EVIL);
   expect((await admin.get("/console/search?q=agent")).text).toContain('href="/console/actors/agent"');
+  // It has a key and no run.
+  expect((await admin.get("/console/search?q=a%2Fb+bot")).text).toContain("/console/actors/a%2Fb%20bot");
+  expect((await admin.get("/console/search?q=nobody")).text).not.toContain("/console/actors/");
   expect((await admin.get("/console/actors/nobody")).status).toBe(404);
   expect((await admin.get("/console/actors/a%2Fb%20bot")).status).toBe(200);
   const auditor = await loggedIn(s.url, "auditor");

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import type { HttpRow } from "../../src/http/api/http-row.ts";
 import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
+import { pdfText } from "../evidence/support/pdf.ts";
 import { seeded } from "../support/env.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import {
@@ -120,6 +121,17 @@ it("what a neighbour does changes no byte of an answer", async () => {
   expect(
     changed.map(([question, answer]) => [question, ...difference(answer, after.get(question)!)]),
   ).toEqual([]);
+});
+
+it("an incident's files name the tenant's own part of an agent that works for both", async () => {
+  verifies("beyond.tenants.apart", "beyond.incidents.tenant");
+  for (const format of ["json", "md", "pdf"]) {
+    const url = `/v1/incidents/${ours.incidents}?format=${format}`;
+    const answer = await s.http.inject({ url, headers: { authorization: "Bearer acme-auditor" } });
+    const text = format === "pdf" ? pdfText(new Uint8Array(answer.rawPayload)) : answer.body;
+    expect([format, answer.statusCode, text.includes(`acme-${TWIN}`)]).toEqual([format, 200, true]);
+    expect([format, text.includes(NEIGHBOUR)]).toEqual([format, false]);
+  }
 });
 
 describe("a neighbour's thing is answered like one that was never there", () => {

@@ -150,6 +150,11 @@ export const getActor = defineOperation({
   },
 });
 
+/** Whether an agent without a run has a page: it has a key or an incident. */
+export async function isIdleActor(app: ServiceApp, actor: string): Promise<boolean> {
+  return (await keysOf(app, actor)).length + (await incidentsOf(app, actor)).length > 0;
+}
+
 /** The halts that can block a call of the agent, and whether each blocks all of them. */
 async function haltsOf(app: ServiceApp, actor: string, tenants: readonly (string | null)[]) {
   const found = [];
