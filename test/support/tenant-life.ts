@@ -150,7 +150,8 @@ async function trouble(as: As, call: Call, tenant: string): Promise<string> {
   const agent = { client: "claude-code", version: "1", workspace: `/${tenant}`, governed: "no" };
   await as("agent", "POST", "agents", { agents: [{ ...agent, missing: [], last_seen_ms: 1 }] });
   await as("admin", "POST", "halt", { actor: TWIN, reason: `${tenant} stops it` });
-  const [{ id }] = (await as("auditor", "GET", "incidents")).incidents;
+  const { incidents } = await as("auditor", "GET", "incidents");
+  const { id } = incidents.find(({ actor }: { actor: string }) => actor === TWIN);
   await as("operator", "POST", `incidents/${id}/notes`, { text: `${tenant} looks into it` });
   await as("operator", "POST", `incidents/${id}/assign`, { to: `${tenant}-operator` });
   return id;
