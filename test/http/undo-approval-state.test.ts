@@ -40,7 +40,10 @@ async function rollBack() {
 async function decide(decision: "approve" | "deny") {
   const [{ id }] = (await s.call("approver", "GET", "/v1/approvals?status=pending")).body.approvals;
   const { card_hash } = (await s.call("approver", "GET", `/v1/approvals/${id}/card`)).body;
-  const decided = await s.call("approver", "POST", `/v1/approvals/${id}/${decision}`, { card_hash, note: "n" });
+  const decided = await s.call("approver", "POST", `/v1/approvals/${id}/${decision}`, {
+    card_hash,
+    note: "n",
+  });
   expect(decided.status).toBe(200);
 }
 
