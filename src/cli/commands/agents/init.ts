@@ -28,7 +28,7 @@ export const registerInit: RegisterCommand = (program, context) => {
   globalOptions(program.command("init").description("Draft the files of a gateway or a server"))
     .option(
       "--from <command, url or file>",
-      "the tool server: a command in quotes or an http(s) URL; or an OpenAPI file or URL; without it, example files",
+      "a tool server's command or URL, or an OpenAPI file or URL; without it, example files",
     )
     .option("--name <name>", "short name of the tool server")
     .option("--dir <dir>", "directory to write to", ".")
