@@ -241,7 +241,15 @@ async function streamRows(
     const time = (whose: string, values: number[]): Row[] =>
       values.length === 0
         ? []
-        : [{ suite, what: `${who}, processor time ${whose}`, value: median(values), unit: " µs", goal: null }];
+        : [
+            {
+              suite,
+              what: `${who}, processor time ${whose}`,
+              value: median(values),
+              unit: " µs",
+              goal: null,
+            },
+          ];
     return [
       {
         suite,
@@ -250,8 +258,14 @@ async function streamRows(
         goal: kind === "files" ? { at_least: STREAM_GOAL } : null,
       },
       ...time("of the ceiling", ceiling_us),
-      ...time("of the main thread", spent.map(({ main }) => main)),
-      ...time("of all threads", spent.map(({ all }) => all)),
+      ...time(
+        "of the main thread",
+        spent.map(({ main }) => main),
+      ),
+      ...time(
+        "of all threads",
+        spent.map(({ all }) => all),
+      ),
     ];
   } finally {
     stream.close();

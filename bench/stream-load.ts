@@ -7,7 +7,12 @@ export interface StreamLoad {
   close(): void;
 }
 
-export async function overStream(port: number, key: string, run_id: string, body: string): Promise<StreamLoad> {
+export async function overStream(
+  port: number,
+  key: string,
+  run_id: string,
+  body: string,
+): Promise<StreamLoad> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, {
     headers: { authorization: `Bearer ${key}` },
     perMessageDeflate: false,
@@ -34,7 +39,8 @@ export async function overStream(port: number, key: string, run_id: string, body
         socket.on("message", (data) => {
           open--;
           const { status } = JSON.parse(String(data)) as { status: number };
-          if (status !== 200 && status !== 201) done(() => reject(new Error(`an intent over the stream got ${status}`)));
+          if (status !== 200 && status !== 201)
+            done(() => reject(new Error(`an intent over the stream got ${status}`)));
           answered++;
           if (performance.now() < end) ask();
           else if (open === 0) done(() => resolve(answered));
