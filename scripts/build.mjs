@@ -16,7 +16,7 @@ const BEGUN = [
   "cli/bin",
   "cli/demo",
   "operations/worker/worker",
-  "operations/worker/pdf-worker",
+  "operations/pdf/worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",

@@ -65,7 +65,6 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
     routerOptions: { maxParamLength: 1_000 },
     forceCloseConnections: "idle",
     requestTimeout: 30_000,
-    connectionTimeout: 0,
     keepAliveTimeout: 60_000,
     http: {
       IncomingMessage: BufferedRequest,

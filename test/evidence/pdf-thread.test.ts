@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { ReportStep, RunReport } from "../../src/evidence/report/run.ts";
 import { runReportPdf } from "../../src/evidence/report/run-pdf.ts";
-import { drawPdf } from "../../src/operations/worker/pdf-host.ts";
+import { drawPdf } from "../../src/operations/pdf/host.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 

@@ -12,10 +12,10 @@ import { runReportParts } from "../../evidence/report/run-html.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { ServiceApp } from "../app.ts";
+import { drawPdf } from "../pdf/host.ts";
 import { DocumentContent, defineOperation } from "../pipeline/operation.ts";
 import { findRuns } from "../runs/run-search.ts";
 import { ofRun } from "../schemas.ts";
-import { drawPdf } from "../worker/pdf-host.ts";
 
 export const DEFAULT_PERIOD = "7d";
 

@@ -30,7 +30,7 @@ const MAX_WAITING = 16;
 
 const threads = new ThreadPool({
   name: "the PDF thread",
-  entry: entryModule("operations/worker/pdf-worker"),
+  entry: entryModule("operations/pdf/worker"),
   most: 1,
   resourceLimits: { maxOldGenerationSizeMb: 1_024 },
 });

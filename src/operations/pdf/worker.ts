@@ -3,7 +3,7 @@ import { serveThread } from "../../child-process/thread-pool.ts";
 import { periodReportPdf } from "../../evidence/report/period/period-pdf.ts";
 import { runReportPdf } from "../../evidence/report/run-pdf.ts";
 import { incidentPdf } from "../incidents/incident-pdf.ts";
-import type { PdfReports, PdfTask } from "./pdf-host.ts";
+import type { PdfReports, PdfTask } from "./host.ts";
 
 const LAYOUTS: { [K in keyof PdfReports]: (report: PdfReports[K]) => Promise<Uint8Array> } = {
   run: runReportPdf,
