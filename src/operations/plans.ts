@@ -40,8 +40,8 @@ import { type ApiCaller, defineOperation } from "./pipeline/operation.ts";
 import { anyJson, boundedText, givenId, noteSchema, pagingFields, runId, toolSchema } from "./schemas.ts";
 import { checkGiven, withSigningLink } from "./signing/check-signature.ts";
 import { grantSnapshotFor } from "./simulate/jobs.ts";
+import { type DrawnCard, precomputeCalls } from "./values/threads.ts";
 import { openSandbox } from "./worker/execute.ts";
-import { type DrawnCard, precomputeCalls } from "./worker/values-host.ts";
 
 const plan_id = givenId("pln_<uuid>");
 

@@ -5,7 +5,7 @@ import { drawingWholeCard } from "../../src/govern/cards/whole-card.ts";
 import { preparingCall } from "../../src/govern/decide/precompute-values.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { runAtOnce } from "../../src/kernel/pausable-work.ts";
-import { doValuesTask } from "../../src/operations/worker/values-tasks.ts";
+import { doValuesTask } from "../../src/operations/values/tasks.ts";
 import { openStore } from "../../src/store/open.ts";
 import { LARGEST_ARGS } from "../../stress/attack/largest.ts";
 import { principal, testEngine } from "../support/engine.ts";

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
-import { precomputeCall } from "../../src/operations/worker/values-host.ts";
+import { precomputeCall } from "../../src/operations/values/threads.ts";
 import { LARGEST_ARGS, LARGEST_BYTES, LARGEST_PAIRS } from "../../stress/attack/largest.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";

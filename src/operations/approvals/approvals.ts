@@ -28,7 +28,7 @@ import { delegationsTo, requireRole } from "../pipeline/access.ts";
 import { type ApiCaller, defineOperation } from "../pipeline/operation.ts";
 import { anyJson, givenId, noteSchema, pagingFields, runId, toolSchema } from "../schemas.ts";
 import { checkGiven, withSigningLink } from "../signing/check-signature.ts";
-import { precomputeCall } from "../worker/values-host.ts";
+import { precomputeCall } from "../values/threads.ts";
 import { awaitDecision } from "./await-decision.ts";
 import { cardShape } from "./card-shape.ts";
 import { cacheCard, loadCard } from "./cards.ts";

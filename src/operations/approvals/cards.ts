@@ -30,7 +30,7 @@ import { describeProof, undoProofOf } from "../../rules/undo-proof.ts";
 import type { ServiceApp } from "../app.ts";
 import { proofWordsOf } from "../drills/drill-results.ts";
 import { delegationsTo } from "../pipeline/access.ts";
-import { drawCard } from "../worker/values-host.ts";
+import { drawCard } from "../values/threads.ts";
 
 /** Limit on decided requests searched for similar ones, newest first. */
 const LOOKED_AT = 500;

@@ -9,7 +9,7 @@ import { type JsonOrText, JsonTextValue } from "../../kernel/json/json-text-valu
 import { withPlainMasks } from "../../rules/redact/mask.ts";
 import type { ServiceApp } from "../app.ts";
 import { delegationsTo } from "../pipeline/access.ts";
-import { maskLargeText } from "../worker/values-host.ts";
+import { maskLargeText } from "../values/threads.ts";
 import { seesCard } from "./cards.ts";
 
 export interface OfferView {

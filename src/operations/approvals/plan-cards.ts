@@ -7,7 +7,7 @@ import { planHash } from "../../govern/plans/decide-plan.ts";
 import type { PlanDoc } from "../../govern/plans/plan.ts";
 import type { RunDoc } from "../../govern/runs/run.ts";
 import type { ServiceApp } from "../app.ts";
-import { type DrawnCard, drawCards } from "../worker/values-host.ts";
+import { type DrawnCard, drawCards } from "../values/threads.ts";
 
 /** `proofOf` gives each tool's words on its undo, for whole cards. Without it, only the hash is complete. */
 export async function drawPlan(

@@ -24,7 +24,7 @@ import {
   runId,
   toolSchema,
 } from "../schemas.ts";
-import { precomputeCall } from "../worker/values-host.ts";
+import { precomputeCall } from "../values/threads.ts";
 import { assertUnique } from "./runs.ts";
 
 const intentFields = {

@@ -17,12 +17,12 @@ import {
 import { asJson } from "../../kernel/json/json.ts";
 import { type JsonOrText, JsonTextValue } from "../../kernel/json/json-text-value.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
-import type { ThreadCard, ValuesTask } from "./values-tasks.ts";
+import type { ThreadCard, ValuesTask } from "./tasks.ts";
 
 const threadFor = (name: string): ThreadPool =>
   new ThreadPool({
     name,
-    entry: entryModule("operations/worker/values-worker"),
+    entry: entryModule("operations/values/worker"),
     most: 1,
     resourceLimits: { maxOldGenerationSizeMb: 1_024 },
   });
