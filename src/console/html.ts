@@ -45,7 +45,7 @@ const SHORT_CHARS = 1_024;
 const escapedIfLong = (text: string): string | HtmlFragment =>
   text.length <= SHORT_CHARS ? text : (raw(escapeBytes(Buffer.from(text)).toString()) as HtmlFragment);
 
-/** What stands for a byte, and how much longer that is. */
+/** The escape of each byte, and the number of bytes that it adds. */
 const ESCAPES = new Map(
   Object.entries({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" }).map(
     ([char, escaped]) => [char.charCodeAt(0), Buffer.from(escaped)],
@@ -53,7 +53,7 @@ const ESCAPES = new Map(
 );
 const LONGER = Uint8Array.from({ length: 256 }, (_, byte) => (ESCAPES.get(byte)?.length ?? 1) - 1);
 
-/** Works on bytes, so that the garbage collector has one buffer to look after, whatever the text holds. */
+/** Works on bytes, so that memory holds one buffer and no pieces. */
 function escapeBytes(bytes: Uint8Array): Buffer {
   let size = bytes.length;
   for (let i = 0; i < bytes.length; i++) size += LONGER[bytes[i]!]!;

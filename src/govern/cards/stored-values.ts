@@ -23,7 +23,7 @@ export type ShownValues = Omit<Facts, "run_id"> & { args: JsonOrText } & {
 };
 
 /** The text of a large value, from the cache if a thread has computed it, or the value itself if it is small. */
-export function textIfLarge(value: JsonOrText): JsonOrText {
+function textIfLarge(value: JsonOrText): JsonOrText {
   if (value instanceof JsonTextValue || !isLargeValue(value)) return value;
   return new JsonTextValue(cachedResult<string>(value, jsonTextInSteps) ?? JSON.stringify(value));
 }

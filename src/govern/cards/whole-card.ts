@@ -25,7 +25,7 @@ export interface CardTask {
   request?: { head: CardHead; context: Around<CardContext> };
   /** For the card of a call in a plan. */
   planned?: Around<Pick<CardContext, "proof" | "closes">>;
-  /** For a signature: what it covers beside the content. */
+  /** For a signature, which covers more than the content. */
   signed?: { run: Pick<RunDoc, "environment" | "salt">; approval: ApprovalDoc };
 }
 

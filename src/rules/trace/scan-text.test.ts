@@ -2,17 +2,17 @@
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
 import {
-  ACCOUNT,
+  ACCOUNT_PATTERN,
   AMOUNT_AFTER,
   AMOUNT_BEFORE,
   DIGIT_GROUPS,
-  DOTTED,
-  EMAIL,
+  DOTTED_PATTERN,
+  EMAIL_PATTERN,
   findDotted,
   findEmails,
   findNumbers,
   IP_ADDRESS,
-  TOKEN,
+  TOKEN_PATTERN,
 } from "./scan-text.ts";
 
 /** All matches of a sticky pattern, tried at every character. */
@@ -44,11 +44,11 @@ function assertSame(text: string): void {
   const { groups, accounts, tokens, addresses, amounts_after, amounts_before } = findNumbers(text);
   const found = { groups, accounts, tokens, addresses, amounts_after, amounts_before };
   expect({ emails: findEmails(text), dotted: findDotted(text), ...found }, JSON.stringify(text)).toEqual({
-    emails: allOf(text, EMAIL),
-    dotted: allOf(text, DOTTED),
+    emails: allOf(text, EMAIL_PATTERN),
+    dotted: allOf(text, DOTTED_PATTERN),
     groups: allOf(text, DIGIT_GROUPS),
-    accounts: allOf(text, ACCOUNT),
-    tokens: allOf(text, TOKEN).filter((match) => countDigits(match) >= 3),
+    accounts: allOf(text, ACCOUNT_PATTERN),
+    tokens: allOf(text, TOKEN_PATTERN).filter((match) => countDigits(match) >= 3),
     addresses: allOf(text, IP_ADDRESS),
     amounts_after: allOf(text, AMOUNT_AFTER),
     amounts_before: allOf(text, AMOUNT_BEFORE),

@@ -5,15 +5,16 @@
  */
 
 const EMAIL_SIDE = /[\p{L}\p{N}._%+-]/u;
-export const EMAIL =
+export const EMAIL_PATTERN =
   /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/uy;
 /** Also matches file names, since `notes.md` is both. */
-export const DOTTED =
+export const DOTTED_PATTERN =
   /(?<![\p{L}\p{N}@._-])(?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}][\p{L}\p{N}-]{0,23}(?![\p{L}\p{N}_@-])/uy;
 export const DIGIT_GROUPS = /(?<![\p{L}\p{N}.,])\+?\d(?:[ ()/-]{0,2}\d){6,18}(?![\p{L}\p{N}])/uy;
-export const ACCOUNT =
+export const ACCOUNT_PATTERN =
   /(?<![\p{L}\p{N}])[a-z]{2}\d{2} [a-z0-9]{4}(?: (?=[a-z]{0,3}\d)[a-z0-9]{1,4}){1,7}(?![\p{L}\p{N}])/uy;
-export const TOKEN = /(?<![\p{L}\p{N}_-])(?=[\p{L}_-]{0,127}\d)[\p{L}\p{N}_-]{6,128}(?![\p{L}\p{N}_-])/uy;
+export const TOKEN_PATTERN =
+  /(?<![\p{L}\p{N}_-])(?=[\p{L}_-]{0,127}\d)[\p{L}\p{N}_-]{6,128}(?![\p{L}\p{N}_-])/uy;
 export const IP_ADDRESS = /(?<![\p{L}\p{N}.])\d{1,3}(?:\.\d{1,3}){3}(?![\p{L}\p{N}]|\.\d)/uy;
 const CURRENCY = "[$€£¥₹]|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?";
 export const AMOUNT_AFTER = new RegExp(`(?<=(?:${CURRENCY}) ?)\\d[\\d.,']{0,20}`, "uy");
@@ -57,7 +58,7 @@ function endOfMatch(pattern: RegExp, text: string, at: number): number {
   return pattern.test(text) ? pattern.lastIndex : -1;
 }
 
-/** A longer name before the `@` is no address. */
+/** Maximum length of the name before the `@`. */
 const MAX_LOCAL = 64;
 
 export function findEmails(text: string): string[] {
@@ -67,7 +68,7 @@ export function findEmails(text: string): string[] {
     let from = at;
     while (from > end && at - from <= MAX_LOCAL && isEmailSide(text, from - 1)) from--;
     if (from === at) continue;
-    const to = endOfMatch(EMAIL, text, from);
+    const to = endOfMatch(EMAIL_PATTERN, text, from);
     if (to < 0) continue;
     found.push(text.slice(from, to));
     end = to;
@@ -83,7 +84,7 @@ const EMAIL_SIDE_ASCII = Uint8Array.from({ length: 128 }, (_, code) =>
   EMAIL_SIDE.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/** Hosts and file names: runs of labels, one of which starts with a letter after a dot. */
+/** Hosts and file names. They have a letter after a dot. */
 export function findDotted(text: string): string[] {
   const found: string[] = [];
   let end = 0;
@@ -91,7 +92,7 @@ export function findDotted(text: string): string[] {
     if (dot < end || !isWord(text, dot + 1) || isDigit(text.charCodeAt(dot + 1))) continue;
     let from = dot;
     while (from > end && isLabel(text, from - 1)) from--;
-    const to = endOfMatch(DOTTED, text, from);
+    const to = endOfMatch(DOTTED_PATTERN, text, from);
     if (to >= 0) found.push(text.slice(from, to));
     // The rest of the run has no other start.
     end = Math.max(to, dot + 1);
@@ -167,7 +168,7 @@ class NumberScan {
   token(from: number, to: number, digits: number): void {
     if (digits < MIN_TOKEN_DIGITS || to - from < 6) return;
     const text = this.text.slice(from, to);
-    if (ASCII_ONLY.test(text) ? to - from <= 128 : endOfMatch(TOKEN, this.text, from) === to)
+    if (ASCII_ONLY.test(text) ? to - from <= 128 : endOfMatch(TOKEN_PATTERN, this.text, from) === to)
       this.found.tokens.push(text);
   }
 
@@ -210,7 +211,7 @@ class NumberScan {
     const from = at - 2;
     if (from < this.accounts_end || text.charCodeAt(at + 2) !== 0x20 || !isDigit(text.charCodeAt(at + 1)))
       return;
-    const to = endOfMatch(ACCOUNT, text, from);
+    const to = endOfMatch(ACCOUNT_PATTERN, text, from);
     if (to < 0) return;
     this.found.accounts.push(text.slice(from, to));
     this.accounts_end = to;
@@ -225,7 +226,7 @@ class NumberScan {
   }
 }
 
-/** A longer number is no amount. */
+/** Maximum length of the number in an amount, plus one. */
 const AMOUNT_CHARS = 22;
 const isAmountChar = (code: number): boolean =>
   isDigit(code) || code === 0x2e || code === 0x2c || code === 0x27;
