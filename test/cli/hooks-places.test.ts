@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { carrierWords } from "../../src/cli/commands/agents/carrier.ts";
 import { connectHooks } from "../../src/cli/commands/agents/connect-hooks.ts";
 import type { CommandContext } from "../../src/cli/context.ts";
@@ -131,25 +131,51 @@ describe("svc connect --hooks", () => {
     expect(settings(client).protect).toEqual([join(moved, name)]);
   });
 
-  it("warns if the workspace holds the program that the hook starts", async () => {
+  it("takes no program from a workspace, and names the installation outside", async () => {
     verifies("beyond.hooks.own-programs");
-    const { home, shop } = place();
-    const installed = join(shop, "node_modules/takeback/bin");
-    mkdirSync(installed, { recursive: true });
-    writeFileSync(join(installed, "svc.js"), "");
-    const [program] = process.argv.splice(1, 1, join(installed, "svc.js"));
-    onTestFinished(() => void process.argv.splice(1, 1, program!));
-    const connected = async (cwd: string) => {
-      let warned = "";
-      const io = { env: { HOME: home }, cwd, out: () => {}, err: (text: string) => (warned += text) };
-      const flags = { url: "http://127.0.0.1:1" };
-      await connectHooks({ io } as unknown as CommandContext, "codex", flags);
-      return warned;
+    const { home, shop, git } = place();
+    const installed = (folder: string, name = "takeback") => {
+      const bin = join(folder, "node_modules", name, "bin");
+      mkdirSync(bin, { recursive: true });
+      writeFileSync(join(bin, "svc.js"), "");
+      return join(bin, "svc.js");
     };
-    expect(await connected(shop)).toContain(`the hook starts ${join(installed, "svc.js")}, which the agent`);
+    const connected = async (program: string, cwd: string, flags: object = {}) => {
+      const [real] = process.argv.splice(1, 1, program);
+      const io = { env: { HOME: home }, cwd, out: () => {}, err: () => {} };
+      try {
+        await connectHooks({ io } as unknown as CommandContext, "codex", {
+          url: "http://127.0.0.1:1",
+          ...flags,
+        });
+        return "connected";
+      } catch (error) {
+        return (error as Error).message;
+      } finally {
+        process.argv.splice(1, 1, real!);
+      }
+    };
     const other = join(home, "other");
     mkdirSync(other);
-    expect(await connected(other)).toBe("");
+    const own = installed(shop);
+    const refused = `the hook would start ${own}, which the agent of that workspace can change; install it outside with npm install --global takeback, then run svc connect codex --hooks`;
+    symlinkSync(join(shop, "node_modules/takeback"), join(home, "linked"));
+    for (const program of [own, join(home, "linked/bin/svc.js")]) {
+      expect(await connected(program, shop)).toBe(refused);
+      expect(await connected(program, join(shop, "node_modules"))).toBe(refused);
+    }
+    expect(await connected(own, shop, { print: true })).toBe(refused);
+    // Every directory is a workspace.
+    expect(await connected(own, other, { user: true })).toBe(refused);
+    expect(existsSync(join(home, ".config/svc/hooks"))).toBe(false);
+    expect(existsSync(join(home, ".codex"))).toBe(false);
+    expect(await connected(own, other)).toBe("connected");
+    // An installation for the user is in the home directory, which may be a repository.
+    git("init", "-q", home);
+    const versions = installed(join(home, ".versions/lib"));
+    expect(await connected(versions, shop, { user: true })).toBe("connected");
+    expect(await connected(versions, home)).toBe("connected");
+    expect(await connected(installed(home), home)).toContain("install it outside");
   });
 
   it("takes no carrier through a link in the workspace, and says slow without one", async () => {

@@ -155,6 +155,46 @@ describe("the difference of a command", () => {
     expect(w.text("small")).toBe("a");
   });
 
+  it("counts what is beyond the total, undoes what was within it, and records again when there is room", () => {
+    verifies("beyond.record.limits", "beyond.record.not-recorded");
+    const w = workspace({ ...SNAPSHOT_DEFAULTS, max_total: 30 });
+    w.put("a", "a".repeat(20));
+    w.put("b", "b".repeat(8));
+    w.put("c", "c".repeat(9));
+    const end = w.run(() => {
+      // Its new content has no place, and its old one is kept.
+      w.put("a", "A".repeat(25));
+      w.put("b", "B".repeat(8));
+      w.put("c", "C".repeat(9));
+    });
+    expect(end.lost).toEqual(["c"]);
+    expect(w.undo(end)).toEqual([{ path: "c", error: "not recorded" }]);
+    expect([w.text("a"), w.text("b"), w.text("c")]).toEqual(["a".repeat(20), "b".repeat(8), "C".repeat(9)]);
+    w.run(() => w.put("a", "A".repeat(25)));
+    const beyond = w.run(() => w.put("a", "again".repeat(5)));
+    expect(beyond.lost).toEqual(["a"]);
+    expect(w.undo(beyond)).toEqual([{ path: "a", error: "not recorded" }]);
+    rmSync(w.at("a"));
+    const room = w.run(() => w.put("c", "other"));
+    expect(room.lost).toEqual([]);
+    expect(w.undo(room)).toEqual([]);
+    expect(w.text("c")).toBe("C".repeat(9));
+  });
+
+  it("keeps a lowered total also for what an earlier process recorded", () => {
+    verifies("beyond.record.limits");
+    const w = workspace();
+    w.put("a", "a".repeat(20));
+    w.run(() => {});
+    w.recorder.save();
+    const snapshot = { ...SNAPSHOT_DEFAULTS, max_total: 10 };
+    const later = new WorkspaceRecorder({ ...w.setting, snapshot });
+    later.begin("w");
+    w.put("a", "b");
+    const others = { all: false, output: false, files: new Set<string>() };
+    expect(later.end({ window: "w", run: "r", build: false, others })!.lost).toEqual(["a"]);
+  });
+
   it("renames a large file back, whose content is not recorded", () => {
     const w = workspace({ ...SNAPSHOT_DEFAULTS, max_file: 10 });
     w.put("large", "more than ten bytes");

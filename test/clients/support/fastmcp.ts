@@ -18,7 +18,8 @@ export async function fastMcpPython(): Promise<string> {
     await makeWhole(folder, async (beside) => {
       await install("a virtual environment (Debian: python3-venv)", [python, "-m", "venv", beside], beside);
       const own = join(beside, PYTHON);
-      await install(FASTMCP, [own, "-m", "pip", "install", "--quiet", FASTMCP], beside);
+      const pip = ["-m", "pip", "install", "--quiet", "--retries", "2"];
+      await install(FASTMCP, [own, ...pip, FASTMCP], beside);
     });
   return join(folder, PYTHON);
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { freePort } from "../../support/ports.ts";
+import { fastMcpPython } from "./fastmcp.ts";
 import { installClient, type RealClient } from "./install.ts";
 import { startModelServer } from "./model-server.ts";
 import { HEADLESS, runClient } from "./run-client.ts";
