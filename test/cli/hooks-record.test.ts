@@ -311,6 +311,26 @@ describe("a rollback that cannot restore everything", () => {
     await s.server.stop();
   });
 
+  it("lists what changed during a read, and leaves it", async () => {
+    verifies("beyond.record.overlap");
+    const s = await session();
+    writeFileSync(s.at("a"), "first");
+    await s.call(bash("ls"), () => {});
+    // Another wrote while it ran; a call of the run has its own record.
+    const read = { ...bash("tail -n 3 a"), tool_use_id: "read" };
+    await s.event("PreToolUse", read);
+    await s.call(write(s.at("own")), () => writeFileSync(s.at("own"), "own"));
+    writeFileSync(s.at("a"), "second");
+    const { out } = await s.event("PostToolUse", { ...read, tool_response: {} });
+    expect(JSON.parse(out).systemMessage).toContain("beyond undo, changed by this command: ");
+    const { compensated, failed, skipped } = await s.rollback();
+    const error = "conflict: changed while another was writing";
+    expect(failed).toEqual([{ step: 1, line: "Run tail -n 3 a", error, parts: [{ path: "a", error }] }]);
+    expect([compensated, skipped]).toMatchObject([[{ step: 2 }], [0]]);
+    expect([readFileSync(s.at("a"), "utf8"), existsSync(s.at("own"))]).toEqual(["second", false]);
+    await s.server.stop();
+  });
+
   it("counts files that a limit left out", async () => {
     verifies("beyond.record.limits", "beyond.record.not-recorded");
     const s = await session({ snapshot: { max_file: "10 kB", exclude: ["cache"] } });

@@ -33,6 +33,7 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.ref": [36, "an intent takes an optional `ref` of at most 128 characters, which is kept with the step, outside the argument hash, and never reaches the ledger"],
   "beyond.hooks.transcripts": [36, "readers find every call in transcripts of Claude Code, Codex and Gemini CLI, and tell refused ones apart"],
   "beyond.hooks.reconcile": [36, "`POST /v1/runs/{id}/reconcile` lists every call that ran without asking and every ask that never ran, by `ref`, or by order without one"],
+  "beyond.hooks.reconcile-order": [36, "where a client's hook events carry no id, calls match by order, tool and time: one that ran before it was asked for, or another tool, is ungoverned"],
   "beyond.hooks.reconcile-roles": [36, "the run's principal or an operator reconciles a run, with at most 10,000 calls; another agent's run is 404"],
   "beyond.hooks.reconciled": [36, "`reconciled` records the counts and who reported them; a difference raises `ungoverned_calls`, and a later report does not clear it"],
   "beyond.hooks.reconcile-command": [36, "`svc reconcile [<run>]` ends with 0 if equal, with 2 if different or not checked, and with 1 on failure"],

@@ -2,8 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, onTestFinished } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
 import type { HookClient } from "../../src/hook/clients/clients.ts";
 import { eventsOf } from "../../src/hook/clients/clients.ts";
 import { hooksFile } from "../../src/hook/clients/install.ts";
@@ -56,7 +55,7 @@ export async function hookedPlace(client: HookClient, ...options: string[]): Pro
   const config = join(folder, "svc.config.yaml");
   const server = await startSvcServer(["--config", config], where);
   // With the test, or with the file that shares the place.
-  const atEnd = getCurrentTest() === undefined ? afterAll : onTestFinished;
+  const atEnd = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
   atEnd(async () => void (await server.stop()));
   const file = join(folder, `${client}.json`);
   const change = (settings: object) =>

@@ -21,7 +21,7 @@ import { playHistory, treeOf } from "../../../stress/prove/histories.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { ContentStore } from "./content-store.ts";
-import type { OtherWrites } from "./overlaps.ts";
+import type { CommandWrites, OtherWrites } from "./overlaps.ts";
 import { findRecord } from "./record-file.ts";
 import { createExclusionTest, isKeptOfGit, REBUILT_DIRECTORIES, SNAPSHOT_DEFAULTS } from "./record-scope.ts";
 import { type RecordedEnd, WorkspaceRecorder } from "./recorder.ts";
@@ -47,11 +47,11 @@ function workspace(snapshot = SNAPSHOT_DEFAULTS) {
       if (mode !== undefined) chmodSync(at(path), mode);
     },
     text: (path: string) => readFileSync(at(path), "utf8"),
-    run(work: () => unknown, how: { others?: Partial<OtherWrites>; build?: boolean } = {}): RecordedEnd {
+    run(work: () => unknown, how: { others?: Partial<OtherWrites>; does?: CommandWrites } = {}): RecordedEnd {
       recorder.begin("w");
       work();
       const others = { all: false, output: false, files: new Set<string>(), ...how.others };
-      return recorder.end({ window: "w", run: "r", build: how.build ?? false, others })!;
+      return recorder.end({ window: "w", run: "r", does: how.does ?? "write", others })!;
     },
     undo({ before }: RecordedEnd, skip: readonly string[] = []): LeftPath[] {
       const store = new ContentStore(setting.folder, false);
@@ -192,7 +192,7 @@ describe("the difference of a command", () => {
     later.begin("w");
     w.put("a", "b");
     const others = { all: false, output: false, files: new Set<string>() };
-    expect(later.end({ window: "w", run: "r", build: false, others })!.lost).toEqual(["a"]);
+    expect(later.end({ window: "w", run: "r", does: "write", others })!.lost).toEqual(["a"]);
   });
 
   it("renames a large file back, whose content is not recorded", () => {
@@ -260,7 +260,7 @@ describe("the undo of a command", () => {
         w.put("dist/a.js", "built");
         w.put("src/a.ts", "2");
       },
-      { build: true },
+      { does: "build" },
     );
     expect(w.undo(end)).toEqual([{ path: "src/a.ts", error: "conflict: changed while another was writing" }]);
     expect([existsSync(w.at("dist/a.js")), w.text("src/a.ts")]).toEqual([false, "2"]);

@@ -40,7 +40,9 @@ const OF_OWN_PACKAGE = /\/node_modules\/takeback(?:\/.*)?$/;
 
 /** Whether a program runs this file automatically, by its folded path. */
 export const isAutoRunFile = (path: string): boolean =>
-  [OF_CLIENTS, MCP_NAME, OF_GIT, START_UP, TASKS, OF_THE_SYSTEM, OF_OWN_PACKAGE].some((files) => files.test(path));
+  [OF_CLIENTS, MCP_NAME, OF_GIT, START_UP, TASKS, OF_THE_SYSTEM, OF_OWN_PACKAGE].some((files) =>
+    files.test(path),
+  );
 
 /** Directories of files that a client obeys when its agent names them: skills, commands, agents and extensions. */
 export const USED_FOLDERS: readonly string[] = [

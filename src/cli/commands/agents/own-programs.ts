@@ -19,7 +19,9 @@ export function refuseOwnPrograms(io: CommandIo, client: HookClient, everywhere:
   const inside = programs.find((path) => {
     if (isChangeable(path, workspaceOf(io.cwd), io)) return true;
     const project = workspaceOf(path);
-    return everywhere && path.includes(`/${PACKAGES}/`) && project !== path && isChangeable(path, project, io);
+    return (
+      everywhere && path.includes(`/${PACKAGES}/`) && project !== path && isChangeable(path, project, io)
+    );
   });
   if (inside === undefined) return;
   throw invalidError(
