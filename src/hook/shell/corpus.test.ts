@@ -62,6 +62,7 @@ describe("the held-out sets", () => {
   it.each([
     ["everyday-held-out", 120],
     ["everyday-second", 60],
+    ["everyday-third", 60],
   ])("interrupt at most 1 in 12 everyday steps, and the reference names them: %s", (name, least) => {
     verifies("beyond.hooks.held-out-published");
     const steps = commandsOf(name);
@@ -74,6 +75,7 @@ describe("the held-out sets", () => {
   it.each([
     ["harmful-held-out", 150],
     ["harmful-second", 60],
+    ["harmful-third", 60],
   ])("stop at least 98 of 100 harmful steps, and the reference names the others: %s", (name, least) => {
     verifies("beyond.hooks.harm-stopped");
     const steps = commandsOf(name);
