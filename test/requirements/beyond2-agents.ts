@@ -53,6 +53,7 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.connect-all": [36, "`svc connect --all` connects what was found after one confirmation that lists the changes: coding agents by hooks, and servers that a client starts by gateways; without a terminal it needs `--yes`"],
   "beyond.hooks.slow": [36, "`svc agents` says `slow` for a client whose installed hook starts Node for every event"],
   "beyond.hooks.path-spellings": [36, "a path is judged as every file that a client may take it for, and a field that names a file as that file"],
+  "beyond.hooks.documented-lists": [36, "the reference has the whole lists of files that run by themselves and of files that are refused; a test compares them with the code"],
   "beyond.hooks.formatters": [36, "formatters and fixers pass as writes, so that their changes are undone"],
   "beyond.hooks.unseen-use": [36, "a skill, command, agent or MCP file that the run or an unapproved change wrote needs approval before its use"],
   "beyond.hooks.prompts": [36, "with `--give-prompts` the hook gives the run what its user writes, under a key that `may_give`"],
