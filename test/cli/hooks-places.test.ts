@@ -21,6 +21,7 @@ import { hooksFile } from "../../src/hook/clients/install.ts";
 import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const GIT = await program("git");
@@ -87,6 +88,8 @@ async function governed() {
       cwd,
     );
   const runs = async () => (await svc(["runs", "--json", "--config", config], options)).out;
+  // The first event starts the process that judges. On a busy machine, that can take longer than a decision may.
+  await until(async () => (await remove("first", at.home)).code === 0, "the hook answers");
   return { ...at, folder, server, remove, runs };
 }
 
