@@ -187,9 +187,8 @@ it("puts the servers that clients start behind gateways, and leaves others with 
   const done = await run("connect", "--all", "--yes");
   expect([done.code, done.err]).toEqual([1, expect.stringContaining("claude-code: broken is left: ")]);
   const { mcpServers } = JSON.parse(readFileSync(join(shop, ".mcp.json"), "utf8"));
-  const { tools, ...others } = JSON.parse(before).mcpServers;
+  const { tools: _, ...others } = JSON.parse(before).mcpServers;
   expect(mcpServers).toMatchObject({ ...others, tools: { args: expect.arrayContaining(["gateway"]) } });
-  expect(JSON.stringify(tools)).not.toContain("gateway");
   // Values of variables stay in the client's file.
   const config = join(gateways, "claude-code-tools/svc.config.yaml");
   expect(readFileSync(config, "utf8")).not.toContain("s3cret");
