@@ -22,12 +22,16 @@ function called(
   });
 }
 
-describe("an edit of what judges the calls", () => {
+describe("an edit of what judges the calls, or of a program on the path", () => {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   it.each([
     ["this package", join(root, "dist/index.js")],
     ["its Node", process.execPath],
     ["the package in a project", "node_modules/takeback/bin/svc.js"],
+    [
+      "a program on the path",
+      join(process.env["PATH"]!.split(":").find((path) => path.startsWith("/"))!, "git"),
+    ],
     ["one of a part of the project", "packages/web/node_modules/Takeback/dist/x.js"],
   ])("needs approval: %s", (_, path) => {
     verifies("beyond.hooks.own-programs");

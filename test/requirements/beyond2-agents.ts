@@ -18,7 +18,7 @@ export const beyond2Agents = section("beyond", "Coding agents, every day", {
   "beyond.hooks.plain-select": [36, "`psql` passes only with one plain `select` on this machine that calls harmless functions"],
   "beyond.hooks.client-tools": [36, "the tables hold every built-in tool of the supported clients; bookkeeping tools pass"],
   "beyond.hooks.user-level": [36, "`svc connect <client> --hooks` installs the hook in the client's user-level settings and registers the current workspace; `--user` registers all"],
-  "beyond.hooks.own-programs": [36, "`svc connect` takes no carrier through a link in the workspace, and refuses programs that are installed in a workspace; edits of this package and its Node need approval, wherever they are"],
+  "beyond.hooks.own-programs": [36, "`svc connect` takes no carrier through a link in the workspace, and refuses programs that are installed in a workspace; edits of this package, its Node and programs on the path need approval"],
   "beyond.hooks.managed": [36, "`--managed` writes the client's settings of the machine: only as root, and only for a client that has some; an account without hook settings is denied"],
   "beyond.hooks.project": [36, "`--project` writes the project's settings file and warns if git tracks it; connecting without it moves the hook out again"],
   "beyond.hooks.undo-refused": [36, "`svc connect --undo` unregisters the workspace, takes the hook out with the last one, and is refused to agents"],

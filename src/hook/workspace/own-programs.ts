@@ -1,6 +1,9 @@
-/** The programs that judge the calls: this package, its Node, and the same package in a project. */
+/**
+ * Programs that a call must not replace: those that judge the calls (this package, its Node, and the same package in a
+ * project), and those that everybody starts by name.
+ */
 import { existsSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 const IN_PROJECT = join("node_modules", "takeback");
 /** A file that only this package has there. */
@@ -10,8 +13,14 @@ const MARK = join("bin", "carrier.pl");
 export function ownPrograms(folders: readonly string[]): string[] {
   const inProject = folders.map((folder) => join(folder, IN_PROJECT)).filter((path) => existsSync(path));
   own ??= [...ownPackage(), process.execPath];
-  return [...own, ...inProject];
+  return [...own, ...inProject, ...onPath(folders)];
 }
+
+/** Directories of the path. Those of a project hold its own programs, which the tables name. */
+const onPath = (folders: readonly string[]): string[] =>
+  (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .filter((path) => isAbsolute(path) && !folders.some((folder) => `${path}/`.startsWith(`${folder}/`)));
 
 let own: string[] | undefined;
 
