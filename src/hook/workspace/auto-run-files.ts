@@ -17,7 +17,7 @@ export const MCP_FILES: readonly string[] = [
 export const GIT_FILES: readonly string[] = [".gitconfig", ".config/git/config"];
 
 /**
- * Ends of paths, by what runs them. `*` stands for any part of a name and `**` for everything below. A path that begins
+ * Ends of paths, by what runs them. `*` is a part of a name, and `**` is everything below. A path that begins
  * with a slash is complete.
  */
 export const AUTO_RUN_FILES = {
