@@ -1,5 +1,5 @@
 /**
- * Directories that `git worktree` fills with files of a commit: in the workspace, beside it, or temporary. Elsewhere the
+ * Directories that `git worktree` fills with files of a commit: in the workspace, next to it, or temporary. Elsewhere the
  * files could be programs on the path, or start by themselves.
  */
 import { basename, delimiter, dirname, join } from "node:path";
