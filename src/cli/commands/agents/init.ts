@@ -1,12 +1,8 @@
-<<<<<<< HEAD
-/** `svc init --from <command or url>`: drafts the files of a gateway for an existing tool server. */
-import { existsSync } from "node:fs";
-=======
 /**
  * `svc init --from <command or url>`: drafts the files of a gateway for an existing tool server. Without `--from`, it
  * writes example files for a server.
  */
->>>>>>> main
+import { existsSync } from "node:fs";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { splitCommand } from "../../../child-process/split-command.ts";
