@@ -51,10 +51,16 @@ export function filesOf(markdown: string): ShownFile[] {
   }));
 }
 
-/** Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind, and so is a hash. */
+/**
+ * Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind, and so is a hash.
+ * Columns can be wider or narrower.
+ */
 export function fitsShown(shown: string, text: string): boolean {
   const line = (expected: string): string =>
-    escaped(expected).replace(CUT_ID, "$1[0-9a-f-]+").replaceAll("…", ".*");
+    escaped(expected)
+      .replace(CUT_ID, "$1[0-9a-f-]+")
+      .replaceAll("…", ".*")
+      .replace(/(?<=\S) {2,}/g, " {2,}");
   const pattern = shown
     .split("\n")
     .map((expected) => (expected.trim() === "..." ? "(?:.*\\n)*?.*" : line(expected)))
@@ -150,8 +156,11 @@ export type Settings = Readonly<Record<string, string>>;
 const SERVES = /\bsvc (?:proxy|server)\b/;
 
 /** What a page shows, with the values of this trial for its examples, such as an address. */
-const withValues = (text: string, values: Settings): string =>
+export const withValues = (text: string, values: Settings): string =>
   Object.entries(values).reduce((given, [shown, real]) => given.replaceAll(shown, real), text);
+
+/** Does what the page describes between two commands, and returns variables for those that follow. */
+export type BeforeCommand = (command: string) => Promise<Settings>;
 
 /**
  * Runs every command of the page in order; throws at the first one that prints something else. `values` are the real
@@ -162,6 +171,7 @@ export async function runGuide(
   place: string,
   settings: Settings = {},
   values: Settings = {},
+  before: BeforeCommand = async () => ({}),
 ): Promise<number> {
   const markdown = withValues(readFileSync(join(ROOT, page), "utf8"), values);
   const commands = commandsOf(markdown);
@@ -185,6 +195,7 @@ export async function runGuide(
         const { name, text } = files.shift()!;
         saveFile(place, name, text);
       }
+      Object.assign(env, await before(command));
       const whole = withIds(command, ids);
       const [, name, value] = /^export (\w+)=(\S*)$/.exec(whole) ?? [];
       if (name !== undefined) env[name] = value!;
@@ -233,7 +244,7 @@ function withIds(command: string, ids: ReadonlyMap<string, string>): string {
 
 function keepIds(output: string, ids: Map<string, string>): void {
   for (const [id, kind, hash] of output.matchAll(
-    /\b(?:([a-z]+_)[0-9a-f]{8}-[0-9a-f-]{27}|(sha256:)[0-9a-f]{64})\b/g,
+    /\b(?:([a-z]+_)(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32})|(sha256:)[0-9a-f]{64})\b/g,
   ))
     ids.set((kind ?? hash)!, id);
   for (const [key] of output.matchAll(/^svc_[\w-]{40,}$/gm)) ids.set("svc_", key);

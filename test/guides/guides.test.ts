@@ -126,6 +126,9 @@ describe("a page", () => {
     ["a\n...\nz", "a\nb\nc\nz\n", true],
     ["a\n...\nz", "a\nb\n", false],
     ["a (b)", "a (b)", true],
+    ["a  b", "a      b", true],
+    ["  a", "      a", false],
+    ["a  b", "a b", false],
     ["a", "a\nb", false],
   ])("shows %j for %j: %s", (shown, text, fits) => {
     expect(fitsShown(shown, text)).toBe(fits);
