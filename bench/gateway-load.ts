@@ -111,7 +111,7 @@ export async function overHttp(
   };
 }
 
-/** What a client pays that starts the tool server itself, or what comes before it. */
+/** The cost for a client that starts the tool server itself, or the program in front of it. */
 export async function intoPipe(command: string, args: string[]): Promise<Contestant> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "ignore"] });
   const waiting = new Map<number, (line: string) => void>();

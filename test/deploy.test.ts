@@ -335,7 +335,7 @@ describe("the cluster", () => {
 
   it("waits for a standby that has it on disk, and connects to a primary alone", () => {
     verifies("beyond.cluster.deploy");
-    // A word in @ stands for a value, and is not YAML yet.
+    // A word between @ signs is a placeholder, and isn't YAML yet.
     const { bootstrap } = parse(read("ha/patroni.yml").replace(/@\w+@/g, "true"));
     const { dcs, initdb } = bootstrap;
     expect(dcs).toMatchObject({ synchronous_mode: true, synchronous_mode_strict: true });

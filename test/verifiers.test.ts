@@ -9,7 +9,7 @@ import { program } from "./support/programs.ts";
 import { verifies } from "./support/verifies.ts";
 
 const PYTHON = await program("python3");
-// Both hold themselves against these where they are there, and pass such tests over where they are not.
+// Both compare themselves with these if they are there, and skip such tests if they are not.
 await program("openssl");
 const CHROME_PATH = await pageBrowser();
 

@@ -1,4 +1,4 @@
-/** What came of one area of the run. */
+/** The result of one area of the run. */
 export interface AreaRow {
   area: string;
   inputs: number;

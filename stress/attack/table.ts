@@ -60,7 +60,7 @@ async function tryOne(
   noteTime(row, (await target.stall()).busy_ms, name);
 }
 
-/** The value that stood in arguments: not on the ledger, in what was printed, or in the metrics. */
+/** The value from the arguments: not on the ledger, in printed text, or in the metrics. */
 async function lookForValues(target: Target, row: AreaRow): Promise<void> {
   const metrics = await target.send(asBytes({ key: "auditor", method: "GET", path: "/metrics" }));
   const places = { ledger: target.ledger, log: target.printed, metrics: metrics.body };

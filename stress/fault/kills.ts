@@ -1,6 +1,6 @@
 /**
- * SIGKILL under load. Four processes write to one store; some of them, or all, are killed at a moment that
- * nobody chose; those that are left must go on, and whoever opens the store next must find all that was answered.
+ * SIGKILL under load. Four processes write to one store; some of them, or all, are killed at a random moment.
+ * The others must continue, and the next process that opens the store must find every answered write.
  */
 import { audit } from "./audit.ts";
 import { type Bench, pause, WRITERS } from "./bench.ts";

@@ -1,4 +1,4 @@
-/** The AI SDK's own loop with a scripted model: what the model is told, what is carried out, what is recorded. */
+/** The AI SDK's own loop with a scripted model: the answers that the model gets, the calls that run, the records. */
 import { generateText, type ModelMessage, stepCountIs, streamText, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -42,7 +42,7 @@ function agent(run: Run, turns: Call[][], options: GovernOptions = {}) {
 function saidIn(result: { response: { messages: ModelMessage[] } }): ModelMessage[] {
   return (result as { responseMessages?: ModelMessage[] }).responseMessages ?? result.response.messages;
 }
-/** What the model was told last, for each call. */
+/** The last prompt of each call to the model. */
 const told = (messages: ModelMessage[]) =>
   messages.flatMap((message) =>
     message.role === "tool"

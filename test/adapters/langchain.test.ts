@@ -1,4 +1,4 @@
-/** LangChain's own agent on LangGraph with a scripted model: interrupts, resumes, messages and what is recorded. */
+/** LangChain's own agent on LangGraph with a scripted model: interrupts, resumes, messages and records. */
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { Command, MemorySaver } from "@langchain/langgraph";

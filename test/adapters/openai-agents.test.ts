@@ -1,4 +1,4 @@
-/** The OpenAI Agents SDK's own runner with a scripted model: interruptions, serialised state, and what is recorded. */
+/** The OpenAI Agents SDK's own runner with a scripted model: interruptions, serialized state and records. */
 import { Agent, type Model, type ModelResponse, Runner, RunState, tool, Usage } from "@openai/agents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -67,7 +67,7 @@ const agentOf = (run: RunOrContext<Thread>, turns: Call[][], options: GovernOpti
   });
 const runner = new Runner({ tracingDisabled: true });
 const context = { thread: "t" };
-/** What the model was told, for each call. */
+/** The prompt of each call to the model. */
 const told = ({ newItems }: { newItems: { type: string; rawItem?: unknown }[] }) =>
   newItems
     .filter(({ type }) => type === "tool_call_output_item")

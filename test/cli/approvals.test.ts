@@ -83,7 +83,7 @@ describe("svc approvals", () => {
     const ledger = readFileSync(join(folder, "data", "ledger.jsonl"), "utf8");
     expect(ledger).toContain(`request ${id}: fine; card ${json.card_hash}`);
     expect(ledger).not.toContain("ada@example.com");
-    // A request that was decided says so, whatever card it had.
+    // A decided request reports its decision, regardless of the card.
     expect(await svc("approvals", "deny", id)).toMatchObject({
       code: 1,
       err: expect.stringContaining("already decided"),

@@ -278,7 +278,7 @@ describe("a governed workspace", () => {
     // It began outside, and stays ungoverned inside.
     expect(await remove(`in ${other}`, shop)).toEqual(PASSED);
     expect(await remove(`in ${shop}`, other)).toMatchObject(REFUSED);
-    // Even after the workspace was renamed, or its registration taken back.
+    // Even after the workspace was renamed, or its registration removed.
     renameSync(shop, join(home, "renamed"));
     const settings = join(folder, "claude-code.json");
     writeFileSync(

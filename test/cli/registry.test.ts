@@ -1,4 +1,4 @@
-/** The registry from the command line: the same operations as the routes, with words that say what comes next. */
+/** The registry from the command line: the same operations as the routes, with messages that name the next step. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";

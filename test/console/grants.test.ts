@@ -1,4 +1,4 @@
-/** Grants in the console, in a real browser: from a card, from the page, and taken back. */
+/** Grants in the console, in a real browser: given from a card and from the page, and revoked. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";

@@ -197,7 +197,7 @@ describe("a neighbour's thing is answered like one that was never there", () => 
     const parted: unknown[] = [];
     for (const { method, path } of CONSOLE_ROUTES) {
       if (method === "GET" && !path.includes(":id")) continue;
-      // Whatever they make of a name is theirs: containing, and making a key.
+      // Tenants decide about their own names: containing, and making a key.
       if (path === "/contain" || path === "/settings/keys") continue;
       for (const role of PEOPLE) {
         const client = clients.get(`acme-${role}`)!;

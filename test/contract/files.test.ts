@@ -5,5 +5,5 @@ import { describeStore } from "./store.ts";
 
 describeStore("files", filesPlace, { durable: true, sql: false });
 
-// In the suite: what was answered for is there after SIGKILL under load.
+// In the suite: every answered write is there after SIGKILL under load.
 verifies("contract.durable.answer-after");

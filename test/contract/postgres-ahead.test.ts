@@ -1,6 +1,6 @@
 /**
- * Two servers that decide before they take the head. A stranger holds it meanwhile, so that each is caught between
- * deciding and checking; then they continue in the order in which they came.
+ * Two servers that decide before they take the head. Another session holds it, so that both are between deciding
+ * and checking. Then they continue in the order in which they came.
  */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

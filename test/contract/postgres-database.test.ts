@@ -535,7 +535,7 @@ describe("plans", () => {
     expect(await own({ order: "desc", from: 102, limit: 7 })).toEqual(all.toReversed().slice(0, 7));
     expect(await own({ since_ms: 500 * 60_000, until_ms: 900 * 60_000, tool: "t0" })).toEqual([701]);
     await store.close();
-    // Backends report their counts when they end, a moment after they were told to.
+    // Backends report their counts when they end, a moment after the request to end.
     await aMoment(300);
     expect(await scans()).toBe(before);
     const looked = async (): Promise<number> => {

@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const UNAVAILABLE = { code: "unavailable" };
 
-/** Asks for as long as it is told that the store is unavailable: how a caller sees that it has mended itself. */
+/** Repeats the call while the store is unavailable, as a caller would see its recovery. */
 async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -79,7 +79,7 @@ describe.each(POOLERS)("behind %s", (_, Pooler) => {
     for (let i = 0; i < 5; i++) {
       const [writer, waiter] = i % 2 === 0 ? [one, two] : [two, one];
       const seen = (async () => {
-        // Whoever asks first and waits afterwards misses what happens in between.
+        // A caller that reads first and waits afterwards misses the changes in between.
         for (let change = waiter.changed(signal); (await waiter.get("meta", "i")) !== i; ) {
           await change;
           change = waiter.changed(signal);

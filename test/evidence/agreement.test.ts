@@ -1,5 +1,5 @@
 /**
- * Three verifiers, written apart, must agree on every file: good ones, and ones changed in every way that we
+ * Three separate verifiers must agree on every file: good ones, and files changed in every way that we
  * could think of. SVC_AGREEMENT=full tries a thousand good ones and ten thousand changed ones.
  */
 import { writeFileSync } from "node:fs";

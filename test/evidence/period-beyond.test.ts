@@ -1,4 +1,4 @@
-/** What the period report, the one on oversight and the alerts make of flows, plans, grants and what was taken back. */
+/** Flows, plans, grants and undone calls in the period report, the oversight report and the alerts. */
 import { beforeAll, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";

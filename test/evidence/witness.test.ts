@@ -303,7 +303,7 @@ describe("a witnessed bundle", () => {
     expect((await run("r.json")).out).toContain("not checked: the witnesses' cosignatures");
     expect((await run("r.json", "--quorum", "1")).err).toContain("--witness <key>");
     expect((await run("r.json", "--witness", first.key, "--quorum", "2")).code).toBe(1);
-    // What came behind the last cosignature was seen by this server alone.
+    // Only this server has seen the records after the last cosignature.
     await oneCall("b2");
     const late = await bundle("/v1/runs/b2/bundle", "late.json");
     expect(await threeSay(late, [first.key])).toEqual([false, false, false]);

@@ -106,7 +106,7 @@ describe("a primary and a synchronous standby", () => {
       const enough = answered.length + more;
       return until(() => answered.length >= enough, "further answers");
     };
-    // What is answered after it is on the standby, so this is, too.
+    // Every answered record is on the standby, so this one is, too.
     const [{ xid }] = (await query(database.url, "SELECT pg_current_xact_id() AS xid")) as [{ xid: string }];
     const { timeline } = await session();
     await answers(50);

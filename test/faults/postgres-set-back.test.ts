@@ -1,6 +1,6 @@
 /**
- * A database that is set back to an older state under live servers: restored from a backup, or taken over by a standby
- * that lagged behind. Whoever has been told of a record must not see another one in its place.
+ * A database that returns to an older state under live servers: restored from a backup, or taken over by a standby
+ * that lagged behind. A caller that got a record must not see another one with its number.
  */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AcknowledgedHead } from "../../src/store/postgres/acknowledged-head.ts";

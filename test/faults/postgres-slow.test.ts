@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL that takes its time over every COMMIT, up to more than anybody waits. Whoever is refused is either
- * not on the ledger, now or later, or was told that he may be found there.
+ * A PostgreSQL that takes longer over every COMMIT than callers wait. A refused request is either never on the
+ * ledger, or its answer said that it may have been recorded.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";

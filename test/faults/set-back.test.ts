@@ -1,6 +1,6 @@
 /**
- * A server of its own whose data are set back under it, as somebody who restores a backup too early does, and one that
- * is started on what is left: no place on the ledger is given away twice.
+ * A separate server whose data return to an older state under it, as after a restore that came too early, and one
+ * that starts on the rest: no position of the ledger is used twice.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

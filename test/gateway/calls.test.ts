@@ -1,4 +1,4 @@
-/** The governed call: what passes, what is recorded, what the agent is told. */
+/** The governed call: allowed calls, records, and the agent's answers. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { aMoment } from "../support/until.ts";

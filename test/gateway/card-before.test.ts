@@ -1,4 +1,4 @@
-/** What a call would change is on its card, read when the question is asked; a use of the answer is held against it. */
+/** The card shows what a call would change, read when the request opens. Before the call, the state is compared with it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

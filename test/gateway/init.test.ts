@@ -192,7 +192,7 @@ describe("guesses", () => {
     });
     const several = drafts([tool("create_events", needs("id")), tool("delete_event", needs("id"))]);
     expect(several[0]!.compensation).toBeNull();
-    // One word that all names begin with is no prefix if it is a verb, or if it is the whole name.
+    // A word that all names begin with isn't a prefix if it is a verb, or the whole name.
     expect(drafts([tool("list_a"), tool("list_b")]).map(({ effect }) => effect)).toEqual(["read", "read"]);
     expect(drafts([tool("kube"), tool("kube_get")]).map(({ effect }) => effect)).toEqual([
       "irreversible",

@@ -87,7 +87,7 @@ describe("a link", () => {
     const link = await linkFor("person");
     for (const key of ["admin", "operator", "acme-admin"]) {
       const seen = await (await signedIn(g, key)).get(pathOf(link));
-      // A key's agent is lent an account by an admin; one bound to a tenant is no admin of others.
+      // An admin connects an account for a key's agent. An admin bound to a tenant has no rights in others.
       expect([key, seen.status]).toEqual([key, key === "admin" ? 200 : 403]);
     }
     expect((await (await signedIn(g, "person")).get(pathOf(link))).status).toBe(200);
@@ -132,7 +132,7 @@ describe("the callback", () => {
     const [mine, theirs] = [await signedIn(g, "admin"), await signedIn(g, "admin")];
     const back = await issuer.signIn(await pressConnect(mine, await linkFor("bot")), "eve");
     const before = redeemed();
-    // Somebody gets another person to open the callback of their own sign-in.
+    // An attacker makes another person open the callback of the attacker's sign-in.
     expect((await theirs.get(pathOf(back))).status).toBe(400);
     theirs.cookies.set(
       [...mine.cookies.keys()].find((name) => name.includes("_connect_"))!,
@@ -448,7 +448,7 @@ describe("the gateway", () => {
     const acme = await signedIn(from, "acme-admin");
     expect((await acme.get(pathOf(theirs))).status).toBe(403);
     await consent(acme, issuer, ours, "ann");
-    // Another tenant sees neither the connection nor what it listed.
+    // Another tenant sees no connection, and none of its tools.
     const globex = await signedIn(from, "globex-admin");
     expect((await globex.get("/console/upstreams")).text).not.toContain("acme-bot");
     expect(await toolNames(await from.connect("acme-bot"))).toEqual(["whoami", "write"]);

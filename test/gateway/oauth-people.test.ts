@@ -50,7 +50,7 @@ beforeAll(async () => {
           const { subject_token, subject_token_type, resource } = ctx.oidc.params;
           exchanged.push({ subject_token, subject_token_type, resource, client: ctx.oidc.client.clientId });
           const { sub } = decodeJwt(subject_token);
-          // Two tokens of one second are told apart by their id.
+          // Two tokens of one second differ by their id.
           const jti = String(exchanged.length);
           const access_token = await sign({ sub, aud: resource, scope: "tools.read", jti });
           ctx.body = { access_token, token_type: "Bearer", expires_in: 300, issued_token_type: "x" };

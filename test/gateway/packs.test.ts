@@ -1,6 +1,6 @@
 /**
- * What `svc init` drafts for public tool servers, tried with those servers: each undo against what is really there. Their
- * table is in the guide.
+ * The drafts of `svc init` for public tool servers, tried with those servers: each undo is compared with the real state.
+ * Their table is in the guide.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -67,7 +67,7 @@ const SERVERS: Record<string, Program> = {
         },
       }),
 };
-/** What a person who knows the tool makes of its draft, where that says only that nothing is known to take it back. */
+/** The corrections that a person who knows the tool makes in its draft, if that only says that no undo is known. */
 const OWN_UNDO = {
   draft: /(- tool: playwright\.browser_navigate\n.*?effect: )irreversible[^\n]*/s,
   manifest: "$1compensable\n  compensation: {tool: playwright.browser_navigate_back, args: {}}",
@@ -83,7 +83,7 @@ const upstreamOf = (name: string) => {
   };
 };
 
-/** A call of each server that says one word, where the policy finds that word, and what is there of it afterwards. */
+/** A call of each server that says one word, the place where the policy finds that word, and the state afterwards. */
 interface Saying {
   tool: string;
   path: string;
@@ -212,7 +212,7 @@ beforeAll(async () => {
 });
 
 let runs = 0;
-/** Calls that pass, in a run of their own; then the plan and the report of its rollback. */
+/** Calls that pass, in a separate run; then the plan and the report of its rollback. */
 async function takenBack(calls: [string, object][], between: () => void | Promise<void> = () => {}) {
   const run_id = `run-${runs++}`;
   const agent = await g.connect("agent", { headers: { "svc-run-id": run_id } });
@@ -472,7 +472,7 @@ describe("the sqlite pack", () => {
       INSERT INTO codes VALUES ('big', 9007199254740993), ('blob', x'00ff'), ('twice', 1), ('twice', 2)`);
     return () => db.close();
   });
-  /** Integers apart from other numbers, and none of them rounded. */
+  /** Integers separately from other numbers, and none of them rounded. */
   const all = () =>
     ["items", "codes"].map((table) => {
       const statement = db.prepare(`SELECT * FROM ${table}`);

@@ -1,4 +1,4 @@
-/** Runs that no session carries: a principal's, a call's own, and the run of a request that still stands. */
+/** Runs without a session: a principal's, a call's own, and the run of a request that is still open. */
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { verifies } from "../support/verifies.ts";

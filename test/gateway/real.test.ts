@@ -35,7 +35,7 @@ let folder: string;
 let workspace: string;
 
 beforeAll(async () => {
-  // The example as it stands, two folders below the modules as in the repository.
+  // The unchanged example, two directories below the modules as in the repository.
   const root = tempDir("real");
   folder = join(root, "examples", "gateway");
   cpSync(join(ROOT, "examples", "gateway"), folder, {

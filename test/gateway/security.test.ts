@@ -1,4 +1,4 @@
-/** Who may come in, from where, and that nobody gets what is another's. */
+/** Who can connect, from where, and that nobody gets another caller's data. */
 import { writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";

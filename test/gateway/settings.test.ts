@@ -1,4 +1,4 @@
-/** What the gateway's configuration sets: where it listens, how long it waits, what continues beside it. */
+/** The gateway's settings: its address, its waits, and the work that continues concurrently. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -121,7 +121,7 @@ describe("blocked_results", () => {
       config,
     });
 
-  /** The older line of the SDK holds errors against the schema too, once it has seen the list. */
+  /** The older line of the SDK compares errors with the schema too, once it has seen the list. */
   async function older(url: string): Promise<OlderClient> {
     const client = new OlderClient({ name: "older", version: "1" });
     const requestInit = { headers: { authorization: "Bearer agent" } };

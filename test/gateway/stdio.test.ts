@@ -158,7 +158,7 @@ describe("a stdio session", () => {
     await promisify(execFile)(process.execPath, [BIN, ...approve, "--config", file]);
     const { begin, tasks } = await started();
     await expect(tasks.getTask(taskId)).rejects.toThrow(/unknown task/);
-    // Whoever sends it twice has one approval.
+    // A client that sends it twice has one approval.
     const both = await Promise.all([begin(), begin()]);
     const made = await Promise.any(
       both.map(({ task }) => tasks.getTaskResult(task.taskId, CallToolResultSchema)),

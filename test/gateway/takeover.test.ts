@@ -1,4 +1,4 @@
-/** An upstream that turns, and begins to offer what is another's: it gets no call, and people hear of it. */
+/** An upstream that begins to offer another upstream's tools: it gets no call, and people get an alert. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

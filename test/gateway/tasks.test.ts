@@ -79,7 +79,7 @@ async function begin(client: Client, n: number, options = {}): Promise<Task> {
 const resultOf = (client: Client, { taskId }: Task) =>
   client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema);
 
-/** The request that the task waits for, once it says so. */
+/** The request that the task waits for, once the task names it. */
 async function requestOf(client: Client, { taskId }: Task): Promise<string> {
   let found: string | undefined;
   await until(async () => {

@@ -420,7 +420,7 @@ describe("changed tools", () => {
     });
     const older = await g.connect("agent", options("older"));
     await g.connect("agent", { mode: "modern", ...options("newer") });
-    // Told again and again, because what is told before a client has its stream open is lost.
+    // Sent again and again, because a notice is lost before a client has its stream open.
     await until(async () => {
       await call(older, "redefine");
       return heard.includes("older") && heard.includes("newer");

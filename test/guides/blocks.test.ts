@@ -68,7 +68,7 @@ function settingsProblem(text: string): string | null {
 /** Blocks that are none of the three, or that show a mistake. */
 const OTHER = /file=(?:broken|plans)\.yaml|scrape_configs:/;
 
-/** Why a block is neither a list of manifests, nor a policy, nor settings. */
+/** The reason why a block is not a list of manifests, a policy or settings. */
 function blockProblem({ info, text }: PageBlock): string | null {
   if (OTHER.test(info + text)) return null;
   if (Array.isArray(parse(text))) return manifestProblems(text, "manifests.yaml")[0] ?? null;

@@ -9,7 +9,7 @@ import { ROOT } from "../support/files.ts";
 import { signingServer } from "../support/signing.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { commandsOf, filesOf, fitsShown, runGuide, serveDesk, supportDesk } from "./guide-shell.ts";
+import { commandsOf, filesOf, fitsShown, runGuide, scriptsOf, serveDesk, supportDesk } from "./guide-shell.ts";
 
 /** A directory with the bundle of a refund that ann signed, its public key, and an approvers file. */
 async function signedRefund(): Promise<string> {
@@ -37,13 +37,18 @@ const namedIn = (place: string) =>
 
 /** Pages whose every command runs, in order, in a fresh copy of the support desk. */
 const PAGES = [
+  "approval-cards",
   "approve-calls",
   "backups",
+  "child-runs",
   "contain",
   "grants",
   "halt-calls",
   "incidents",
+  "oversight",
   "policy",
+  "policy-claims",
+  "policy-cookbook",
   "probe",
   "prove-it",
   "resolve-outcomes",
@@ -70,7 +75,9 @@ describe("the guides", () => {
     verifies("beyond.docs.guides-run");
     const place = tempDir("guide");
     cpSync(desk, place, { recursive: true });
-    expect(await runGuide(`docs/guides/${name}.md`, place)).toBeGreaterThan(0);
+    // The version of a policy that a page compares with.
+    cpSync(join(place, "policy.yaml"), join(place, "next.yaml"));
+    expect(await runGuide(`docs/guides/${name}.md`, place, {}, { "<run>": "ticket-4826" })).toBeGreaterThan(0);
   });
 
   it.each(FRESH)("%s runs as shown, from nothing", async (name) => {
@@ -110,6 +117,14 @@ describe("a page", () => {
       { command: "svc a --b", output: "one\ntwo", line: 4 },
       { command: "svc c", output: "", line: 8 },
       { command: "svc d", output: "", line: 12 },
+    ]);
+  });
+
+  it("shows scripts", () => {
+    const page = "```sh\nsvc a\nsvc b\n```\n\n1. x\n\n   ```sh\n   svc c\n   ```\n\n```sh file=x.sh\nsvc d\n```\n";
+    expect(scriptsOf(page)).toEqual([
+      { script: "svc a\nsvc b\n", first: "svc a", line: 1 },
+      { script: "svc c\n", first: "svc c", line: 8 },
     ]);
   });
 

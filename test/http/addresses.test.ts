@@ -1,6 +1,6 @@
 /**
- * The addresses that the service sends to are passwords, often: nothing that it prints, answers, counts or records
- * holds any part of one behind the host, whatever the receiver says. And only a message that was taken is delivered.
+ * The URLs that the service sends to often contain passwords. Nothing that it prints, answers, counts or records
+ * holds any part of one after the host, with any answer of the receiver. Only an accepted message counts as delivered.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

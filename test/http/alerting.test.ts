@@ -1,4 +1,4 @@
-/** Alerts and notifications of a running service: thresholds, who is told, and that nothing there changes a decision. */
+/** Alerts and notifications of a running service: thresholds, recipients, and that they never change a decision. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SETTINGS_TABLE } from "../../src/config/settings.ts";
 import { sendAlerts } from "../../src/operations/background/alerting.ts";

@@ -1,4 +1,4 @@
-/** The card of a request: what it shows, to whom, and that a decision holds for what was shown. */
+/** The card of a request: its content, its readers, and that a decision holds for this content. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** Child runs: who opens them, what they inherit, and that a tree shares what is counted or followed per run. */
+/** Child runs: who opens them, what they inherit, and that a tree shares everything counted or followed per run. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { scopeSeal } from "../../src/govern/runs/run.ts";
 import { type TestServer, testServer } from "../support/server.ts";

@@ -109,7 +109,7 @@ describe("a client that leaves", () => {
     let arrived = 0;
     s.http.server.on("request", () => void arrived++);
     const stopped = () => s.logged.filter((line) => line.includes("the simulation was stopped")).length;
-    // Two run, sixteen wait, and for one more there is no room.
+    // Two run, sixteen wait, and there isn't room for one more.
     const abandoned = Array.from({ length: 18 }, () =>
       send("operator", "POST", "/v1/simulate", { policy: HEAVY }),
     );

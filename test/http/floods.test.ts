@@ -1,4 +1,4 @@
-/** An actor that asks too often: its requests open, people get a digest a window, and an alert stands. */
+/** An actor that asks too often: its requests open, people get a digest per window, and an alert is active. */
 import { expect, it, onTestFinished } from "vitest";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { testServer } from "../support/server.ts";

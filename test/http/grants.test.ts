@@ -1,4 +1,4 @@
-/** Grants over HTTP: what one covers, what it never lifts, and whose authority stands behind each use. */
+/** Grants over HTTP: what one covers, what it never lifts, and whose authority each use needs. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";

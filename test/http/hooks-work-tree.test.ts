@@ -1,4 +1,4 @@
-/** What a session is told of the files that a shell command changed, where some were gone before. */
+/** What a session reads about the files that a shell command changed, where some were gone before. */
 import { execFileSync } from "node:child_process";
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-/** Runs, intents, outcomes and their records over HTTP: what is kept, what is shown, and who may write. */
+/** Runs, intents, outcomes and their records over HTTP: stored data, shown data, and who can write. */
 import { createHash, createHmac } from "node:crypto";
 import canonicalize from "canonicalize";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** Lent authority: whose it is, that it counts once, and that it ends with its lender's. */
+/** Delegated authority: whose it is, that it counts once, and that it ends with the delegator's. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -78,7 +78,7 @@ describe("in one request", () => {
     const one = await pending();
     expect((await one.vote("ann-2")).body).toMatchObject({ status: "pending" });
     expect((await one.vote("ann-2")).status).toBe(409);
-    // Ann counted through her second key; what dan lent to her makes her no second person.
+    // Ann counted through her second key. Dan's delegation to her doesn't make her a second person.
     await lend("dan", "ann");
     expect((await one.vote("ann")).status).toBe(409);
     expect((await one.vote("bob")).body).toMatchObject({ status: "approved" });

@@ -1,6 +1,6 @@
 /**
- * A client that sends requests without waiting for answers, over sockets: what comes after an answer that closes the
- * connection is not performed, and what is performed is answered.
+ * A client that sends requests over sockets without waiting for answers. Requests after an answer that closes the
+ * connection are not performed, and every performed request is answered.
  */
 import { connect } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -390,7 +390,7 @@ describe("who gets a message", () => {
     await until(() => told().length > 0, "the digest");
     expect(told()[0]).toMatchObject({ agent: "agent2", rule: null });
     expect(told()[0].count).toBeGreaterThan(0);
-    // Three before the flood and one digest, whatever the number after it.
+    // Three before the burst and one digest, regardless of the number after it.
     expect(got(ann.browser).filter(({ type }) => type === "approval")).toHaveLength(3);
     for (const id of ids) await s.call("ann", "POST", `/v1/approvals/${id}/deny`, { note: "no" });
     await gets(ann.browser, "digest:agent2", "withdrawn");

@@ -1,4 +1,4 @@
-/** Quotas: whoever is past one is told when to come back, and leaves no trace on the ledger. */
+/** Quotas: a caller above one gets a time to come back, and leaves no trace on the ledger. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { mountConsole } from "../../src/console/mount.ts";
 import type { UnitOfWork } from "../../src/govern/port/store.ts";

@@ -1,4 +1,4 @@
-/** What stands in for a run once it is deleted: an archive counts only when it holds all of the run. */
+/** The archive that replaces a deleted run counts only if it holds all of the run. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";

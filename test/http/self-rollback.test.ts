@@ -83,7 +83,7 @@ describe("who may", () => {
       const asked = async (key: string) =>
         (await s.call(key, method, `/v1/runs/${plain}/${path}`, body)).status;
       expect([path, await asked("agent"), await asked("self")]).toEqual([path, 403, 404]);
-      // Whoever may read every run may still roll back its own alone.
+      // A reader of every run can still roll back only its own.
       if (method === "POST") expect([path, await asked("self-reader")]).toEqual([path, 403]);
     }
     const own = await made("self", ["thing.make"]);

@@ -1,6 +1,6 @@
 /**
- * Whether one tenant can find out anything about another by asking. What a bound caller is answered must be the same, byte
- * for byte, whatever a neighbour does; and a neighbour's thing must be answered like one that was never there.
+ * Whether one tenant can learn anything about another by asking. A bound caller must get the same answer, byte for
+ * byte, regardless of another tenant's actions. Another tenant's object must look like one that never existed.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -87,7 +87,7 @@ const OVER_ALL = /\/(bundle|report\.pdf)$/;
 
 async function answers(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  // The head is the ledger's, and everybody's to hold against proofs.
+  // The head belongs to the ledger. Everybody can compare it with proofs.
   const { hash } = await s.app.core.store.head();
   const ask = async (role: string, question: string) => {
     const { status, text, body } = await s.call(`acme-${role}`, "GET", question);

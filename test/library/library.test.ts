@@ -158,7 +158,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     expect(undone).toHaveLength(2);
   });
 
-  /** A thing that was "old", was set to "new", and whose undo fails at first; `meanwhile` says what happens then. */
+  /** A resource that was "old", was set to "new", and whose undo fails at first; `meanwhile` names what happens then. */
   async function undoneAtSecond(meanwhile: (thing: { text: string }) => void) {
     const run = await openRun();
     const thing = { text: "old" };

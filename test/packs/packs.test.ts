@@ -1,7 +1,7 @@
 /**
- * The packs of services: each drilled undo restores the emulator's state, or differs only where the pack says so. Two
+ * The packs of services: each drilled undo restores the emulator's state, or differs only as the pack states. Two
  * packs are drilled here; `npm run prove -- packs` drills all. `SVC_PACKS_OPENAPI` names a directory with the services'
- * published API descriptions (`<pack>.json`), with which each tool is then compared.
+ * published API descriptions (`<pack>.json`). Each tool is then compared with them.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

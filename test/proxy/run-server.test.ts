@@ -296,7 +296,7 @@ describe("svc run --server with a forging server", () => {
     };
     const held = await send("*");
     expect([received, held.err]).toEqual([[], expect.not.stringContaining("SVC_MANIFESTS")]);
-    // Without manifests of its own, the launcher trusts no other file.
+    // Without its own manifests, the launcher trusts no other file.
     const refused = await send(tool);
     expect([received, refused.code, refused.err]).toEqual([[], 1, expect.stringContaining("SVC_MANIFESTS")]);
     await forger.close();
@@ -308,7 +308,7 @@ interface ListedTool {
   http: { host: string; method: string; path: string };
 }
 
-/** Stands in front of a server and lists other HTTP tools than its own. */
+/** A server in front of another one, which lists other HTTP tools. */
 async function lister(target: string, list: (tools: ListedTool[]) => ListedTool[]): Promise<string> {
   const front = createServer(async (request, response) => {
     const chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 /**
- * A disk whose power can be cut. Until a file is synced, each sector of what was written to it may be
- * lost, in any order; until a folder is synced, a new file's name may be. Lost sectors read as zeros.
+ * A disk whose power can be cut. Until a file is synced, each written sector of it may be
+ * lost, in any order; until a directory is synced, a new file's name may be. Lost sectors read as zeros.
  */
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -114,7 +114,7 @@ export class PowerDisk implements DiskOps {
   facts = nodeDisk.facts;
   factsAt = nodeDisk.factsAt;
 
-  /** What is found in the folder when the power is back. Databases are taken as they are: SQLite syncs itself. */
+  /** The content of the directory when the power is back. Databases are taken as they are: SQLite syncs itself. */
   image(folder: string, to: string, random: () => number): void {
     for (const name of readdirSync(folder)) {
       // Shared memory does not outlive the machine.

@@ -1,4 +1,4 @@
-/** Two tenants that have something of everything, and how to ask for it: what one of them may be told of the other is nothing. */
+/** Two tenants with something of everything, and all ways to ask for it: neither may learn anything of the other. */
 import { expect } from "vitest";
 import { until } from "./until.ts";
 

@@ -74,7 +74,7 @@ export function heldTo(a: CompiledPolicy, b: CompiledPolicy, tried: Iterable<Tri
   return held;
 }
 
-/** By what is decided, and where both ask for approval by the teams of approvers that do for one and not for the other. */
+/** By decision, and where both require approval by the groups of approvers that suffice for one and not for the other. */
 function directionOf(was: PolicyEvaluation, is: PolicyEvaluation): "looser" | "stricter" | null {
   if (was.action !== is.action) return RANK[is.action] < RANK[was.action] ? "looser" : "stricter";
   if (was.approval === null || is.approval === null) return null;

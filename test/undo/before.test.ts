@@ -1,4 +1,4 @@
-/** What was there before a call is restored by its undo, and what others wrote since is not lost: over HTTP. */
+/** An undo restores the state before the call, and others' later writes are not lost: over HTTP. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { loggedIn } from "../console/support/client.ts";
 import { type ConsoleServer, consoleServer, shiftedEnv } from "../console/support/server.ts";

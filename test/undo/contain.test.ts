@@ -198,7 +198,7 @@ describe("a run after its containment", () => {
     expect(await runOf(s, "attention=1")).toMatchObject([
       { run_id: "r", state: "needs attention", attention: true },
     ]);
-    // What was written in between is put back: nothing is in conflict any more.
+    // The intermediate write is undone: nothing is in conflict any more.
     shelf.write("shared", "new");
     expect((await s.call("operator", "POST", "/v1/runs/r/rollback", { confirm: true })).status).toBe(202);
     await until(async () => (await runOf(s, "attention=1")).length === 0, "the rollback");

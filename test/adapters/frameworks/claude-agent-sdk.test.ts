@@ -32,7 +32,7 @@ afterAll(() => {
   return world?.close();
 });
 
-/** Tools of the session's own server, which the SDK may run beside each other. */
+/** Tools of the session's own server, which the SDK can run concurrently. */
 const server = () =>
   createSdkMcpServer({
     name: "notes",

@@ -1,4 +1,4 @@
-/** Mastra's own agent with a scripted model: suspended runs, delegation, streams, and what is recorded. */
+/** Mastra's own agent with a scripted model: suspended runs, delegation, streams and records. */
 import type { Agent } from "@mastra/core/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";

@@ -80,7 +80,7 @@ export async function installClient(which: ClientPackageName): Promise<string[]>
   return script ? [process.execPath, path] : [path];
 }
 
-/** Installs beside the final directory, which appears complete or not at all. */
+/** Installs next to the final directory, which appears complete or not at all. */
 async function install(root: string, folder: string, wanted: string): Promise<void> {
   mkdirSync(root, { recursive: true });
   const beside = mkdtempSync(join(root, "new-"));

@@ -8,7 +8,7 @@ async function said(direct: Direct, method: string, body: JsonObject): Promise<R
   return (await direct("POST", `/api/${method}`, body)).body as Record<string, string>;
 }
 
-/** A channel of its own for each tool. */
+/** A separate channel for each tool. */
 let channels = 0;
 async function channel(direct: Direct): Promise<string> {
   const made = await direct("POST", "/api/conversations.create", { name: `drill-${channels++}` });
