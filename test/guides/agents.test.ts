@@ -54,7 +54,9 @@ it("check-coding-agents runs as shown, after a session with a hidden call", asyn
     return {};
   };
   const values = { "/home/ann": place.home, "<session-id>": "s" };
-  expect(await runGuide(page("check-coding-agents"), place.shop, { HOME: place.home }, values, before)).toBe(3);
+  expect(await runGuide(page("check-coding-agents"), place.shop, { HOME: place.home }, values, before)).toBe(
+    3,
+  );
   expect(await place.server.stop()).toBe(0);
 });
 
@@ -64,7 +66,10 @@ it("confine-agents runs as shown, with a client that tries to write outside", as
   installClient(place, 'date >> made.txt; touch "$HOME/outside" ../outside');
   const own = join(place.home, "svc");
   mkdirSync(own);
-  writeFileSync(join(own, "manifests.yaml"), "- {tool: net.connect, effect: irreversible, permission: net}\n");
+  writeFileSync(
+    join(own, "manifests.yaml"),
+    "- {tool: net.connect, effect: irreversible, permission: net}\n",
+  );
   writeFileSync(join(own, "policy.yaml"), "version: 1\n");
   writeFileSync(join(own, "svc.config.yaml"), "manifests: manifests.yaml\npolicy: policy.yaml\ndata: data\n");
   const values = {

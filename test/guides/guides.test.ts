@@ -9,7 +9,15 @@ import { ROOT } from "../support/files.ts";
 import { signingServer } from "../support/signing.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { commandsOf, filesOf, fitsShown, runGuide, scriptsOf, serveDesk, supportDesk } from "./guide-shell.ts";
+import {
+  commandsOf,
+  filesOf,
+  fitsShown,
+  runGuide,
+  scriptsOf,
+  serveDesk,
+  supportDesk,
+} from "./guide-shell.ts";
 
 /** A directory with the bundle of a refund that ann signed, its public key, and an approvers file. */
 async function signedRefund(): Promise<string> {
@@ -77,7 +85,9 @@ describe("the guides", () => {
     cpSync(desk, place, { recursive: true });
     // The version of a policy that a page compares with.
     cpSync(join(place, "policy.yaml"), join(place, "next.yaml"));
-    expect(await runGuide(`docs/guides/${name}.md`, place, {}, { "<run>": "ticket-4826" })).toBeGreaterThan(0);
+    expect(await runGuide(`docs/guides/${name}.md`, place, {}, { "<run>": "ticket-4826" })).toBeGreaterThan(
+      0,
+    );
   });
 
   it.each(FRESH)("%s runs as shown, from nothing", async (name) => {
@@ -121,7 +131,8 @@ describe("a page", () => {
   });
 
   it("shows scripts", () => {
-    const page = "```sh\nsvc a\nsvc b\n```\n\n1. x\n\n   ```sh\n   svc c\n   ```\n\n```sh file=x.sh\nsvc d\n```\n";
+    const page =
+      "```sh\nsvc a\nsvc b\n```\n\n1. x\n\n   ```sh\n   svc c\n   ```\n\n```sh file=x.sh\nsvc d\n```\n";
     expect(scriptsOf(page)).toEqual([
       { script: "svc a\nsvc b\n", first: "svc a", line: 1 },
       { script: "svc c\n", first: "svc c", line: 8 },

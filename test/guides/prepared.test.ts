@@ -1,5 +1,5 @@
 /** Guides whose commands need more than the support desk: servers, identity providers, passkeys. */
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
@@ -117,7 +117,13 @@ rules:
       "MFkw…": passkey.public_key,
     };
     const { SVC_SERVER: _, ...env } = settings;
-    expect(await runGuide(page("approvers-file"), tempDir("guide"), env, values)).toBe(3);
+    const [place, elsewhere] = [tempDir("guide"), tempDir("etc")];
+    const before = async (command: string) => {
+      if (command.includes("svc connect")) cpSync(join(place, "approvers.json"), join(elsewhere, "approvers.json"));
+      return {};
+    };
+    const moved = { ...values, "/etc/svc": elsewhere };
+    expect(await runGuide(page("approvers-file"), place, { ...env, HOME: tempDir("home") }, moved, before)).toBe(5);
   });
 
   it("approve-in-bulk runs as shown, with a group of 12 requests", async () => {
@@ -125,7 +131,9 @@ rules:
     const s = await signingServer();
     let id = "";
     for (let i = 0; i < 12; i++) ({ id } = await s.ask("pay.plain", { amount: 10 }));
-    expect(await runGuide(page("approve-in-bulk"), tempDir("guide"), await served(s, "ann"), { "<id>": id })).toBe(2);
+    expect(
+      await runGuide(page("approve-in-bulk"), tempDir("guide"), await served(s, "ann"), { "<id>": id }),
+    ).toBe(2);
     expect((await s.call("ann", "GET", `/v1/approvals/${id}`)).body).toMatchObject({ status: "denied" });
   });
 
@@ -144,7 +152,9 @@ rules:
     const s = await signingServer();
     await s.enrol("ann");
     const [{ id }] = (await s.call("admin", "GET", "/v1/passkeys")).body.passkeys;
-    expect(await runGuide(page("passkeys"), tempDir("guide"), await served(s, "ann"), { "<id>": id })).toBe(1);
+    expect(await runGuide(page("passkeys"), tempDir("guide"), await served(s, "ann"), { "<id>": id })).toBe(
+      1,
+    );
     const [revoked] = (await s.call("admin", "GET", "/v1/passkeys")).body.passkeys;
     expect(revoked).toMatchObject({ status: "revoked" });
   });
@@ -152,11 +162,16 @@ rules:
   it("push runs as shown, with a phone", async () => {
     verifies("beyond.docs.guides-run");
     const service = await pushService();
-    const s = await testServer({ config: "console_url: https://svc.example.com\npush: {allow_private: true}\n" });
+    const s = await testServer({
+      config: "console_url: https://svc.example.com\npush: {allow_private: true}\n",
+    });
     const browser = service.browser();
     browser.server_key = (await s.call("approver", "GET", "/v1/push")).body.key;
-    const { id } = (await s.call("approver", "POST", "/v1/push", { ...browser.subscription, label: "phone" })).body;
-    expect(await runGuide(page("push"), tempDir("guide"), await served(s, "approver"), { "<id>": id })).toBe(1);
+    const { id } = (await s.call("approver", "POST", "/v1/push", { ...browser.subscription, label: "phone" }))
+      .body;
+    expect(await runGuide(page("push"), tempDir("guide"), await served(s, "approver"), { "<id>": id })).toBe(
+      1,
+    );
     expect(service.received).toHaveLength(1);
   });
 
@@ -175,7 +190,7 @@ rules:
     verifies("beyond.docs.guides-run");
     const place = tempDir("guide");
     mkdirSync(join(place, "manifests"));
-    const values = { "-m manifests/": "-m manifests/ --port 0", "127.0.0.1:8787": "127.0.0.1:…" };
+    const values = { "-m manifests/": "-m manifests/ --port 0", "http://127.0.0.1:8787": "http://127.0.0.1:…" };
     expect(await runGuide(page("console"), place, {}, values)).toBe(2);
     const key = { "<name>": "bot", "<role>": "agent" };
     expect(await runGuide("docs/operations/rotate-keys.md", place, {}, key)).toBe(1);
