@@ -119,11 +119,14 @@ rules:
     const { SVC_SERVER: _, ...env } = settings;
     const [place, elsewhere] = [tempDir("guide"), tempDir("etc")];
     const before = async (command: string) => {
-      if (command.includes("svc connect")) cpSync(join(place, "approvers.json"), join(elsewhere, "approvers.json"));
+      if (command.includes("svc connect"))
+        cpSync(join(place, "approvers.json"), join(elsewhere, "approvers.json"));
       return {};
     };
     const moved = { ...values, "/etc/svc": elsewhere };
-    expect(await runGuide(page("approvers-file"), place, { ...env, HOME: tempDir("home") }, moved, before)).toBe(5);
+    expect(
+      await runGuide(page("approvers-file"), place, { ...env, HOME: tempDir("home") }, moved, before),
+    ).toBe(5);
   });
 
   it("approve-in-bulk runs as shown, with a group of 12 requests", async () => {
@@ -131,9 +134,7 @@ rules:
     const s = await signingServer();
     let id = "";
     for (let i = 0; i < 12; i++) ({ id } = await s.ask("pay.plain", { amount: 10 }));
-    expect(
-      await runGuide(page("approve-in-bulk"), tempDir("guide"), await served(s, "ann"), { "<id>": id }),
-    ).toBe(2);
+    expect(await runGuide(page("approve-in-bulk"), tempDir("guide"), await served(s, "ann"))).toBe(2);
     expect((await s.call("ann", "GET", `/v1/approvals/${id}`)).body).toMatchObject({ status: "denied" });
   });
 
@@ -142,7 +143,8 @@ rules:
     const s = await signingServer();
     await s.call("agent", "POST", "/v1/runs", { run_id: "planned", permissions: ["pay"] });
     const calls = [{ tool: "pay.plain", args: { amount: 10 } }];
-    const { id } = (await s.call("agent", "POST", "/v1/runs/planned/plans", { calls })).body;
+    const { id } = (await s.call("agent", "POST", "/v1/runs/planned/plans", { reason: "refunds", calls }))
+      .body;
     expect(await runGuide(page("plans"), tempDir("guide"), await served(s, "ann"), { "<id>": id })).toBe(1);
     expect((await s.call("ann", "GET", `/v1/plans/${id}`)).body).toMatchObject({ status: "approved" });
   });
@@ -190,7 +192,11 @@ rules:
     verifies("beyond.docs.guides-run");
     const place = tempDir("guide");
     mkdirSync(join(place, "manifests"));
-    const values = { "-m manifests/": "-m manifests/ --port 0", "http://127.0.0.1:8787": "http://127.0.0.1:…" };
+    cpSync(join(ROOT, "examples/demo/manifests.yaml"), join(place, "manifests/manifests.yaml"));
+    const values = {
+      "-m manifests/": "-m manifests/ --port 0",
+      "http://127.0.0.1:8787": "http://127.0.0.1:…",
+    };
     expect(await runGuide(page("console"), place, {}, values)).toBe(2);
     const key = { "<name>": "bot", "<role>": "agent" };
     expect(await runGuide("docs/operations/rotate-keys.md", place, {}, key)).toBe(1);
