@@ -181,7 +181,7 @@ describe("the pages", () => {
       })),
     );
     const bad = named.filter(({ route }) => !route.includes("*") && !known.includes(route));
-    expect([named.length > 30, bad]).toEqual([true, []]);
+    expect([named.length > 20, bad]).toEqual([true, []]);
   });
 
   it("have `sh` blocks that a test runs, or that the table of the others names", () => {
