@@ -214,7 +214,7 @@ describe("the Kubernetes example", () => {
     expect(() => new (model(broken))(broken).validate()).toThrow(/replicas/);
   });
 
-  it("lets Prometheus scrape what it is told to, and the outside nothing of it", () => {
+  it("lets Prometheus scrape its targets, and the outside nothing of it", () => {
     verifies("beyond.package.scrape");
     const config = parse(kind("ConfigMap")[0]!.data!["svc.config.yaml"]!);
     const { annotations } = kind("Deployment")[0]!.spec.template.metadata;

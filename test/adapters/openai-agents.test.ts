@@ -74,7 +74,7 @@ const told = ({ newItems }: { newItems: { type: string; rawItem?: unknown }[] })
     .map(({ rawItem }) => JSON.stringify((rawItem as { output: unknown }).output));
 
 describe("takeback/openai-agents", () => {
-  it("carries out what is allowed, and records the tool's own value", async () => {
+  it("makes the allowed calls, and records the tool's own value", async () => {
     verifies("beyond.adapter.openai-agents", "beyond.adapter.allowed");
     const run = await world.run();
     const turn: Call[] = [
@@ -89,7 +89,7 @@ describe("takeback/openai-agents", () => {
     ]);
   });
 
-  it("answers a blocked call with reasons and hints, and the model goes on", async () => {
+  it("answers a blocked call with reasons and hints, and the model continues", async () => {
     verifies("beyond.adapter.blocked");
     const run = await world.run();
     const result = await runner.run(agentOf(run, [[["notes_wipe", {}]], [["notes_add", {}]]]), "go", {

@@ -119,7 +119,7 @@ describe("svc drill --draft", () => {
     expect(text).toMatch(/tool: unarchive_note # guess, tried on notes, .*changes/);
   });
 
-  it("says so if the upstream does not start, and writes nothing", async () => {
+  it("reports an upstream that does not start, and writes nothing", async () => {
     verifies("beyond.draft.disposable");
     const gone = await drafted();
     const before = readFileSync(gone.manifests, "utf8");

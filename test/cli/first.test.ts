@@ -42,7 +42,7 @@ async function seed(store: "files" | "sqlite"): Promise<void> {
 }
 
 describe("svc runs", () => {
-  it("tells why and how each run stands, and finds by filters", async () => {
+  it("shows why and how each run ended, and finds by filters", async () => {
     verifies("beyond.first.runs", "beyond.first.store-found");
     await seed("sqlite");
     const { out } = await svc(["runs", "-d", "data"]);

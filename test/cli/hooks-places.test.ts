@@ -184,7 +184,7 @@ describe("svc connect --hooks", () => {
     expect(settings("claude-code").workspaces).toEqual([shop]);
   });
 
-  it("takes the registration back, and the hook with the last one", async () => {
+  it("removes the registration, and the hook with the last one", async () => {
     verifies("beyond.hooks.undo-refused");
     const { home, shop, connect, settings } = place();
     const mine = '{"model": "opus"}\n';
@@ -224,7 +224,7 @@ describe("svc connect --hooks", () => {
 });
 
 describe("a governed workspace", () => {
-  it("stays hooked whatever git does to its files", async () => {
+  it("stays hooked when git changes its files", async () => {
     verifies("beyond.hooks.stays-hooked");
     const { shop, git, server, remove } = await governed();
     mkdirSync(join(shop, ".claude"));
@@ -360,7 +360,7 @@ describe("svc connect --hooks --managed", () => {
     },
   );
 
-  it("denies an account without hook settings of its own, whatever HOME says", async () => {
+  it("denies an account without its own hook settings, with any HOME", async () => {
     verifies("beyond.hooks.managed");
     const { home, connect } = place();
     await connect(["claude-code", "--hooks", "--user"]);

@@ -68,7 +68,7 @@ describe("svc registry", () => {
     expect(err).not.toMatch(/\n\s+at /);
   });
 
-  it("says so where no folder is configured", async () => {
+  it("reports that no folder is configured", async () => {
     write("svc.config.yaml", "data: data\n");
     const { code, err } = await svc("registry", "list");
     expect([code, err]).toEqual([

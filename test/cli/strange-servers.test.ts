@@ -153,7 +153,7 @@ describe("a server that redirects", () => {
     expect(seen).toEqual([]);
   });
 
-  it("to itself is not followed either, nor by the library", async () => {
+  it("to itself is not followed either, also by the library", async () => {
     verifies("beyond.cli.server-redirect");
     answer = (_request, response) => void response.writeHead(308, { location: "/v2/runs" }).end();
     expect((await run("runs")).err).toContain("Redirects are not followed; use the server's own URL");

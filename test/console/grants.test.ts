@@ -272,7 +272,7 @@ it("does not offer the next ones where the person's decision alone could not be 
   expect(await grantCount()).toBe(before);
 });
 
-it("decides nothing where there is no room for a grant like it any more", async () => {
+it("decides nothing if there is not enough room for a grant like it", async () => {
   verifies("beyond.grant.console-whole");
   const id = await request(1_700, "pay.refund", "twin");
   const approver = await loggedIn(server.url, "approver");

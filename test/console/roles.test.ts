@@ -106,7 +106,7 @@ const unknown = (path: string) =>
   );
 
 describe.each(FORMS)("POST %s (%s) %j", (path, least, button = {}) => {
-  it("is refused to every lower role, whatever is missing or unknown", async () => {
+  it("is refused to every lower role, also for a missing or unknown object", async () => {
     verifies("beyond.forms.role-first");
     const lower = PEOPLE.slice(0, PEOPLE.indexOf(least as (typeof PEOPLE)[number]));
     const paths = [unknown(path)];

@@ -231,7 +231,7 @@ describe("a sign-in", () => {
     await refusedWith(await client.get(said), 403, "did not sign you in (access_denied)", client);
   });
 
-  it(`leads nowhere else, whatever name it is asked under ${verifies("beyond.sign-in.redirect")}`, async () => {
+  it(`leads to no other host, under any name ${verifies("beyond.sign-in.redirect")}`, async () => {
     for (const next of ["https://evil.example", "//evil.example", "/console/../v1", "/\\evil.example"]) {
       const client = new Client(server.url);
       const { back } = await atIssuer(client, next);

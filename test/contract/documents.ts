@@ -80,7 +80,7 @@ export function documentTests(bench: Bench): void {
       expect(await store.get("meta", "wide")).toBe("short");
     });
 
-    it("are apart in each table", async () => {
+    it("are separate in each table", async () => {
       const store = await bench.open();
       const plain = TABLE_NAMES.filter((name) =>
         ["meta", "payloads", "manifests", "counters", "leases"].includes(name),

@@ -130,7 +130,7 @@ export function handleTests(bench: Bench): void {
       await woken;
     });
 
-    it("go on when another one closes", async () => {
+    it("continue when another one closes", async () => {
       const place = await bench.place();
       const [one, two] = [await place.open(), await place.open()];
       await append(one);

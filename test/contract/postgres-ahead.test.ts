@@ -132,7 +132,7 @@ describe("a batch that was decided before it took the head", () => {
     expect(batchStatsOf(b.store)!.again).toBe(again + 1);
   });
 
-  it("is not decided under the head: whatever rules and arguments cost is over when it is taken", async () => {
+  it("is not decided under the head: the cost of rules and arguments is over when it is taken", async () => {
     verifies("beyond.beside.decided-ahead");
     await beside();
     let decided = 0;

@@ -128,7 +128,7 @@ describe("a PostgreSQL that fails", () => {
     countTrials("postgres", "server frozen", 1);
   });
 
-  it("wakes whoever waits once the store can listen again", async () => {
+  it("wakes waiting readers once the store can listen again", async () => {
     const { url } = await fresh();
     const store = await openAt(url);
     const other = await openAt(url);
@@ -145,7 +145,7 @@ describe("a PostgreSQL that fails", () => {
     await heard;
   });
 
-  it("does not let a session that stands still with the head block the others for ever", async () => {
+  it("does not let a session that hangs with the head block the others for ever", async () => {
     const { url } = await fresh();
     const store = await openAt(url);
     const client = new pg.Client(url);

@@ -90,7 +90,7 @@ describe.each(POOLERS)("behind %s", (_, Pooler) => {
     }
   });
 
-  it("commits are durable whatever the role's own setting, and strangers find nothing of ours", async () => {
+  it("commits are durable with any setting of the role, and other clients find nothing of ours", async () => {
     const { database, url, open } = await behind(Pooler, 1);
     const sql = postgresSql(database.url);
     await sql.run(`ALTER DATABASE ${database.name} SET synchronous_commit = off`);

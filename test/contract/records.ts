@@ -23,7 +23,7 @@ export function recordTests(bench: Bench): void {
       expect(await store.records({ limit: 0 })).toEqual([]);
     });
 
-    it("take bounds on seq, both inclusive, and go on from there", async () => {
+    it("take bounds on seq, both inclusive, and continue from there", async () => {
       const store = await bench.open();
       await write(
         store,

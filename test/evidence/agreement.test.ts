@@ -165,7 +165,7 @@ describe("three verifiers agree", () => {
   );
 
   it(
-    `on bundles of which a witness is demanded ${verifies("beyond.witness.three-verifiers")}`,
+    `on bundles that require a witness ${verifies("beyond.witness.three-verifiers")}`,
     async () => {
       const good = await Promise.all(
         Array.from({ length: WITNESSED / 4 }, async (_, i): Promise<Case> => {

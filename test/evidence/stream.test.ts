@@ -128,7 +128,7 @@ describe("the stream", () => {
     expect([headers["x-svc-first-seq"], headers["content-type"]]).toEqual(["0", "application/x-ndjson"]);
   });
 
-  it("goes on where it was after a restart", async () => {
+  it("continues where it was after a restart", async () => {
     verifies("beyond.stream.caught-up");
     const before = (await ledger()).length;
     await until(() => linesOf("out.ocsf").length === before, "the third file");

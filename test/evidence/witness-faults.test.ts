@@ -97,7 +97,7 @@ it("remembers what it answered when the power is cut at any sector of what it wr
   state.close();
 });
 
-describe.runIf(LoopDisk.isPossible)("a witness on a disk of its own", () => {
+describe.runIf(LoopDisk.isPossible)("a witness on a separate disk", () => {
   it("has on the disk what it answers, whenever the power goes", async () => {
     verifies("beyond.witness.power");
     const disk = LoopDisk.make();

@@ -353,7 +353,7 @@ describe("a witnessed bundle", () => {
 });
 
 describe("a second history, signed with the stolen key", () => {
-  it("is found by whoever demands the witness, also behind the last cosigned checkpoint", async () => {
+  it("is found by a verifier that requires the witness, also behind the last cosigned checkpoint", async () => {
     verifies("beyond.fork.witness");
     const real = await storeOf(drafts(8, 20));
     const head = { origin: `svc/${key.key_id}`, ...(await LedgerProofs.of(real)).snapshot.tree };

@@ -89,7 +89,7 @@ describe("a primary and a synchronous standby", () => {
     expect(await verify(both())).toBe(there);
   });
 
-  it("a server goes on with the standby that was promoted, and nothing that was answered is lost", async () => {
+  it("a server continues with the standby that was promoted, and nothing that was answered is lost", async () => {
     verifies("beyond.standby.promoted", "beyond.standby.hosts");
     const server = await serverOn(both());
     const answered: number[] = [];

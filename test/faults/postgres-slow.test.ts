@@ -69,7 +69,7 @@ async function expectTrue(answers: ReadonlyMap<string, Answer>): Promise<void> {
 }
 
 describe("a COMMIT that takes", () => {
-  it.each([2_900, 6_000])("%i ms leaves nothing behind of which nobody was told", async (slow_ms) => {
+  it.each([2_900, 6_000])("%i ms leaves nothing behind without an answer", async (slow_ms) => {
     const runs = Array.from({ length: 8 }, (_, i) => `slow-${slow_ms}-${i}`);
     for (const run of runs) await open(run);
     await commitsTake(slow_ms);

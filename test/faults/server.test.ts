@@ -74,7 +74,7 @@ async function expectRecorded({ flags, folder, env }: Place, allowed: readonly s
 }
 
 describe.each(STORE_KINDS)("a server on %s", (store) => {
-  it("that is told to stop answers what it has taken on, and has recorded what it answered", async () => {
+  it("that is stopped answers every accepted request, and has recorded every answer", async () => {
     const place = await placeOn(store);
     const all: string[] = [];
     for (let round = 0; round < STOPS; round++) {
@@ -112,7 +112,7 @@ describe.each(STORE_KINDS)("a server on %s", (store) => {
     countTrials(store, "slow disk", 1);
   });
 
-  it("beside which everything else is dead decides as ever, and stops in time", async () => {
+  it("with everything else dead decides as ever, and stops in time", async () => {
     const place = await placeOn(store);
     const hole = await blackHole();
     const config = {

@@ -91,7 +91,7 @@ describe("a server on files that is started", () => {
     countTrials("files", "older ledger at a start", 1);
   });
 
-  it("on a ledger whose last line was torn goes on behind the one before", async () => {
+  it("on a ledger whose last line was torn continues after the one before", async () => {
     const { place, server, data } = await halfDone("files", () => {});
     await server.stop("SIGKILL");
     const ledger = readFileSync(join(data, "ledger.jsonl"));
@@ -103,7 +103,7 @@ describe("a server on files that is started", () => {
 });
 
 describe("a server on sqlite that is started", () => {
-  it("on a backup of svc.db alone makes its checkpoint anew and goes on", async () => {
+  it("on a backup of svc.db alone makes its checkpoint again and continues", async () => {
     const { place, server, data } = await halfDone("sqlite", () => {});
     await copyDatabase(join(data, "svc.db"), join(data, "..", "older"));
     await server.stop("SIGKILL");

@@ -225,7 +225,7 @@ describe("guesses", () => {
     expect(drafts([update, tool("get_issue", needs("number"))])[0]!.compensation).toBeNull();
   });
 
-  it("do not call a tool that runs any SQL a read, unless it says so itself", () => {
+  it("do not call a tool that runs any SQL a read, unless its definition does", () => {
     const sql = { inputSchema: { type: "object", properties: { sql: { type: "string" } } } };
     const described = {
       description: "Run a SQL query",
@@ -303,7 +303,7 @@ async function started<T>(config: string, use: (client: Client) => Promise<T>): 
 }
 
 describe("svc init", () => {
-  it("drafts a gateway for the filesystem server that works as it stands", async () => {
+  it("drafts a gateway for the filesystem server that works unchanged", async () => {
     const folder = tempDir("init");
     const work = join(folder, "work");
     mkdirSync(work);

@@ -82,7 +82,7 @@ const metadataOf = (url: string, more: object = {}) => ({
 const METADATA = "/.well-known/oauth-authorization-server";
 
 describe("a link", () => {
-  it("is of no use to anybody else, nor without a sign-in", async () => {
+  it("is of no use to anybody else, or without a sign-in", async () => {
     verifies("beyond.upstream-oauth.link-person");
     const link = await linkFor("person");
     for (const key of ["admin", "operator", "acme-admin"]) {
@@ -356,7 +356,7 @@ describe("a tool server", () => {
 });
 
 describe("the gateway", () => {
-  it("registers once, whatever the number of links, and does not repeat a refused registration at once", async () => {
+  it("registers once for any number of links, and does not repeat a refused registration at once", async () => {
     verifies("beyond.upstream-oauth.registration");
     issuer.asked.length = 0;
     const mine = await oauthUpstream(issuer.url);
@@ -440,7 +440,7 @@ describe("the gateway", () => {
     for (const secret of [code, ...mine.tokens]) expect(shown).not.toContain(secret);
   });
 
-  it("keeps tenants apart", async () => {
+  it("separates tenants", async () => {
     verifies("beyond.upstream-oauth.tenants");
     const mine = await oauthUpstream(issuer.url);
     const from = await consentGateway(mine.url, { keys: KEYS });

@@ -117,7 +117,7 @@ describe("a person of the issuer", () => {
 });
 
 describe("exchange", () => {
-  it("gives each caller a token of their own, from the configured issuer", async () => {
+  it("gives each caller their own token, from the configured issuer", async () => {
     verifies("beyond.upstream-exchange.caller");
     const auth = { type: "exchange", client_id: "gateway", client_secret: "the-secret-of-the-gateway" };
     const g = await testGateway({
@@ -146,7 +146,7 @@ describe("exchange", () => {
     expect(exchanged).toHaveLength(3);
   });
 
-  it("needs the caller's token, so that a key gets an error that says so", async () => {
+  it("needs the caller's token, so a key gets an error that names it", async () => {
     verifies("beyond.upstream-exchange.key");
     const auth = { type: "exchange", client_id: "gateway", client_secret: "wrong" };
     const g = await testGateway({

@@ -346,7 +346,7 @@ describe("the filesystem pack", () => {
     expect(report).toMatchObject({ compensated: [], unrecoverable: [0], complete: false });
   });
 
-  it("says so where a file comes back under a name of another Unicode form", async () => {
+  it("reports a file that returns under a name of another Unicode form", async () => {
     verifies("beyond.packs.names");
     const [composed, apart] = ["caf\u00e9.txt", "cafe\u0301.txt"];
     put(apart, "tea");
@@ -370,7 +370,7 @@ describe("the filesystem pack", () => {
     expect(report).toMatchObject({ compensated: [0], unrecoverable: [1], failed: [], complete: false });
   });
 
-  it("says what it cannot take back, and leaves alone what another wrote", async () => {
+  it("names what it cannot undo, and leaves another's writes alone", async () => {
     verifies("beyond.packs.tried", "beyond.before.lossless");
     put("bytes.bin", Buffer.from([0xff, 0xfe, 0]));
     put("a.txt", "old");
@@ -402,7 +402,7 @@ describe("the memory pack", () => {
   const graph = async () => (await asked("memory.read_graph")).structuredContent;
   const person = (name: string) => ({ name, entityType: "person", observations: ["likes tea"] });
 
-  it("takes out what was added, and makes again what was deleted", async () => {
+  it("removes additions, and restores deletions", async () => {
     verifies("beyond.packs.tried");
     for (const name of ["ann", "bob"]) await asked("memory.create_entities", { entities: [person(name)] });
     const before = await graph();
@@ -433,7 +433,7 @@ describe("the memory pack", () => {
 });
 
 describe("the git pack", () => {
-  it("takes back staging, commits and checkouts", async () => {
+  it("undoes staging, commits and checkouts", async () => {
     verifies("beyond.packs.tried");
     const [head, path] = [gitNow("rev-parse", "HEAD"), repository];
     writeFileSync(join(repository, "a.txt"), "two\n");
@@ -506,7 +506,7 @@ describe("the sqlite pack", () => {
     expect(all()).toEqual(before);
   });
 
-  it("says of rows that the server cannot show or tell apart that they are not taken back", async () => {
+  it("does not undo rows that the server cannot show or distinguish, and reports it", async () => {
     verifies("beyond.packs.tried");
     const { plan, report } = await takenBack([
       ["sqlite.update_records", { ...codes("big"), data: { value: 1 } }],

@@ -324,7 +324,7 @@ describe("the filesystem server", () => {
 });
 
 describe("the memory server", () => {
-  it("forgets what it was told, relations and observations included", async () => {
+  it("forgets its facts, relations and observations included", async () => {
     const client = await agent("memory");
     const graph = async () => (await call(client, "memory.read_graph")).structuredContent;
     await call(client, "memory.create_entities", {

@@ -130,7 +130,7 @@ describe("blocked_results", () => {
     return client;
   }
 
-  it(`text, the default: reaches a client that holds errors against the tool's output schema ${verifies("beyond.refusal.text-alone", "beyond.refusal.meta")}`, async () => {
+  it(`text, the default: reaches a client that compares errors with the tool's output schema ${verifies("beyond.refusal.text-alone", "beyond.refusal.meta")}`, async () => {
     const g = await gateway({});
     const client = await older(g.url);
     const blocked = await client.callTool({ name: "create", arguments: {} });
@@ -158,7 +158,7 @@ describe("blocked_results", () => {
     });
   });
 
-  it("structured: says it in structured content whatever the tool declares", async () => {
+  it("structured: says it in structured content, for any declaration of the tool", async () => {
     const g = await gateway({ blocked_results: "structured" });
     const blocked = await call(await g.connect("agent"), "create");
     expect(blocked.structuredContent).toMatchObject({ decision: "block", approval_id: expect.any(String) });

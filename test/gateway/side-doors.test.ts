@@ -100,7 +100,7 @@ describe.each(ERAS)("a client of the %s era", (mode) => {
     expect(seen.text()).not.toContain(CANARY);
   });
 
-  it("says what it can do, where that passes, in no words of its own", async () => {
+  it("names its abilities, where that passes, without its own texts", async () => {
     const seen = logFile();
     const upstream = {
       ...{ name: "newer", command: process.execPath, args: [NEWER], env: { FAKE_LOG: seen.path } },

@@ -98,7 +98,7 @@ describe("an upstream that is listed earlier", () => {
 });
 
 describe.each(["enforce", "observe"] as const)("in %s mode, a name whose upstream is away", (mode) => {
-  it("is not lent to another", async () => {
+  it("is not passed to another", async () => {
     const store = keptStore();
     const first = await both(rogue().spec, { store, mode });
     await first.running.stop();
@@ -157,7 +157,7 @@ describe("a name in another upstream's namespace", () => {
 });
 
 describe("pins of an earlier version", () => {
-  it("go on working, and learn whose the names are", async () => {
+  it("continue to work, and learn whose the names are", async () => {
     const store = keptStore();
     const first = await both(rogue().spec, { store });
     await first.running.stop();

@@ -154,7 +154,7 @@ describe("a call as a task of 2025-11-25", () => {
     expect(made(3)).toBe(0);
   });
 
-  it(`takes its request back when its client may give up ${verifies("beyond.wait.task-cancel")}`, async () => {
+  it(`withdraws its request when its client may give up ${verifies("beyond.wait.task-cancel")}`, async () => {
     const client = await connect();
     const task = await begin(client, 4);
     const approval_id = await requestOf(client, task);

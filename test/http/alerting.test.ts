@@ -83,7 +83,7 @@ describe("alerts", () => {
     expect(await kinds(s)).toEqual([]);
   });
 
-  it("are sent where there is a channel, every ten seconds, and end with a message that says so", async () => {
+  it("are sent where there is a channel, every ten seconds, and end with a closing message", async () => {
     verifies(
       "ops.alerts.manager-needs-channel",
       "ops.alerts.resolved-message",

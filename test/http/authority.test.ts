@@ -101,7 +101,7 @@ describe("a request whose body takes its time", () => {
 });
 
 describe("a rollback job", () => {
-  it("stops before the next step when whoever started it no longer may, and another goes on", async () => {
+  it("stops before the next step when its starter no longer may, and another continues", async () => {
     await open({});
     for (let step = 0; step < 2; step++) {
       await ask("crm.create");

@@ -71,7 +71,7 @@ async function decisionsOfAll(given: Given): Promise<Record<string, number>> {
   return made;
 }
 
-describe("decisions go on", () => {
+describe("decisions continue", () => {
   it("while something is read, however large it is", { timeout: 300_000 }, async () => {
     // Files are written and looked up in either case. Only a large content takes its time.
     const small = await decisionsOfAll(given("1", 1));

@@ -195,7 +195,7 @@ describe("the door itself, as the embedded library comes to it", () => {
   });
 });
 
-it("the client of library and command line is told the same by a server", async () => {
+it("the client of library and command line gets the same from a server", async () => {
   for (const key of ["agent", "acme-operator"]) {
     const principal = who.get(key)!;
     const client = createOperationsClient({ url: s.url, key });

@@ -313,7 +313,7 @@ describe("rules that change while a request is open", () => {
     await use("policy.yaml", POLICY);
   });
 
-  it("mask what they mask now, wherever it stands in the sentence and the fields", async () => {
+  it("mask what they mask now, at any place of the sentence and the fields", async () => {
     verifies("beyond.card.rules-in-force", "beyond.card.masked-below");
     const one = await asked("pay.refund", REFUND);
     expect((await one.card("fin")).body.sentence).toContain("cus_7");

@@ -59,7 +59,7 @@ async function waitingRequest(): Promise<string> {
 }
 
 describe("a connection that is kept alive", () => {
-  it("has as many listeners after its requests as before, whatever they asked for", async () => {
+  it("has as many listeners after its requests as before, of any kind", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const id = await waitingRequest();
     await send("agent", "GET", `/v1/approvals/${id}?wait=0`, undefined, agent).done;

@@ -65,7 +65,7 @@ async function scene(s: TestServer, bot: string): Promise<void> {
   expect((await s.call("approver", "POST", "/v1/delegations", loan)).status).toBe(201);
 }
 
-it("goes on where it was, and does nothing twice", async () => {
+it("continues where it was, and does nothing twice", async () => {
   verifies("beyond.contain.again", "beyond.contain.order");
   const store = new Dying();
   const keys = names.map((name) => ({ name, role: "agent" }));

@@ -41,7 +41,7 @@ async function flooded() {
   return { s, ask, alerts, own, digests };
 }
 
-it("is told in one digest a window, except for what nothing takes back", async () => {
+it("is reported in one digest per window, except for irreversible calls", async () => {
   verifies("beyond.flood.digest", "beyond.flood.alert", "beyond.flood.irreversible-told");
   const { s, ask, alerts, own, digests } = await flooded();
   const first = [await ask("agent"), await ask("agent"), await ask("agent")];

@@ -22,7 +22,7 @@ async function service() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => server.close() };
 }
 
-it("is not told again of a file that an earlier command removed", async () => {
+it("does not hear again of a file that an earlier command removed", async () => {
   verifies("beyond.hooks.work-tree");
   const { url, stop } = await service();
   const [cwd, notes] = [tempDir("hook-cwd"), tempDir("hook-notes")];

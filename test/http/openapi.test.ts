@@ -55,7 +55,7 @@ describe("the document is whole", () => {
     for (const value of valuesIn(doc.components.schemas)) expect(value).not.toHaveProperty("$id");
   });
 
-  it("every operation has an id of its own, its path's parameters, and described answers", () => {
+  it("every operation has its own id, its path's parameters, and described answers", () => {
     const ids = routes().map(({ op }) => op.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { method, path, op } of routes()) {

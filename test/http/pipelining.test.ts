@@ -91,7 +91,7 @@ describe.each([
     for (const id of ids) expect(await to.hasRun(id)).toBe(false);
   });
 
-  it("takes bytes that a stated length covers for a body, whatever they look like", async () => {
+  it("takes bytes that a stated length covers for a body, of any form", async () => {
     verifies("core.http.nothing-after-close");
     const answers = await exchange(to.port, [LIES + opens("inside") + opens("after"), "x".repeat(600), LAST]);
     expect(statusesOf(answers)).toEqual(["400"]);

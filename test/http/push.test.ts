@@ -147,7 +147,7 @@ describe("devices", () => {
     expect((await s.call("ann", "DELETE", `/v1/push/${id}`)).status).toBe(404);
   });
 
-  it("are ten at most, and refused where they are no subscription of a person", async () => {
+  it("are ten at most, and refused if they are not a person's subscription", async () => {
     verifies("beyond.push.ten", "beyond.push.person");
     await open();
     for (let i = 0; i < 10; i++) await subscribed("ann");
@@ -355,7 +355,7 @@ describe("who gets a message", () => {
     ]);
   });
 
-  it("tenants stay apart", async () => {
+  it("tenants stay separate", async () => {
     verifies("beyond.push.tenants");
     await open();
     const [tom, bob] = [await subscribed("tom"), await subscribed("bob")];
@@ -397,7 +397,7 @@ describe("who gets a message", () => {
     await until(async () => (await shown()).length === 0, "every notification withdrawn");
   });
 
-  it("quiet hours hold back all but what nothing takes back, and end with one message", async () => {
+  it("quiet hours delay all but irreversible calls, and end with one message", async () => {
     verifies("beyond.push.quiet", "beyond.push.break-glass");
     await open();
     const [ann, admin] = [await subscribed("ann"), await subscribed("admin")];

@@ -240,7 +240,7 @@ describe("The way straight to an operation and the way through the router", () =
     expect(heads[0]).toBe(heads[1]);
   });
 
-  it("survive whoever is told of an answer and fails", async () => {
+  it("survive a listener of an answer that fails", async () => {
     const http = createHttpServer({
       app: straight.server.app,
       metrics: straight.server.app.metrics,

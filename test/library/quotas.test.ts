@@ -72,7 +72,7 @@ it("tells the outcome of a call that was made, and rolls back, when the server h
   });
 });
 
-it("goes on waiting for a person where too many wait already", async () => {
+it("continues to wait for a person where too many wait already", async () => {
   verifies("beyond.library.busy");
   const send = { tool: "mail.send", args: {}, reason: "r" };
   const ids: string[] = [];

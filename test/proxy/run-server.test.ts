@@ -155,7 +155,7 @@ describe("svc run --server", () => {
     expect(received).toEqual(["POST /things"]);
   });
 
-  it("shows the command neither the key nor the service's files", async () => {
+  it("hides the key and the service's files from the command", async () => {
     verifies("beyond.run.server");
     const ran = await run(
       `cat bot.key; cat ~/.config/svc/* ; env; echo 'allow_hosts: [8.8.8.8]' > svc.config.yaml; ${curl("https://8.8.8.8/ 2>&1")}`,

@@ -228,7 +228,7 @@ describe("expiry and deletion", () => {
 });
 
 describe("never in the way", () => {
-  it("a store that refuses captures is a warning, and decisions go on", async () => {
+  it("a store that refuses captures is a warning, and decisions continue", async () => {
     class Refusing extends MemoryStore {
       refuse = false;
       override transact<T>(unit: UnitOfWork<T>): Promise<T> {

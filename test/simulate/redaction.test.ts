@@ -60,7 +60,7 @@ describe("the corpus", () => {
     expect(names(corpus.must_not, /IBAN.*checksum/)).toBe(1);
   });
 
-  it("leaves personal data alone when told to, and credentials never", async () => {
+  it("leaves personal data alone if configured, and credentials never", async () => {
     verifies("ops.redaction.pii-switch");
     for (const one of corpus.must) {
       const { value } = await redact(one, false);

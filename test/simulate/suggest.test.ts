@@ -127,7 +127,7 @@ describe("svc policy suggest", () => {
     expect(JSON.parse(simulated.out).summary).toMatchObject({ newly_blocked: 0, newly_needs_approval: 2 });
   });
 
-  it("is about one agent where it is told, and an empty history is an error that says why", async () => {
+  it("is about one agent if named, and an empty history is an error that explains why", async () => {
     verifies("beyond.suggest.actor", "beyond.suggest.empty");
     const { out } = await svc("policy", "suggest", "--actor", "bot");
     expect(out).not.toContain("other-bot");

@@ -97,7 +97,7 @@ describe("a program that a test needs", () => {
     ]);
   });
 
-  it("that cannot be had is told of once by the file that needs it", async () => {
+  it("that cannot be had is reported once by the file that needs it", async () => {
     const machine = new Machine();
     symlinkSync("/bin/sh", join(machine.path, "sh"));
     const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--reporter=json"];

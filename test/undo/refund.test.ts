@@ -105,7 +105,7 @@ describe("refund", () => {
     expect(kept.summary).toMatchObject({ newly_blocked: 2, newly_allowed: 0 });
   });
 
-  it("gives nothing back on a worker's word, nor where nothing is read back or the read-back fails", async () => {
+  it("refunds nothing on a worker's word, or if nothing is read back or the read-back fails", async () => {
     verifies("beyond.refund.worker", "beyond.refund.unproven");
     const id = await opened("worker");
     await made(id, "thing.make");
