@@ -1,4 +1,4 @@
-/** Calls of a tool, as many at once as there are sessions: over Streamable HTTP, or straight into the pipe. */
+/** Calls of a tool, as many at once as there are sessions: over Streamable HTTP, or directly into the pipe. */
 import { spawn } from "node:child_process";
 import { Agent, request } from "node:http";
 import { createInterface } from "node:readline";

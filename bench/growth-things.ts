@@ -87,7 +87,7 @@ const THINGS: Record<string, Grow> = {
   },
 };
 
-/** Milliseconds of a look at what time changes, after the first. */
+/** Milliseconds of one pass over time-dependent state, after the first. */
 async function looking(app: ServiceApp): Promise<number> {
   const sweep = new ExpiryJob(app);
   await sweep.approvals();

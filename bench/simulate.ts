@@ -74,7 +74,7 @@ function jobAt(now_ms: number): SandboxJob {
   return { ...rules, task: { kind: "simulate" }, now_ms, environment: "prod", storeKey: "bench" };
 }
 
-/** Every fact at hand, nothing gathered, nothing kept: the least that judging a call can cost. */
+/** With every fact loaded and nothing stored: the least cost of evaluating a call. */
 function bareDecisions(calls: readonly HistoricCall[]): number {
   const facts = { run_id: "r", actor: "bot", mode: "enforce" as const, tenant: null };
   const permissions = [...manifests.permissions];

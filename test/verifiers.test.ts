@@ -13,7 +13,7 @@ const PYTHON = await program("python3");
 await program("openssl");
 const CHROME_PATH = await pageBrowser();
 
-/** What it says goes with its exit code, so that a failure shows it. */
+/** The output together with the exit code, so that a failure shows both. */
 async function run(command: string, args: string[]): Promise<{ code: number | null; said: string }> {
   const child = spawn(command, args, {
     cwd: ROOT,

@@ -296,7 +296,7 @@ async function tryConsole(target: Target, size: number, watch: Watch): Promise<v
   }
 }
 
-/** A large policy that is right: it comes into force, is read again, and is looked at. */
+/** A large valid policy: activated, read again, and shown. */
 async function tryInForce(target: Target, size: number, watch: Watch): Promise<void> {
   const [plain] = textBombs(size);
   const post = (key: string, path: string, body: JsonValue) => () =>

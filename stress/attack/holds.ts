@@ -240,7 +240,7 @@ class Largest {
     await this.observe(`withdraw a plan: ${shape}`, () => this.post("agent", `/v1/plans/${id}/withdraw`, {}));
   }
 
-  /** Hundreds of requests of one agent, a few of them large, looked at and decided as a group. */
+  /** Hundreds of requests of one agent, a few of them large, shown and decided as a group. */
   async flood(): Promise<void> {
     const { open_requests } = this.sizes;
     const large = LARGEST_PAIRS["every other line"]!(this.sizes.bytes / 10);

@@ -1,4 +1,4 @@
-/** Tries every attack of the table, one input at a time, and looks at everything that must not have happened. */
+/** Tries every attack of the table, one input at a time, and checks everything that must not have happened. */
 import { ATTACKS, type Attack, CANARY } from "./attacks.ts";
 import { replyProblem } from "./batches.ts";
 import { COVERED } from "./covered.ts";

@@ -19,7 +19,7 @@ export async function kills(bench: Bench): Promise<Row> {
     const writers = await bench.crew.hireAll(WRITERS, place);
     const acks: Ack[] = [];
     for (let round = 0; round < ROUNDS_A_PLACE && row.trials < bench.count; round++) {
-      // All of them in the end, since the place is left: no process is ended in any other way.
+      // All of them at the end, since the place is left: no process is ended in any other way.
       await killSome(bench, row, writers, acks, round, round === ROUNDS_A_PLACE - 1);
       addFindings(row, (await audit(place, acks)).findings);
       if (round === ROUNDS_A_PLACE - 1) break;

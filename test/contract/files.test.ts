@@ -1,4 +1,4 @@
-/** The files store, held to the contract. */
+/** The contract tests on the files store. */
 import { verifies } from "../support/verifies.ts";
 import { filesPlace } from "./place.ts";
 import { describeStore } from "./store.ts";

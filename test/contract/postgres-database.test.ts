@@ -318,7 +318,7 @@ describe("connections", () => {
     const own = `datname = '${new URL(url).pathname.slice(1)}' AND application_name = 'svc'`;
     await sql.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${own}`);
     const asked = Promise.all([append(store), store.head(), append(store), store.get("meta", "a")]);
-    // Those who hold them leave while the store waits; it would be refused for good only past its deadline.
+    // Their holders leave while the store waits. The final refusal would come only after its deadline.
     for (const client of others) await client.end();
     await asked;
     expect(await expectWhole(store)).toHaveLength(2);

@@ -7,7 +7,7 @@ import { append, draft, T0 } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
 const HOUR = 3_600_000;
-/** Names that could be taken for one another, or for something else, where they are looked for as text. */
+/** Names that a text search could confuse with one another, or with something else. */
 const TENANTS = ["acme", "acme-2", 'a "b" \\ c', "ümlaut", "nul\0", ',"tenant":"acme",'];
 
 export function recordTests(bench: Bench): void {

@@ -83,7 +83,7 @@ describe("a client of 2026-07-28", () => {
       requestState: expect.any(String),
     });
     const told: unknown[] = [];
-    // It accepts at once, as a client that asks its person nothing would: the call waits all the same.
+    // It accepts at once, like a client that never asks its person. The call still waits.
     const second = again(client, 1, first, "accept", {
       onprogress: (progress: unknown) => void told.push(progress),
     });

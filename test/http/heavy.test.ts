@@ -100,7 +100,7 @@ it("a request lists a bounded number of its arguments' names, and counts the res
   expect(card.text).toContain('"name999": 999');
 });
 
-/** A list that counts how often its members are looked at. */
+/** A list that counts the reads of its members. */
 function countedList(length: number): { list: JsonValue[]; looks: () => number } {
   let looks = 0;
   const list = new Proxy(

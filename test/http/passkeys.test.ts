@@ -1,4 +1,4 @@
-/** Passkeys over HTTP: who can add, confirm, list and revoke them, and what a liar tries. */
+/** Passkeys over HTTP: who can add, confirm, list and revoke them, and attempts to cheat. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { fingerprintOf } from "../../src/auth/keys.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";

@@ -1,4 +1,4 @@
-/** Push messages over HTTP: who gets which, what they hold, and what a liar tries. */
+/** Push messages over HTTP: their recipients, their content, and attempts to cheat. */
 
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";

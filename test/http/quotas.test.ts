@@ -91,7 +91,7 @@ describe("quotas", () => {
     ]);
     expect(others.map(({ status }) => status)).toEqual([429, 429]);
     expect(await recorded()).toBe(before);
-    // A request that waits already is not another one, and a neighbour has its own.
+    // A request that waits already is not another one, and another tenant has its own.
     expect(requestIn(await ask("acme-asks", 1))).toBe(first);
     expect((await ask("globex-asks", 3)).status).toBe(200);
     await s.call("approver", "POST", `/v1/approvals/${second}/deny`, {});

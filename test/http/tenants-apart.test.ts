@@ -28,7 +28,7 @@ import { verifies } from "../support/verifies.ts";
 let s: TestServer;
 let theirs: Things;
 let ours: Things;
-/** Each question, and what a bound caller was answered before the neighbour did anything. */
+/** Each question, and a bound caller's answer before the other tenant did anything. */
 let before: Map<string, string>;
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ beforeAll(async () => {
   theirs = await life(s.call, s.env.now(), NEIGHBOUR);
 });
 
-/** What there is to ask for, the neighbour's name among it. */
+/** The objects to ask for, the other tenant's name among them. */
 const VALUES: Record<string, string[]> = {
   limit: ["1", "2", "500"],
   tenant: [NEIGHBOUR, "acme", "*"],

@@ -320,7 +320,7 @@ describe("a token", () => {
       expect(await seen("at-globex")).toBe(404);
       expect(await seen()).toBe(200);
       expect(await seen("at-acme", "at-globex")).toBe(403);
-      // A name means the key that has it, and a token elsewhere: neither tells of a neighbour's key.
+      // A name means the key that has it, and otherwise a token. Neither discloses another tenant's key.
       const lender = await issuer.token({ sub: "lea", groups: ["deciders", "at-acme"] });
       const expires_at = new Date(t.env.now() + 3_600_000).toISOString();
       const lentTo = async (to: string) =>

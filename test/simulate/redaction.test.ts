@@ -1,4 +1,4 @@
-/** What may be written down of a call, held to a corpus and to the bounds of the interface. */
+/** The parts of a call that may be written down, compared with a corpus and with the bounds of the interface. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";

@@ -45,7 +45,7 @@ describe("npm run attack", () => {
       "intent: ",
     ])
       expect(err, what).toContain(what);
-    // One whose inputs were all refused at the door would have tried only the door.
+    // An area whose inputs were all refused by the parser would have tried only the parser.
     for (const { area, accepted } of rows)
       if (["authority", "upstreams", "http", "paths", "mcp", "json"].includes(area))
         expect(accepted, area).toBeGreaterThan(0);

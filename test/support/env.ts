@@ -11,7 +11,7 @@ export interface FakeEnv extends RuntimeEnv {
   setNow(ms: number): void;
   /** How many are asleep. */
   readonly sleepers: number;
-  /** Every sleep that was asked for, in milliseconds: what a backoff test looks at. */
+  /** Every requested sleep, in milliseconds, for tests of backoff. */
   readonly slept: readonly number[];
 }
 

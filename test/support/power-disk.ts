@@ -22,7 +22,7 @@ interface Tracked {
 export class PowerDisk implements DiskOps {
   /** How many calls that change something were made. */
   calls = 0;
-  /** From this call on nothing happens any more, and nobody hears of anything. */
+  /** From this call on nothing happens any more, and nobody gets an answer. */
   cutAt = Number.POSITIVE_INFINITY;
   private readonly files = new Map<string, Tracked>();
   private readonly paths = new Map<number, string>();

@@ -29,7 +29,7 @@ export type Things = Record<
   halt: string;
 };
 
-/** The neighbour's stand first: places in the file move when one is deleted. */
+/** The other tenant's come first: positions in the file move when one is deleted. */
 export const TENANT_KEYS = [NEIGHBOUR, "acme"].flatMap((tenant) =>
   ["passing", "spare", ...ROLES].map((name) => ({
     name: `${tenant}-${name}`,

@@ -44,7 +44,7 @@ const onMessage = (tool: string, more: JsonObject, first?: string): ToolDrill =>
   },
 });
 
-/** A person whom the emulator makes. */
+/** A person that the emulator makes. */
 const ADMIN = "U000000001";
 
 const TOOLS: ToolDrill[] = [

@@ -1,4 +1,4 @@
-/** The layers of the house: who may import whom. The order is the one in CONTRIBUTING.md. */
+/** The layers of the source: which may import which. The order is the one in CONTRIBUTING.md. */
 import type { SourceFile } from "../files.ts";
 import { findCycles, importsOf } from "./imports.ts";
 
