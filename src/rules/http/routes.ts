@@ -79,11 +79,12 @@ export class HttpRoutes {
   }
 
   /** Routes that the request fits: one, none, or several from sets that were loaded separately. */
-  fitting(origin: HttpOrigin, method: string, { segments }: HttpTarget): RouteMatch[] {
+  fitting(origin: HttpOrigin, method: string, { segments, query }: HttpTarget): RouteMatch[] {
     const routes = this.byOrigin.get(`${method} ${originKey(origin)}`) ?? [];
     return routes.flatMap((route) => {
       const places = matchPath(route.path, segments);
-      return places === undefined ? [] : [{ route, places }];
+      const fits = places !== undefined && takesQuery(route.http, query.keys());
+      return fits ? [{ route, places }] : [];
     });
   }
 
@@ -91,6 +92,10 @@ export class HttpRoutes {
     return this.byTool.get(tool);
   }
 }
+
+/** Without `http.query` every field is allowed. */
+const takesQuery = ({ query }: HttpSpec, names: Iterable<string>): boolean =>
+  query === undefined || [...names].every((name) => query.includes(name));
 
 export interface RouteMatch {
   readonly route: HttpRoute;
@@ -116,7 +121,7 @@ export function routeClashes(all: readonly ToolManifest[]): [number, number][] {
     if (http === undefined) continue;
     const path = parsePathPattern(http.path);
     if ("problem" in path) continue;
-    const key = `${http.method} ${originKey(originOf(http))} ${path.segments.length}`;
+    const key = `${http.method} ${originKey(originOf(http))}`;
     const others = byKey.get(key) ?? [];
     for (const other of others)
       if (other.tool !== tool && canBothFit(other.path, path)) clashes.push([at, other.at]);
@@ -219,6 +224,14 @@ export function buildRequest({ http, path }: HttpRoute, args: JsonValue): BuiltR
     const pairs = rest.map(([name, value]) => [name, fieldText(value, !inQuery)]);
     if (pairs.some(([, value]) => value === undefined))
       return { problem: "a query or a form takes texts, numbers and booleans only" };
+    if (
+      inQuery &&
+      !takesQuery(
+        http,
+        rest.map(([name]) => name),
+      )
+    )
+      return { problem: "an argument is not in http.query" };
     const fields = new URLSearchParams(pairs as [string, string][]).toString();
     if (inQuery) return { ...base, target: `${filled}?${fields}` };
     return {

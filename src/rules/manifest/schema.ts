@@ -280,14 +280,34 @@ const http = z
     host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
     method: httpMethodSchema.describe("Method of the request, such as POST."),
     path: httpPathSchema.describe(
-      "Path of the request; {name} is one segment, or a part of it; {name:digits} takes digits only.",
+      "Path of the request; {name} is one segment, or a part of it; {name:digits} takes digits only; a last {name:path} takes the rest.",
     ),
+    query: z
+      .array(z.string().min(1))
+      .max(100)
+      .nullish()
+      .describe("Query fields that the request can have; with another field it does not fit. Default any.")
+      .transform(toUndeclared),
     body: z
       .enum(["json", "form", "opaque"])
       .nullish()
       .describe(
         "json or form accepts only that; default both. opaque accepts any body and shows only its length and hash.",
       )
+      .transform(toUndeclared),
+    failed: templateSchema
+      .refine(
+        (answer) => Object.keys(answer).length > 0,
+        "matches every answer; write members that only a failure has",
+      )
+      .nullish()
+      .describe("An answer below 400 that matches means that the request failed: objects match partially.")
+      .transform(toUndeclared),
+    answer_headers: z
+      .array(z.string().regex(/^[a-z0-9-]+$/, "must be the name of a header in small letters"))
+      .max(20)
+      .nullish()
+      .describe("Headers of the answer that $result.headers shows, in small letters.")
       .transform(toUndeclared),
     websocket: z
       .literal(true)

@@ -2,8 +2,9 @@
 import type { PackDrill } from "../drill.ts";
 import { github } from "./github.ts";
 import { calendar, drive, gmail } from "./google.ts";
+import { s3 } from "./s3.ts";
 import { slack } from "./slack.ts";
 import { stripe } from "./stripe.ts";
 import { twilio } from "./twilio.ts";
 
-export const PACK_DRILLS: readonly PackDrill[] = [stripe, slack, github, calendar, drive, gmail, twilio];
+export const PACK_DRILLS: readonly PackDrill[] = [stripe, slack, github, calendar, drive, gmail, twilio, s3];
