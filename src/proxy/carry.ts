@@ -139,7 +139,7 @@ export class AnswerRecord {
   }
 }
 
-/** A header that is repeated has no one value, so it is left out. */
+/** Leaves out a repeated header, whose value is not certain. */
 function namedHeaders(lines: readonly HeaderLine[], names: readonly string[]): JsonObject {
   const found = names.flatMap((name) => {
     const [value, ...others] = lines.filter(([own]) => own.toLowerCase() === name);

@@ -8,6 +8,7 @@ import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { type AnswerOutcome, answerOutcome } from "../rules/http/answer-outcome.ts";
 import { VALUE_BYTES } from "../rules/http/answer-value.ts";
 import {
+  graphqlMatch,
   type HttpOrigin,
   type HttpSpec,
   hostText,
@@ -59,19 +60,22 @@ export function checkRequest({ request, origin, target }: ReceivedRequest): Http
   return read;
 }
 
+const blockedRequest = (text: string) =>
+  new ProxyRefusal("forbidden", text, { headers: { "svc-decision": "block" } });
+
 /** The one manifest that the request fits. Throws a refusal. */
 function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTarget): RouteMatch {
   const { origin, request } = received;
   const found = httpRoutes(deps.rules.manifests()).fitting(origin, request.method!, target);
   const [match] = found;
-  const refuse = (text: string) =>
-    new ProxyRefusal("forbidden", text, { headers: { "svc-decision": "block" } });
   if (match === undefined && isOtherGit(target))
-    throw refuse("only git's smart HTTP protocol is understood here, without large file storage");
+    throw blockedRequest("only git's smart HTTP protocol is understood here, without large file storage");
   if (match === undefined)
-    throw refuse(`no http manifest fits this request to ${origin.host}; add one for its method and path`);
+    throw blockedRequest(
+      `no http manifest fits this request to ${origin.host}; add one for its method and path`,
+    );
   if (found.length > 1)
-    throw refuse(
+    throw blockedRequest(
       `the http manifests of ${found.map(({ route }) => route.tool).join(" and ")} both fit this request`,
     );
   return match;
@@ -100,6 +104,8 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
     const coding = received.request.headers["content-encoding"];
     return governRequest(deps, received, true, (body) => gitCall(git, body, coding));
   }
+  if (fitting.length > 0 && fitting.every(({ route }) => route.graphql !== undefined))
+    return governRequest(deps, received, false, (body) => graphqlCall(received, fitting, target, body));
   const match = matchRequest(deps, received, target);
   if (match.route.http.websocket === true)
     throw new ProxyRefusal(
@@ -112,6 +118,21 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
     if (isHttpProblem(read)) throw problemRefusal(read);
     return { ...match.route, args: read.args };
   });
+}
+
+function graphqlCall(
+  { origin, request }: ReceivedRequest,
+  fitting: readonly RouteMatch[],
+  target: HttpTarget,
+  body: ReadBody,
+): ReadCall {
+  const match = graphqlMatch(fitting, target, { type: request.headers["content-type"], ...body });
+  if (match === undefined)
+    throw blockedRequest(
+      `no http manifest fits this GraphQL operation to ${origin.host}; add one for its field`,
+    );
+  if ("problem" in match) throw problemRefusal(match);
+  return { ...match.route, args: match.args };
 }
 
 type ReadBody = Pick<SpooledBody, "bytes" | "sha256" | "content" | "head">;

@@ -39,11 +39,15 @@ export function httpTools(carrier: RequestCarrier, manifests: () => HttpToolSet)
     return { result: record.result(answer, route.http), http: route.http };
   };
   const reader: ReaderFn = async ({ tool, arguments: args }, signal) => {
-    const { result } = await call(tool, args, signal, []);
+    const { result, http } = await call(tool, args, signal, []);
     const status = result["status"] as number;
     // That nothing is there is a state like any other, which `absent` and `expect` can name.
     if (status === 404) return { status };
     if (status >= 400) throw new Error(`${tool} answered with status ${status}`);
+    // Errors of a GraphQL API are no answer to what was asked. Elsewhere a check can expect an answer that says failed.
+    const outcome = http.graphql === undefined ? null : answerOutcome(result, http);
+    if (outcome !== null && outcome.status !== "succeeded")
+      throw new Error(`${tool} answered with ${outcome.error}`);
     return result;
   };
   return {

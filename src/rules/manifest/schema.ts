@@ -12,6 +12,7 @@ import {
   beforePathSchema,
   cardPathSchema,
   cardTitleSchema,
+  graphqlSchema,
   httpHostSchema,
   httpMethodSchema,
   httpPathSchema,
@@ -295,6 +296,12 @@ const http = z
         "json or form accepts only that; default both. opaque accepts any body and shows only its length and hash.",
       )
       .transform(toUndeclared),
+    graphql: graphqlSchema
+      .nullish()
+      .describe(
+        "query or mutation takes any of that kind that no other tool takes; a document with one field takes requests for that field and its answer.",
+      )
+      .transform(toUndeclared),
     failed: templateSchema
       .refine(
         (answer) => Object.keys(answer).length > 0,
@@ -314,6 +321,15 @@ const http = z
       .nullish()
       .describe("The request opens a WebSocket, whose messages are not read.")
       .transform(toUndeclared),
+  })
+  .superRefine(({ graphql, method, path, body, query, websocket }, context) => {
+    const isPlain = method === "POST" && !path.includes("{") && (body ?? "json") === "json";
+    if (graphql !== undefined && !(isPlain && query === undefined && websocket === undefined))
+      context.addIssue({
+        code: "custom",
+        path: ["graphql"],
+        message: "needs method POST, a path without places, and a JSON body",
+      });
   })
   .transform(declaredFields);
 
