@@ -44,7 +44,7 @@ export function httpTools(carrier: RequestCarrier, manifests: () => HttpToolSet)
     // That nothing is there is a state like any other, which `absent` and `expect` can name.
     if (status === 404) return { status };
     if (status >= 400) throw new Error(`${tool} answered with status ${status}`);
-    // Errors of a GraphQL API are no answer to what was asked. Elsewhere a check can expect an answer that says failed.
+    // Errors of a GraphQL API do not answer the question. Of other APIs a check can expect an answer that says failed.
     const outcome = http.graphql === undefined ? null : answerOutcome(result, http);
     if (outcome !== null && outcome.status !== "succeeded")
       throw new Error(`${tool} answered with ${outcome.error}`);

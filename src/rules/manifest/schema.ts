@@ -6,16 +6,13 @@
 import * as z from "zod";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { CARD_FORMATS } from "./card-template.ts";
+import { declaredFields, toUndeclared } from "./declared-fields.ts";
 import {
   anyPathSchema,
   argsPathSchema,
   beforePathSchema,
   cardPathSchema,
   cardTitleSchema,
-  graphqlSchema,
-  httpHostSchema,
-  httpMethodSchema,
-  httpPathSchema,
   jsonValueSchema,
   labelSchema,
   permissionSchema,
@@ -25,6 +22,7 @@ import {
   undoDeadlineSchema,
   versionSchema,
 } from "./field-schemas.ts";
+import { httpSchema } from "./http-schema.ts";
 
 export const TOOL_EFFECTS = ["read", "idempotent", "reversible", "compensable", "irreversible"] as const;
 export const MANIFEST_LIFECYCLES = ["draft", "approved", "deprecated"] as const;
@@ -36,21 +34,7 @@ export const READ_BACK_LIMITS = {
 } as const;
 export const BEFORE_LIMITS = { max_bytes: { max: 8_388_608, default: 1_048_576 }, max_reads: 10 } as const;
 
-type DeclaredFields<Entry> = {
-  [Name in keyof Entry as undefined extends Entry[Name] ? never : Name]: Entry[Name];
-} & {
-  [Name in keyof Entry as undefined extends Entry[Name] ? Name : never]?: Exclude<Entry[Name], undefined>;
-};
-
-/** Removes undeclared fields, so that manifests without them keep their content address. */
-function declaredFields<Entry extends object>(entry: Entry): DeclaredFields<Entry> {
-  return Object.fromEntries(
-    Object.entries(entry).filter(([, value]) => value !== undefined),
-  ) as DeclaredFields<Entry>;
-}
-
 const toNull = <Value>(value: Value): NonNullable<Value> | null => value ?? null;
-const toUndeclared = <Value>(value: Value): NonNullable<Value> | undefined => value ?? undefined;
 const toList = <Item>(list: Item[] | null | undefined): Item[] => list ?? [];
 
 const compensation = z
@@ -270,69 +254,6 @@ const card = z
   })
   .transform(declaredFields);
 
-/** A place in a path is the only kind of place: method and host are literal, so that TLS opens for known hosts alone. */
-const http = z
-  .strictObject({
-    scheme: z
-      .enum(["https", "http"])
-      .nullish()
-      .meta({ default: "https" })
-      .transform((scheme) => scheme ?? "https"),
-    host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
-    method: httpMethodSchema.describe("Method of the request, such as POST."),
-    path: httpPathSchema.describe(
-      "Path of the request; {name} is one segment, or a part of it; {name:digits} takes digits only; a last {name:path} takes the rest.",
-    ),
-    query: z
-      .array(z.string().min(1))
-      .max(100)
-      .nullish()
-      .describe("Query fields that the request can have; with another field it does not fit. Default any.")
-      .transform(toUndeclared),
-    body: z
-      .enum(["json", "form", "opaque"])
-      .nullish()
-      .describe(
-        "json or form accepts only that; default both. opaque accepts any body and shows only its length and hash.",
-      )
-      .transform(toUndeclared),
-    graphql: graphqlSchema
-      .nullish()
-      .describe(
-        "query or mutation takes any of that kind that no other tool takes; a document with one field takes requests for that field and its answer.",
-      )
-      .transform(toUndeclared),
-    failed: templateSchema
-      .refine(
-        (answer) => Object.keys(answer).length > 0,
-        "matches every answer; write members that only a failure has",
-      )
-      .nullish()
-      .describe("An answer below 400 that matches means that the request failed: objects match partially.")
-      .transform(toUndeclared),
-    answer_headers: z
-      .array(z.string().regex(/^[a-z0-9-]+$/, "must be the name of a header in small letters"))
-      .max(20)
-      .nullish()
-      .describe("Headers of the answer that $result.headers shows, in small letters.")
-      .transform(toUndeclared),
-    websocket: z
-      .literal(true)
-      .nullish()
-      .describe("The request opens a WebSocket, whose messages are not read.")
-      .transform(toUndeclared),
-  })
-  .superRefine(({ graphql, method, path, body, query, websocket }, context) => {
-    const isPlain = method === "POST" && !path.includes("{") && (body ?? "json") === "json";
-    if (graphql !== undefined && !(isPlain && query === undefined && websocket === undefined))
-      context.addIssue({
-        code: "custom",
-        path: ["graphql"],
-        message: "needs method POST, a path without places, and a JSON body",
-      });
-  })
-  .transform(declaredFields);
-
 export const manifestEntrySchema = z
   .strictObject({
     tool: toolNameSchema.describe("The tool's name, as the agent calls it."),
@@ -391,7 +312,7 @@ export const manifestEntrySchema = z
       .nullish()
       .describe("Capture of the call and retention of its run.")
       .transform((entry) => entry ?? { redaction: [], retention_days: null, evidence_export: null }),
-    http: http
+    http: httpSchema
       .nullish()
       .describe("The HTTP request that calls the tool through svc proxy.")
       .transform(toUndeclared),

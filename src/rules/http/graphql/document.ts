@@ -11,7 +11,7 @@ export type GraphqlValue =
 
 export interface GraphqlField {
   readonly name: string;
-  /** Neither an alias nor a directive changes what the field is or what its answer is called. */
+  /** Whether the field has no alias and no directive, which would change its meaning or its name in the answer. */
   readonly isPlain: boolean;
   readonly args: ReadonlyMap<string, GraphqlValue>;
   readonly selections: readonly GraphqlSelection[];

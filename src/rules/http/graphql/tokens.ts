@@ -1,4 +1,4 @@
-/** Tokens of a GraphQL document. What is not read for certain is refused: block strings, and text outside the grammar. */
+/** Tokens of a GraphQL document. Refuses block strings and text outside the grammar. */
 
 export interface GraphqlToken {
   readonly kind: "name" | "number" | "string" | "mark";
