@@ -6,7 +6,7 @@ import type { ExchangeAnswer, ExchangeRequest, GuardedExchange } from "../egress
 import { SvcError } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { answerValue, VALUE_BYTES } from "../rules/http/answer-value.ts";
-import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
+import { type HttpOrigin, type HttpSpec, hostText } from "../rules/http/routes.ts";
 import type { CredentialVault } from "./credentials.ts";
 import { endToEnd, type HeaderLine, headerValue, withoutHeaders } from "./wire.ts";
 
@@ -126,12 +126,24 @@ export class AnswerRecord {
     return this.kept === undefined ? undefined : Buffer.concat(this.kept);
   }
 
-  /** `{status, body}` as it is recorded. */
-  result(status: number, type: string | undefined): JsonObject {
+  /** `{status, body}` as it is recorded, with the headers that the tool's manifest names. */
+  result({ status, headers }: Pick<CarriedAnswer, "status" | "headers">, http?: HttpSpec): JsonObject {
     const { content } = this;
-    const value = content === undefined ? undefined : answerValue(type, content);
+    const value =
+      content === undefined ? undefined : answerValue(headerValue(headers, "content-type"), content);
     const body: JsonValue =
       value ?? (value === null ? null : { bytes: this.bytes, sha256: this.hash.digest("hex") });
-    return { status, body };
+    return http?.answer_headers === undefined
+      ? { status, body }
+      : { status, body, headers: namedHeaders(headers, http.answer_headers) };
   }
+}
+
+/** Leaves out a repeated header, whose value is not certain. */
+function namedHeaders(lines: readonly HeaderLine[], names: readonly string[]): JsonObject {
+  const found = names.flatMap((name) => {
+    const [value, ...others] = lines.filter(([own]) => own.toLowerCase() === name);
+    return value === undefined || others.length > 0 ? [] : [[name, value[1]]];
+  });
+  return Object.fromEntries(found);
 }

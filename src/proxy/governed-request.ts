@@ -5,8 +5,17 @@ import { wasNotSent } from "../egress/exchange.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { type AnswerOutcome, answerOutcome } from "../rules/http/answer-outcome.ts";
 import { VALUE_BYTES } from "../rules/http/answer-value.ts";
-import { type HttpOrigin, hostText, httpRoutes, type RouteMatch, requestArgs } from "../rules/http/routes.ts";
+import {
+  graphqlMatch,
+  type HttpOrigin,
+  type HttpSpec,
+  hostText,
+  httpRoutes,
+  type RouteMatch,
+  requestArgs,
+} from "../rules/http/routes.ts";
 import {
   type HttpProblem,
   type HttpTarget,
@@ -51,19 +60,22 @@ export function checkRequest({ request, origin, target }: ReceivedRequest): Http
   return read;
 }
 
+const blockedRequest = (text: string) =>
+  new ProxyRefusal("forbidden", text, { headers: { "svc-decision": "block" } });
+
 /** The one manifest that the request fits. Throws a refusal. */
 function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTarget): RouteMatch {
   const { origin, request } = received;
   const found = httpRoutes(deps.rules.manifests()).fitting(origin, request.method!, target);
   const [match] = found;
-  const refuse = (text: string) =>
-    new ProxyRefusal("forbidden", text, { headers: { "svc-decision": "block" } });
   if (match === undefined && isOtherGit(target))
-    throw refuse("only git's smart HTTP protocol is understood here, without large file storage");
+    throw blockedRequest("only git's smart HTTP protocol is understood here, without large file storage");
   if (match === undefined)
-    throw refuse(`no http manifest fits this request to ${origin.host}; add one for its method and path`);
+    throw blockedRequest(
+      `no http manifest fits this request to ${origin.host}; add one for its method and path`,
+    );
   if (found.length > 1)
-    throw refuse(
+    throw blockedRequest(
       `the http manifests of ${found.map(({ route }) => route.tool).join(" and ")} both fit this request`,
     );
   return match;
@@ -71,11 +83,12 @@ function matchRequest(deps: ProxyDeps, received: ReceivedRequest, target: HttpTa
 
 interface ReadTool {
   readonly tool: string;
+  /** Undefined for git. */
+  readonly http?: HttpSpec | undefined;
 }
 
 /** A tool's call, read from a request. */
-export interface ReadCall {
-  readonly tool: string;
+export interface ReadCall extends ReadTool {
   readonly args: JsonObject;
 }
 
@@ -91,6 +104,8 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
     const coding = received.request.headers["content-encoding"];
     return governRequest(deps, received, true, (body) => gitCall(git, body, coding));
   }
+  if (fitting.length > 0 && fitting.every(({ route }) => route.graphql !== undefined))
+    return governRequest(deps, received, false, (body) => graphqlCall(received, fitting, target, body));
   const match = matchRequest(deps, received, target);
   if (match.route.http.websocket === true)
     throw new ProxyRefusal(
@@ -101,8 +116,23 @@ export async function handleGovernedRequest(deps: ProxyDeps, received: ReceivedR
   await governRequest(deps, received, opaque, (body) => {
     const read = requestArgs(match, target, { type: received.request.headers["content-type"], ...body });
     if (isHttpProblem(read)) throw problemRefusal(read);
-    return { tool: match.route.tool, args: read.args };
+    return { ...match.route, args: read.args };
   });
+}
+
+function graphqlCall(
+  { origin, request }: ReceivedRequest,
+  fitting: readonly RouteMatch[],
+  target: HttpTarget,
+  body: ReadBody,
+): ReadCall {
+  const match = graphqlMatch(fitting, target, { type: request.headers["content-type"], ...body });
+  if (match === undefined)
+    throw blockedRequest(
+      `no http manifest fits this GraphQL operation to ${origin.host}; add one for its field`,
+    );
+  if ("problem" in match) throw problemRefusal(match);
+  return { ...match.route, args: match.args };
 }
 
 type ReadBody = Pick<SpooledBody, "bytes" | "sha256" | "content" | "head">;
@@ -134,10 +164,10 @@ async function governRequest(
   response.once("close", onClose);
   const body = await spoolBody(request, opaque);
   try {
-    const { tool, args } = read(body);
+    const { tool, args, http } = read(body);
     const reason = `${request.method} ${origin.host}`;
     const call = await acceptCall(deps.rules, caller, { tool, args, reason, gone: gone.signal });
-    await carryOut(deps, received, { ...call, tool }, body);
+    await carryOut(deps, received, { ...call, tool, http }, body);
   } finally {
     response.removeListener("close", onClose);
     await body.close();
@@ -172,16 +202,10 @@ function asBadGateway(error: unknown): SvcError {
     : new SvcError("delivery_failed", messageOf(error), { cause: error });
 }
 
-interface ReadOutcome {
-  readonly status: "succeeded" | "failed" | "uncertain";
-  readonly error?: string;
-}
-
 /** How the call ended. A push can be refused within an answer that succeeds. */
-function outcomeOf({ tool }: ReadTool, status: number, content: Buffer | undefined): ReadOutcome {
-  const error = `status ${status}`;
-  if (status >= 400) return { status: status < 500 ? "failed" : "uncertain", error };
-  if (tool !== "git.push" || status !== 200) return { status: "succeeded" };
+function outcomeOf({ tool, http }: ReadTool, result: JsonObject, content: Buffer | undefined): AnswerOutcome {
+  const outcome = answerOutcome(result, http);
+  if (outcome.status !== "succeeded" || tool !== "git.push" || result["status"] !== 200) return outcome;
   const report = content === undefined ? null : readPushReport(content);
   if (report === null)
     return { status: "uncertain", error: "the answer does not say what became of the push" };
@@ -229,8 +253,8 @@ async function passAnswer(
     if (response.headersSent) response.destroy();
     throw asBadGateway(error);
   }
-  const result = record.result(status, type);
-  const effect = await call.end({ ...outcomeOf(call, status, record.content), result });
+  const result = record.result({ status, headers }, call.http);
+  const effect = await call.end({ ...outcomeOf(call, result, record.content), result });
   // The answer passes unchanged: programs repeat a request that seems to have failed.
   if (effect !== undefined) headers = [...headers, [EFFECT_HEADER, effect]];
   const isWhole = !response.headersSent;
@@ -306,7 +330,7 @@ export async function handleUpgrade(
     throw asBadGateway(error);
   }
   const { upgraded, status, headers } = answer;
-  if (upgraded === undefined) return passAnswer({ ...call, tool }, answer, received.response, false);
+  if (upgraded === undefined) return passAnswer({ ...call, tool, http }, answer, received.response, false);
   await call.end({ status: "succeeded", result: { status, body: null } });
   const lines = [...headers, ["Connection", "Upgrade"], ["Upgrade", "websocket"]];
   received.response.detachSocket(socket);

@@ -1,12 +1,12 @@
 /** Calls `http` tools with arguments: undos, read-backs and reads before a call, through the same egress guard. */
 import { sha256Hex } from "../kernel/hash.ts";
-import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import type { BeforeReader } from "../operations/runs/before-reads.ts";
 import type { CompensatorFn, ReaderFn } from "../rollback/ports.ts";
+import { answerOutcome } from "../rules/http/answer-outcome.ts";
 import { buildRequest, type HttpToolSet, httpRoutes } from "../rules/http/routes.ts";
 import { AnswerRecord, carryRequest, type RequestCarrier } from "./carry.ts";
 import type { HeaderLine } from "./wire.ts";
-import { headerValue } from "./wire.ts";
 
 export interface HttpTools extends BeforeReader {
   compensator: CompensatorFn;
@@ -23,7 +23,7 @@ export function httpTools(carrier: RequestCarrier, manifests: () => HttpToolSet)
     const built = buildRequest(route, args);
     if ("problem" in built) throw new Error(`${tool}: ${built.problem}`);
     const bytes = Buffer.from(built.body ?? "");
-    return readWhole(carrier, {
+    const answer = await carryRequest(carrier, {
       origin: built.origin,
       method: built.method,
       target: built.target,
@@ -34,14 +34,21 @@ export function httpTools(carrier: RequestCarrier, manifests: () => HttpToolSet)
           : { bytes: bytes.length, sha256: sha256Hex(bytes), open: () => bytes },
       signal,
     });
+    const record = new AnswerRecord();
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) record.add(chunk);
+    return { result: record.result(answer, route.http), http: route.http };
   };
   const reader: ReaderFn = async ({ tool, arguments: args }, signal) => {
-    const answer = await call(tool, args, signal, []);
-    const status = answer["status"] as number;
+    const { result, http } = await call(tool, args, signal, []);
+    const status = result["status"] as number;
     // That nothing is there is a state like any other, which `absent` and `expect` can name.
     if (status === 404) return { status };
     if (status >= 400) throw new Error(`${tool} answered with status ${status}`);
-    return answer;
+    // Errors of a GraphQL API do not answer the question. Of other APIs a check can expect an answer that says failed.
+    const outcome = http.graphql === undefined ? null : answerOutcome(result, http);
+    if (outcome !== null && outcome.status !== "succeeded")
+      throw new Error(`${tool} answered with ${outcome.error}`);
+    return result;
   };
   return {
     reader,
@@ -54,19 +61,9 @@ export function httpTools(carrier: RequestCarrier, manifests: () => HttpToolSet)
     },
     unavailable: async (tool) => missing(tool),
     async compensator({ tool, args, idempotency_key }, signal) {
-      const answer = await call(tool, args, signal, [["Idempotency-Key", idempotency_key]]);
-      const status = answer["status"] as number;
-      if (status >= 400) throw new Error(`${tool} answered with status ${status}`);
+      const { result, http } = await call(tool, args, signal, [["Idempotency-Key", idempotency_key]]);
+      const { status, error } = answerOutcome(result, http);
+      if (status !== "succeeded") throw new Error(`${tool} answered with ${error}`);
     },
   };
-}
-
-async function readWhole(
-  carrier: RequestCarrier,
-  request: Parameters<typeof carryRequest>[1],
-): Promise<JsonObject> {
-  const { status, headers, body } = await carryRequest(carrier, request);
-  const record = new AnswerRecord();
-  for await (const chunk of body as AsyncIterable<Buffer>) record.add(chunk);
-  return record.result(status, headerValue(headers, "content-type"));
 }

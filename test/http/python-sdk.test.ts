@@ -208,7 +208,7 @@ it("reads after each success whether the tool did what it said", async () => {
   const checking = await testServer({
     manifests: `
 - {tool: doc.read, effect: read, permission: doc}
-- {tool: doc.write, effect: irreversible, permission: doc, effect_check: {tool: doc.read, args: {id: $result.id}, expect: {text: $args.text}, retries: 1, backoff_ms: 1}}
+- {tool: doc.write, effect: irreversible, permission: doc, effect_check: {tool: doc.read, args: {id: $result.id}, expect: {text: $args.text, title: $args.title}, retries: 1, backoff_ms: 1}}
 `,
   });
   await checking.http.listen({ host: "127.0.0.1", port: 0 });

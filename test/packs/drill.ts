@@ -27,7 +27,7 @@ export interface PackDrill {
   readonly seed?: SeedConfig;
   /** Host in the manifests, and the path prefix of the emulator for it. */
   readonly hosts: Readonly<Record<string, string>>;
-  /** Value of the Authorization header. */
+  /** Value of the Authorization header: a scheme and a token, or the scheme aws_sigv4 and `id:secret`. */
   readonly authorization: string;
   readonly form?: true;
   /** Members of an answer that change without a call. */
@@ -38,9 +38,16 @@ export interface PackDrill {
 export interface ToolDrill {
   readonly tool: string;
   /** Prepares the state, and returns the call's arguments and the requests that show the state. */
-  readonly prepare: (direct: Direct) => Promise<{ args: JsonObject; look: Look[] }>;
+  readonly prepare: (direct: Direct) => Promise<PreparedCall>;
   /** Paths of the state that the pack says stay changed. An exact undo has none. */
   readonly stays?: readonly RegExp[];
+}
+
+interface PreparedCall {
+  readonly args: JsonObject;
+  readonly look: Look[];
+  /** Content of an opaque body. */
+  readonly body?: string;
 }
 
 /** A read of the state: a GET of a path, or a POST with fields. */
@@ -54,6 +61,7 @@ export interface DrilledTool {
 }
 
 const TLS = selfSigned(["localhost"]);
+const SIGV4 = "aws_sigv4";
 
 export async function drillPack(drill: PackDrill): Promise<DrilledTool[]> {
   const port = await freePort();
@@ -89,6 +97,7 @@ async function tlsFront(to: string): Promise<{ server: Server; host: string }> {
       response.writeHead(answer.status, {
         "content-type": answer.headers.get("content-type") ?? "text/plain",
         "content-length": bytes.length,
+        ...(answer.headers.has("etag") ? { etag: answer.headers.get("etag")! } : {}),
       });
       response.end(bytes);
     });
@@ -126,18 +135,22 @@ async function drillAt(drill: PackDrill, url: string, host: string): Promise<Dri
   const set = readManifests([{ file: "pack.yaml", text: manifests }]);
   const routes = new HttpRoutes(set);
   const [prefix, token] = drill.authorization.split(" ") as [string, string];
+  const way =
+    prefix === SIGV4
+      ? "aws_sigv4: {region: us-east-1, service: s3}"
+      : `header: {name: Authorization, prefix: "${prefix} "}`;
   const proxy = await startProxy({
     manifests,
-    config: `credentials: [{name: service, hosts: ["${host}"], header: {name: Authorization, prefix: "${prefix} "}, from: {env: SERVICE_TOKEN}}]\nallow_hosts: [localhost]\n`,
+    config: `credentials: [{name: service, hosts: ["${host}"], ${way}, from: {env: SERVICE_TOKEN}}]\nallow_hosts: [localhost]\n`,
     env: { NODE_EXTRA_CA_CERTS: TLS.file, SERVICE_TOKEN: token },
     args: ["--allow-host", "localhost"],
   });
   const direct = directTo(url, drill);
   const called: { drill: ToolDrill; look: Look[]; before: JsonValue; problem: string | null }[] = [];
   // Everything is prepared first, so that only the calls and their undos change the state between two looks.
-  const prepared: { one: ToolDrill; args: JsonObject; look: Look[] }[] = [];
+  const prepared: ({ one: ToolDrill } & PreparedCall)[] = [];
   for (const one of drill.tools) prepared.push({ one, ...(await one.prepare(direct)) });
-  for (const { one, args, look } of prepared) {
+  for (const { one, args, look, ...content } of prepared) {
     const before = await stateOf(direct, look, drill.volatile);
     const request = buildRequest(routes.ofTool(one.tool)!, args);
     if ("problem" in request) throw new Error(`${one.tool}: ${request.problem}`);
@@ -147,6 +160,7 @@ async function drillAt(drill: PackDrill, url: string, host: string): Promise<Dri
       path: request.target,
       headers: { ...request.headers, authorization: "Bearer placeholder" },
       ...(request.body === undefined ? {} : { body: Buffer.from(request.body).toString("latin1") }),
+      ...content,
     });
     const after = await stateOf(direct, look, drill.volatile);
     called.push({ drill: one, look, before, problem: callProblem(answer, before, after) });
@@ -196,7 +210,8 @@ async function stateOf(
   for (const one of look) {
     const { status, body } =
       typeof one === "string" ? await direct("GET", one) : await direct("POST", one.post, one.body);
-    seen.push({ status, body: without(body, new Set(volatile)) });
+    // The text of a refusal names the request.
+    seen.push({ status, body: status >= 400 ? null : without(body, new Set(volatile)) });
   }
   return seen;
 }

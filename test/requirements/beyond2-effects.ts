@@ -12,6 +12,7 @@ export const beyond2Effects = section("beyond", "Effect checks", {
   "beyond.effect.missing": [42, "a missing effect writes effect_missing, then uncertain"],
   "beyond.effect.alert": [42, "a missing effect raises the alert effect_missing"],
   "beyond.effect.not-checked": [42, "a check that cannot be run leaves the step succeeded with `effect: not checked`"],
+  "beyond.effect.optional": [42, "an expected argument that the call does not have is not compared; without any, the effect is not checked"],
   "beyond.effect.scope": [42, "a check whose read is out of the run's scope is not asked for and counts as not checked"],
   "beyond.effect.retries": [42, "an effect that shows later is found within the retries"],
   "beyond.effect.resolve": [42, "a call whose effect was missing and is resolved as succeeded can be undone"],

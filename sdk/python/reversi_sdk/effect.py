@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from typing import Any, Awaitable, Callable, Dict, Generator, Optional, Tuple
+from typing import Any, Awaitable, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 from .errors import Invalid
 from .exact import exact_size
@@ -23,7 +23,7 @@ def reads(asked: Optional[Dict[str, Any]], values: Dict[str, Any]) -> Reads:
     """Asks for one read after the other until the effect is there; returns what the outcome reports."""
     if asked is None:
         return {}
-    args, expect = _filled(asked.get("args"), values), _filled(asked.get("expect"), values)
+    args, expect = _filled(asked.get("args"), values), _expected(asked.get("expect"), values)
     if args is _MISSING or expect is _MISSING:
         return {}
     seen: Dict[str, Any] = {}
@@ -106,6 +106,34 @@ def _filled(template: Any, values: Dict[str, Any]) -> Any:
         named = {name: _filled(item, values) for name, item in template.items()}
         return _MISSING if any(item is _MISSING for item in named.values()) else named
     return template
+
+
+def _expected(template: Any, values: Dict[str, Any]) -> Any:
+    """Leaves out members that name an argument which the call does not have; nothing is expected without any."""
+    named = [path for path in _paths(template) if path.startswith("$args")]
+    given = {path for path in named if _at(path, values) is not _MISSING}
+    if named and not given:
+        return _MISSING
+    return _filled(_without(template, set(named) - given), values)
+
+
+def _paths(template: Any) -> List[str]:
+    if isinstance(template, str):
+        return [template] if _START.match(template) else []
+    inner = template.values() if isinstance(template, dict) else template if isinstance(template, list) else []
+    return [path for item in inner for path in _paths(item)]
+
+
+def _without(template: Any, absent: Set[str]) -> Any:
+    if not isinstance(template, dict):
+        return template
+    kept = {}
+    for name, item in template.items():
+        inner = _without(item, absent)
+        if isinstance(item, str) and item in absent or item and inner == {}:
+            continue
+        kept[name] = inner
+    return kept
 
 
 def _at(text: str, values: Dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@
 import type { RuntimeEnv } from "../../kernel/env.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { firstMismatch } from "../../kernel/partial-match.ts";
-import { type CallValues, fillTemplate } from "../../kernel/paths.ts";
+import { type CallValues, fillTemplate, templatePaths, tryTemplatePath } from "../../kernel/paths.ts";
 import type { ManifestSet, ToolManifest } from "../../rules/manifest/types.ts";
 import type { CallerPrincipal } from "../roles.ts";
 import type { EffectFinding, ReadBy, RunDoc } from "../runs/run.ts";
@@ -46,6 +46,29 @@ function effectMismatch(expect: JsonValue, observed: JsonValue): string | null {
   return firstMismatch(expect, observed);
 }
 
+/**
+ * The expectation with its values. An argument that the call does not have says nothing, so its member is left out;
+ * undefined if none of the expected arguments was given, or another value is missing.
+ */
+function fillExpectation(expect: JsonValue, values: CallValues): JsonValue | undefined {
+  const paths = templatePaths(expect).filter((path) => tryTemplatePath(path)?.root === "args");
+  const given = paths.filter((path) => fillTemplate(path, values) !== undefined);
+  if (given.length === paths.length) return fillTemplate(expect, values);
+  return given.length === 0 ? undefined : fillTemplate(withoutArguments(expect, new Set(given)), values);
+}
+
+/** Without the members that only absent arguments explain. */
+function withoutArguments(expect: JsonValue, given: ReadonlySet<string>): JsonValue {
+  if (!isJsonObject(expect)) return expect;
+  const kept = Object.entries(expect).flatMap(([name, value]): [string, JsonValue][] => {
+    if (typeof value === "string" && tryTemplatePath(value)?.root === "args" && !given.has(value)) return [];
+    const inner = withoutArguments(value, given);
+    const isEmptied = isJsonObject(inner) && isJsonObject(value) && Object.keys(inner).length === 0;
+    return isEmptied && Object.keys(value as object).length > 0 ? [] : [[name, inner]];
+  });
+  return Object.fromEntries(kept);
+}
+
 /** Result of a check for the step. `mismatch` is null unless the effect is missing. */
 interface CheckedEffect {
   found: EffectFinding;
@@ -62,7 +85,7 @@ export function checkEffect(
   observed: JsonValue | undefined,
 ): CheckedEffect {
   const isReadable = observed !== undefined && fillTemplate(check.args, values) !== undefined;
-  const expect = isReadable ? fillTemplate(check.expect, values) : undefined;
+  const expect = isReadable ? fillExpectation(check.expect, values) : undefined;
   if (expect === undefined || observed === undefined) return { found: "not checked", mismatch: null };
   const mismatch = effectMismatch(expect, observed);
   return mismatch === null ? { found: "held", mismatch } : { found: "missing", mismatch };
@@ -99,7 +122,7 @@ export async function observeEffect(
   values: CallValues,
 ): Promise<JsonValue | undefined> {
   const args = fillTemplate(check.args, values);
-  const expect = fillTemplate(check.expect, values);
+  const expect = fillExpectation(check.expect, values);
   if (args === undefined || expect === undefined) return undefined;
   let last: JsonValue | undefined;
   let wait_ms = check.backoff_ms;

@@ -52,6 +52,8 @@ describe("manifests", () => {
     ["host: api.test, method: GET, path: '/{}'", "http.path: a place is a name in braces"],
     ["host: api.test, method: GET, path: '/a}'", "http.path: holds a brace"],
     ["host: api.test, method: GET, path: /a, scheme: ftp", "http.scheme"],
+    ["host: api.test, method: GET, path: /a, failed: {}", "http.failed: matches every answer"],
+    ["host: api.test, method: GET, path: /a, answer_headers: [ETag]", "http.answer_headers"],
     ["host: api.test, method: GET, path: /a, query: x", "http"],
   ])("%s", (http, expected) => {
     verifies("beyond.http.manifest-errors");
@@ -152,6 +154,9 @@ describe("targets", () => {
     "/a?x=1&x=2",
     "/a?x=1&%78=2",
     "/a?x=%zz",
+    "/a?$httpMethod=DELETE",
+    "/a?%24httpHeaders=X-HTTP-Method-Override%3A+DELETE",
+    "/a?_method=delete",
   ])("%s is refused", (text) => {
     verifies("beyond.http.strict-path");
     expect(readHttpTarget(text)).toMatchObject({ status: 400 });
@@ -280,6 +285,62 @@ test("hosts with and without a port", () => {
   expect(splitHost("API.test:8443")).toEqual({ name: "api.test", port: 8443 });
   expect(splitHost("[::1]:80")).toEqual({ name: "::1", port: 80 });
   expect(splitHost("a:b:c")).toEqual({ name: "", port: undefined });
+});
+
+describe("a last place for the rest of a path", () => {
+  const bucket = { host: "api.test", method: "GET", path: "/{bucket}" };
+  const key = { host: "api.test", method: "GET", path: "/{bucket}/{key:path}" };
+
+  test("takes one segment or more, and a request is built with them", () => {
+    verifies("beyond.services.rest");
+    const found = routes(bucket, key);
+    const places = (text: string) => found.fitting(HOST, "GET", target(text)).map((match) => match.places);
+    expect(places("/b")).toEqual([{ bucket: "b" }]);
+    expect(places("/b/a")).toEqual([{ bucket: "b", key: "a" }]);
+    expect(places("/b/a/c%20d/e.txt")).toEqual([{ bucket: "b", key: "a/c d/e.txt" }]);
+    expect(places("/b/folder/")).toEqual([{ bucket: "b", key: "folder/" }]);
+    expect(places("/b/")).toEqual([]);
+    for (const name of ["a", "a/c d/é.txt", "folder/", "a+b=c&d"]) {
+      const built = buildRequest(found.ofTool("t1")!, { bucket: "b", key: name }) as { target: string };
+      expect(places(built.target)).toEqual([{ bucket: "b", key: name }]);
+    }
+    for (const name of ["", "/a", "a//b", "../c", "a/../../c", "a/./b", "a\\b", "a\nb", "//"])
+      expect(buildRequest(found.ofTool("t1")!, { bucket: "b", key: name })).toHaveProperty("problem");
+  });
+
+  test("is whole, last, and found to fit what others fit", () => {
+    verifies("beyond.services.rest", "beyond.http.one-fit");
+    for (const path of ["/{a:path}/b", "/x{a:path}", "/{a:path}{b}", "/{a}/{a:path}"])
+      expect(parsePathPattern(path)).toHaveProperty("problem");
+    const piece = fc.constantFrom("a", "b", "{x}", "ab");
+    const rest = fc.constantFrom("", "/{rest:path}");
+    const pattern_text = fc
+      .tuple(fc.uniqueArray(piece, { minLength: 1, maxLength: 3 }), rest)
+      .map(([pieces, end]) => `/${pieces.join("/")}${end}`);
+    const path = fc.array(fc.constantFrom("a", "b", "ab", "c"), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(pattern_text, pattern_text, path, (a, b, segments) => {
+        const [one, two] = [pattern(a), pattern(b)];
+        if (matchPath(one, segments) && matchPath(two, segments)) expect(canBothFit(one, two)).toBe(true);
+      }),
+    );
+    expect(canBothFit(pattern("/{a}"), pattern("/{a}/{b:path}"))).toBe(false);
+  });
+});
+
+describe("http.query", () => {
+  test("a request with another field fits no manifest, and none is built", () => {
+    verifies("beyond.services.query");
+    const found = routes({ host: "api.test", method: "DELETE", path: "/{bucket}", query: ["version"] });
+    const fits = (text: string) => found.fitting(HOST, "DELETE", target(text)).length;
+    expect([fits("/b"), fits("/b?version=1"), fits("/b?policy"), fits("/b?version=1&acl")]).toEqual([
+      1, 1, 0, 0,
+    ]);
+    expect(buildRequest(found.ofTool("t0")!, { bucket: "b", version: 1 })).toMatchObject({
+      target: "/b?version=1",
+    });
+    expect(buildRequest(found.ofTool("t0")!, { bucket: "b", policy: "" })).toHaveProperty("problem");
+  });
 });
 
 describe("digits", () => {

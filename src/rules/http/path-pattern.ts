@@ -1,15 +1,22 @@
-/** Paths of `http` manifests: literal text with `{name}` and `{name:digits}` places, compared segment by segment. */
+/**
+ * Paths of `http` manifests: literal text with `{name}` and `{name:digits}` places, compared segment by segment. A last
+ * `{name:path}` takes the rest of the path.
+ */
 
 type Piece = { readonly text: string } | { readonly name: string; readonly digits?: true };
 type Segment = readonly Piece[];
 
 export interface PathPattern {
+  /** Without the place that takes the rest. */
   readonly segments: readonly Segment[];
+  /** Name of the place that takes the rest. */
+  readonly rest?: string;
   readonly names: readonly string[];
 }
 
 const PLACE = /\{([^{}]*)\}/g;
 const PLACE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,63})(:digits)?$/;
+const REST_PLACE = /^\{([A-Za-z_][A-Za-z0-9_]{0,63}):path\}$/;
 const DIGITS = /^\d+$/;
 const MAX_PATH_CHARS = 2_000;
 
@@ -24,8 +31,10 @@ export function parsePathPattern(text: string): PathPattern | { problem: string 
   if (parts.some((part, i) => part === "" && i < parts.length - 1))
     return { problem: "must not repeat slashes" };
   if (parts.includes(".") || parts.includes("..")) return { problem: "must not hold dot segments" };
+  const rest = REST_PLACE.exec(parts.at(-1)!)?.[1];
+  if (rest !== undefined) parts.pop();
   const segments: Segment[] = [];
-  const names: string[] = [];
+  const names: string[] = rest === undefined ? [] : [rest];
   for (const part of parts) {
     const segment = parseSegment(part);
     if ("problem" in segment) return segment;
@@ -34,7 +43,7 @@ export function parsePathPattern(text: string): PathPattern | { problem: string 
   }
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) return { problem: `names {${twice}} twice` };
-  return { segments, names };
+  return rest === undefined ? { segments, names } : { segments, rest, names };
 }
 
 function parseSegment(text: string): { pieces: Piece[] } | { problem: string } {
@@ -42,7 +51,8 @@ function parseSegment(text: string): { pieces: Piece[] } | { problem: string } {
   let done = 0;
   for (const match of text.matchAll(PLACE)) {
     const [, name, digits] = PLACE_NAME.exec(match[1]!) ?? [];
-    if (name === undefined) return { problem: "a place is a name in braces, such as {id} or {id:digits}" };
+    if (name === undefined)
+      return { problem: "a place is a name in braces, such as {id}, {id:digits}, or a last {name:path}" };
     if (match.index > done) pieces.push({ text: text.slice(done, match.index) });
     else if (pieces.length > 0) return { problem: "two places in a segment need text between them" };
     pieces.push(digits === undefined ? { name } : { name, digits: true });
@@ -56,11 +66,12 @@ function parseSegment(text: string): { pieces: Piece[] } | { problem: string } {
 
 /** Values of the places for a path in decoded segments. Undefined if the path does not fit. A place is never empty. */
 export function matchPath(
-  { segments }: PathPattern,
+  { segments, rest }: PathPattern,
   path: readonly string[],
 ): Record<string, string> | undefined {
-  if (segments.length !== path.length) return undefined;
-  const found: Record<string, string> = {};
+  const left = path.slice(segments.length).join("/");
+  if (rest === undefined ? segments.length !== path.length : left === "") return undefined;
+  const found: Record<string, string> = rest === undefined ? {} : { [rest]: left };
   for (const [i, segment] of segments.entries())
     if (!matchSegment(segment, path[i]!, found)) return undefined;
   return found;
@@ -94,10 +105,12 @@ function endOfPlace(text: string, at: number, next: Piece, isLast: boolean): num
 
 /** Whether some path fits both patterns. Errs towards yes. */
 export function canBothFit(a: PathPattern, b: PathPattern): boolean {
-  return (
-    a.segments.length === b.segments.length &&
-    a.segments.every((segment, i) => segmentsMeet(segment, b.segments[i]!))
-  );
+  const [short, long] = a.segments.length <= b.segments.length ? [a, b] : [b, a];
+  const lengthsMeet =
+    short.segments.length === long.segments.length
+      ? (a.rest === undefined) === (b.rest === undefined)
+      : short.rest !== undefined;
+  return lengthsMeet && short.segments.every((segment, i) => segmentsMeet(segment, long.segments[i]!));
 }
 
 /** A place is one or more of any character: walks both segments at once. */
@@ -135,8 +148,8 @@ const symbolsOf = (segment: Segment): PathSymbol[] =>
     "text" in piece ? [...piece.text] : [{ digits: piece.digits === true }],
   );
 
-/** The path of a request with these values, percent-encoded. Undefined if a value is missing or cannot be one segment. */
-export function fillPath({ segments }: PathPattern, values: Readonly<Record<string, unknown>>) {
+/** The path of a request with these values, percent-encoded. Undefined if a value is missing or does not fit its place. */
+export function fillPath({ segments, rest }: PathPattern, values: Readonly<Record<string, unknown>>) {
   const parts: string[] = [];
   for (const segment of segments) {
     let part = "";
@@ -146,11 +159,19 @@ export function fillPath({ segments }: PathPattern, values: Readonly<Record<stri
       if ("name" in piece && piece.digits === true && !DIGITS.test(value)) return undefined;
       part += value;
     }
-    if (part === "." || part === ".." || /[/\\\p{Cc}]/u.test(part)) return undefined;
-    parts.push(encodeURIComponent(part).replace(/%(3A|40|24|2C|2B|3D|26)/g, decodeURIComponent));
+    parts.push(part);
   }
-  return `/${parts.join("/")}`;
+  const left = rest === undefined ? [] : textOf(values[rest])?.split("/");
+  if (left === undefined || left.slice(0, -1).includes("")) return undefined;
+  const all = [...parts, ...left];
+  if (parts.some((part) => part.includes("/")) || !all.every(isSegmentText)) return undefined;
+  return `/${all.map(encodeSegment).join("/")}`;
 }
+
+const isSegmentText = (text: string): boolean => text !== "." && text !== ".." && !/[\\\p{Cc}]/u.test(text);
+
+const encodeSegment = (text: string): string =>
+  encodeURIComponent(text).replace(/%(3A|40|24|2C|2B|3D|26)/g, decodeURIComponent);
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === "number" || typeof value === "boolean") return String(value);

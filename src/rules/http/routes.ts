@@ -2,6 +2,14 @@
 import { SvcError } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonBytes } from "../../kernel/json/json.ts";
 import type { ToolManifest } from "../manifest/types.ts";
+import {
+  fitsGraphqlRoute,
+  type GraphqlRoute,
+  graphqlBody,
+  graphqlRoutesMeet,
+  parseGraphqlRoute,
+  readGraphqlRequest,
+} from "./graphql/call.ts";
 import { canBothFit, fillPath, matchPath, type PathPattern, parsePathPattern } from "./path-pattern.ts";
 import { type HttpProblem, type HttpTarget, isHttpProblem, readFields } from "./target.ts";
 
@@ -20,6 +28,7 @@ export interface HttpRoute {
   readonly tool: string;
   readonly http: HttpSpec;
   readonly path: PathPattern;
+  readonly graphql?: GraphqlRoute;
 }
 
 /** Where a request goes: `host` in lower case, the port always given. */
@@ -68,7 +77,8 @@ export class HttpRoutes {
       if ("problem" in path) continue;
       const origin = originOf(http);
       origins.set(originKey(origin), origin);
-      const route = { tool, http, path };
+      const graphql = graphqlOf(http);
+      const route = { tool, http, path, ...(graphql === undefined ? {} : { graphql }) };
       this.byTool.set(tool, route);
       const key = `${http.method} ${originKey(origin)}`;
       const others = this.byOrigin.get(key);
@@ -79,17 +89,27 @@ export class HttpRoutes {
   }
 
   /** Routes that the request fits: one, none, or several from sets that were loaded separately. */
-  fitting(origin: HttpOrigin, method: string, { segments }: HttpTarget): RouteMatch[] {
+  fitting(origin: HttpOrigin, method: string, { segments, query }: HttpTarget): RouteMatch[] {
     const routes = this.byOrigin.get(`${method} ${originKey(origin)}`) ?? [];
     return routes.flatMap((route) => {
       const places = matchPath(route.path, segments);
-      return places === undefined ? [] : [{ route, places }];
+      const fits = places !== undefined && takesQuery(route.http, query.keys());
+      return fits ? [{ route, places }] : [];
     });
   }
 
   ofTool(tool: string): HttpRoute | undefined {
     return this.byTool.get(tool);
   }
+}
+
+/** Without `http.query` every field is allowed. */
+const takesQuery = ({ query }: HttpSpec, names: Iterable<string>): boolean =>
+  query === undefined || [...names].every((name) => query.includes(name));
+
+function graphqlOf({ graphql }: HttpSpec): GraphqlRoute | undefined {
+  const route = graphql === undefined ? undefined : parseGraphqlRoute(graphql);
+  return route === undefined || "problem" in route ? undefined : route;
 }
 
 export interface RouteMatch {
@@ -110,20 +130,26 @@ export function httpRoutes(manifests: HttpToolSet): HttpRoutes {
 
 /** Problems of entries whose requests another tool's entry fits too: `[index, other index]`. */
 export function routeClashes(all: readonly ToolManifest[]): [number, number][] {
-  const byKey = new Map<string, { at: number; tool: string; path: PathPattern }[]>();
+  const byKey = new Map<string, { at: number; tool: string; path: PathPattern; http: HttpSpec }[]>();
   const clashes: [number, number][] = [];
   for (const [at, { tool, http }] of all.entries()) {
     if (http === undefined) continue;
     const path = parsePathPattern(http.path);
     if ("problem" in path) continue;
-    const key = `${http.method} ${originKey(originOf(http))} ${path.segments.length}`;
+    const key = `${http.method} ${originKey(originOf(http))}`;
     const others = byKey.get(key) ?? [];
     for (const other of others)
-      if (other.tool !== tool && canBothFit(other.path, path)) clashes.push([at, other.at]);
-    others.push({ at, tool, path });
+      if (other.tool !== tool && canBothFit(other.path, path) && !areOtherFields(other.http, http))
+        clashes.push([at, other.at]);
+    others.push({ at, tool, path, http });
     byKey.set(key, others);
   }
   return clashes;
+}
+
+function areOtherFields(a: HttpSpec, b: HttpSpec): boolean {
+  const [one, two] = [graphqlOf(a), graphqlOf(b)];
+  return one !== undefined && two !== undefined && !graphqlRoutesMeet(one, two);
 }
 
 /** The body of a request as the arguments need it. */
@@ -137,6 +163,30 @@ export interface RequestBody {
 
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+/**
+ * The manifest that a GraphQL request fits, with its arguments: the one of its field, else the one of its kind. Undefined
+ * if it fits none.
+ */
+export function graphqlMatch(
+  matches: readonly RouteMatch[],
+  { query }: HttpTarget,
+  body: RequestBody,
+): { route: HttpRoute; args: JsonObject } | HttpProblem | undefined {
+  // Some servers prefer a query in the address.
+  if (query.size > 0) return { status: 400, problem: "a GraphQL request has no fields in its address" };
+  if (body.content === undefined) return { status: 413, problem: "the body is longer than 1 MB" };
+  if (!JSON_TYPE.test(body.type ?? "")) return { status: 415, problem: "a GraphQL request is sent as JSON" };
+  const read = jsonArgs(body.content);
+  if (isHttpProblem(read)) return read;
+  const request = readGraphqlRequest(read);
+  if ("problem" in request) return { status: 400, problem: request.problem };
+  const routes = matches.map(({ route }) => route);
+  const named = routes.find(({ graphql }) => graphql !== undefined && fitsGraphqlRoute(graphql, request));
+  if (named !== undefined) return { route: named, args: request.args };
+  const route = routes.find(({ graphql }) => graphql?.field === undefined && graphql?.kind === request.kind);
+  return route === undefined ? undefined : { route, args: request.body };
+}
 
 /** `$args` from path, query and body. A name in two of them is refused. */
 export function requestArgs(
@@ -206,36 +256,42 @@ function fieldText(value: JsonValue, isForm: boolean): string | undefined {
 }
 
 /** Places go into the path; other arguments into the query, or the body of a method that has one. */
-export function buildRequest({ http, path }: HttpRoute, args: JsonValue): BuiltRequest | { problem: string } {
+export function buildRequest(route: HttpRoute, args: JsonValue): BuiltRequest | { problem: string } {
+  const { http, path, graphql } = route;
   if (!isJsonObject(args)) return { problem: "its arguments are not an object" };
+  if (graphql !== undefined) {
+    const built = graphqlBody(graphql, args);
+    return "problem" in built ? built : { ...jsonRequest(built.body), ...placeOf(http, fillPath(path, {})!) };
+  }
   const filled = fillPath(path, args);
   if (filled === undefined) return { problem: "its arguments do not fill the places of http.path" };
   const rest = Object.entries(args).filter(([name]) => !path.names.includes(name));
-  const base = { method: http.method, origin: originOf(http), headers: {}, body: undefined };
-  if (rest.length === 0) return { ...base, target: filled };
+  const place = placeOf(http, filled);
+  if (rest.length === 0) return { ...place, headers: {}, body: undefined };
   if (http.body === "opaque") return { problem: "http.body is opaque, so no body can be built for it" };
   const inQuery = IN_QUERY.has(http.method) && (http.method !== "DELETE" || http.body === undefined);
   if (inQuery || http.body === "form") {
     const pairs = rest.map(([name, value]) => [name, fieldText(value, !inQuery)]);
     if (pairs.some(([, value]) => value === undefined))
       return { problem: "a query or a form takes texts, numbers and booleans only" };
-    const fields = new URLSearchParams(pairs as [string, string][]).toString();
-    if (inQuery) return { ...base, target: `${filled}?${fields}` };
+    const fields = new URLSearchParams(pairs as [string, string][]);
+    if (inQuery && !takesQuery(http, fields.keys())) return { problem: "an argument is not in http.query" };
+    if (inQuery) return { ...place, target: `${filled}?${fields}`, headers: {}, body: undefined };
     return {
-      ...base,
-      target: filled,
+      ...place,
       headers: { "content-type": "application/x-www-form-urlencoded" },
-      body: fields,
+      body: fields.toString(),
     };
   }
   const [only] = rest;
   // A list or an object under this name alone is the whole body; a text is a member of it.
   const isPlainBody = rest.length === 1 && only![0] === "body" && typeof only![1] === "object";
-  const value = isPlainBody ? only![1] : Object.fromEntries(rest);
-  return {
-    ...base,
-    target: filled,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(value),
-  };
+  return { ...place, ...jsonRequest(isPlainBody ? only![1] : Object.fromEntries(rest)) };
 }
+
+const placeOf = (http: HttpSpec, target: string) => ({ method: http.method, origin: originOf(http), target });
+
+const jsonRequest = (value: JsonValue) => ({
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(value),
+});

@@ -36,7 +36,10 @@ export function readHttpTarget(text: string): HttpTarget | HttpProblem {
     segments.push(segment);
   }
   const query = readFields(rest.join("?"), "the query");
-  return isHttpProblem(query) ? query : { segments, query };
+  if (isHttpProblem(query)) return query;
+  if ([...query.keys()].some((name) => OVERRIDE_FIELDS.has(name.toLowerCase())))
+    return bad("a query field overrides the method or the headers; send them themselves");
+  return { segments, query };
 }
 
 /** Servers also drop `;` parameters, and some decode again. */
@@ -68,6 +71,8 @@ function decodeOnce(text: string): string | undefined {
   }
 }
 
+/** Google's and Rails' servers read these. */
+const OVERRIDE_FIELDS = new Set(["$httpmethod", "$httpheaders", "_method", "x-http-method-override"]);
 const OVERRIDE_HEADERS = new Set(["x-http-method-override", "x-http-method", "x-method-override"]);
 /** Headers that a request has once. */
 const SINGLE_HEADERS = new Set([

@@ -5,6 +5,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { tryPath, tryTemplatePath } from "../../kernel/paths.ts";
 import { isGlob } from "../../kernel/text/glob.ts";
+import { parseGraphqlRoute } from "../http/graphql/call.ts";
 import { parsePathPattern } from "../http/path-pattern.ts";
 import { titlePieces } from "./card-template.ts";
 
@@ -162,6 +163,11 @@ export const httpMethodSchema = z
     (text) => /^[A-Z]{1,20}$/.test(text) && text !== "CONNECT" && text !== "TRACE",
     "must be a method in capitals, such as GET or POST, but not CONNECT or TRACE",
   );
+
+export const graphqlSchema = z.string().superRefine((text, context) => {
+  const route = parseGraphqlRoute(text);
+  if ("problem" in route) context.addIssue({ code: "custom", message: route.problem });
+});
 
 export const httpPathSchema = z.string().superRefine((text, context) => {
   const pattern = parsePathPattern(text);

@@ -6,15 +6,13 @@
 import * as z from "zod";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { CARD_FORMATS } from "./card-template.ts";
+import { declaredFields, toUndeclared } from "./declared-fields.ts";
 import {
   anyPathSchema,
   argsPathSchema,
   beforePathSchema,
   cardPathSchema,
   cardTitleSchema,
-  httpHostSchema,
-  httpMethodSchema,
-  httpPathSchema,
   jsonValueSchema,
   labelSchema,
   permissionSchema,
@@ -24,6 +22,7 @@ import {
   undoDeadlineSchema,
   versionSchema,
 } from "./field-schemas.ts";
+import { httpSchema } from "./http-schema.ts";
 
 export const TOOL_EFFECTS = ["read", "idempotent", "reversible", "compensable", "irreversible"] as const;
 export const MANIFEST_LIFECYCLES = ["draft", "approved", "deprecated"] as const;
@@ -35,21 +34,7 @@ export const READ_BACK_LIMITS = {
 } as const;
 export const BEFORE_LIMITS = { max_bytes: { max: 8_388_608, default: 1_048_576 }, max_reads: 10 } as const;
 
-type DeclaredFields<Entry> = {
-  [Name in keyof Entry as undefined extends Entry[Name] ? never : Name]: Entry[Name];
-} & {
-  [Name in keyof Entry as undefined extends Entry[Name] ? Name : never]?: Exclude<Entry[Name], undefined>;
-};
-
-/** Removes undeclared fields, so that manifests without them keep their content address. */
-function declaredFields<Entry extends object>(entry: Entry): DeclaredFields<Entry> {
-  return Object.fromEntries(
-    Object.entries(entry).filter(([, value]) => value !== undefined),
-  ) as DeclaredFields<Entry>;
-}
-
 const toNull = <Value>(value: Value): NonNullable<Value> | null => value ?? null;
-const toUndeclared = <Value>(value: Value): NonNullable<Value> | undefined => value ?? undefined;
 const toList = <Item>(list: Item[] | null | undefined): Item[] => list ?? [];
 
 const compensation = z
@@ -269,34 +254,6 @@ const card = z
   })
   .transform(declaredFields);
 
-/** A place in a path is the only kind of place: method and host are literal, so that TLS opens for known hosts alone. */
-const http = z
-  .strictObject({
-    scheme: z
-      .enum(["https", "http"])
-      .nullish()
-      .meta({ default: "https" })
-      .transform((scheme) => scheme ?? "https"),
-    host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
-    method: httpMethodSchema.describe("Method of the request, such as POST."),
-    path: httpPathSchema.describe(
-      "Path of the request; {name} is one segment, or a part of it; {name:digits} takes digits only.",
-    ),
-    body: z
-      .enum(["json", "form", "opaque"])
-      .nullish()
-      .describe(
-        "json or form accepts only that; default both. opaque accepts any body and shows only its length and hash.",
-      )
-      .transform(toUndeclared),
-    websocket: z
-      .literal(true)
-      .nullish()
-      .describe("The request opens a WebSocket, whose messages are not read.")
-      .transform(toUndeclared),
-  })
-  .transform(declaredFields);
-
 export const manifestEntrySchema = z
   .strictObject({
     tool: toolNameSchema.describe("The tool's name, as the agent calls it."),
@@ -355,7 +312,7 @@ export const manifestEntrySchema = z
       .nullish()
       .describe("Capture of the call and retention of its run.")
       .transform((entry) => entry ?? { redaction: [], retention_days: null, evidence_export: null }),
-    http: http
+    http: httpSchema
       .nullish()
       .describe("The HTTP request that calls the tool through svc proxy.")
       .transform(toUndeclared),

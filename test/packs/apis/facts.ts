@@ -4,11 +4,12 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isJsonObject, type JsonValue } from "../../../src/kernel/json/json.ts";
+import { isJsonObject } from "../../../src/kernel/json/json.ts";
 import { readManifests } from "../../../src/rules/manifest/load.ts";
 import type { ToolManifest } from "../../../src/rules/manifest/types.ts";
 import { parseYaml } from "../../../src/rules/yaml.ts";
-import { type NamedParts, namedParts } from "./named.ts";
+import { graphqlOperations } from "./graphql.ts";
+import { graphqlField, type NamedParts, namedParts } from "./named.ts";
 import { openApiOperations } from "./openapi.ts";
 import { type DescribedOperation, fitsDescribedPath } from "./operation.ts";
 import { discoveryOperations, smithyOperations } from "./other-forms.ts";
@@ -44,9 +45,7 @@ export function apiFacts(
   folder: string,
 ): ApiFacts {
   const published = new PublishedDescription(folder, source);
-  const operations = source.files.flatMap((file) =>
-    operationsOf(source, parseYaml(published.read(file), file).value),
-  );
+  const operations = source.files.flatMap((file) => operationsOf(source, file, published.read(file)));
   const named = namedParts(manifests);
   const found = manifests.flatMap((manifest): [string, OperationFacts][] => {
     const operation = operationOf(manifest, operations);
@@ -58,7 +57,9 @@ export function apiFacts(
   return { from, version, date, operations: sorted };
 }
 
-function operationsOf({ form }: DescriptionSource, document: JsonValue): DescribedOperation[] {
+function operationsOf({ form }: DescriptionSource, file: string, text: string): DescribedOperation[] {
+  if (form === "graphql") return graphqlOperations(text, "api.linear.app");
+  const document = parseYaml(text, file).value;
   if (!isJsonObject(document)) throw new Error("the description is not an object");
   if (form === "openapi") return openApiOperations(document);
   return form === "discovery"
@@ -66,12 +67,20 @@ function operationsOf({ form }: DescriptionSource, document: JsonValue): Describ
     : smithyOperations(document, "s3.amazonaws.com");
 }
 
-/** Slack takes POST for every method; its description says GET for those that only read. */
-function operationOf({ tool, effect, http }: ToolManifest, operations: readonly DescribedOperation[]) {
-  const { host, method, path } = http!;
-  const methods = tool.startsWith("slack.") && effect === "read" ? [method, "GET"] : [method];
+type RequestPlace = Pick<OperationFacts, "method" | "path">;
+
+/** Whether the facts are of the manifest's request: for GraphQL, the kind and the name of its field. */
+function isOperationOf({ tool, effect, http }: ToolManifest, { method, path }: RequestPlace): boolean {
+  const field = graphqlField(http!);
+  if (field !== undefined) return field.kind === method && field.name === path;
+  // Slack takes POST for every method; its description says GET for those that only read.
+  const methods = tool.startsWith("slack.") && effect === "read" ? [http!.method, "GET"] : [http!.method];
+  return methods.includes(method) && fitsDescribedPath(http!.path, path);
+}
+
+function operationOf(manifest: ToolManifest, operations: readonly DescribedOperation[]) {
   const fitting = operations.filter(
-    (one) => one.host === host && methods.includes(one.method) && fitsDescribedPath(path, one.path),
+    (one) => one.host === manifest.http!.host && isOperationOf(manifest, one),
   );
   // S3 has several operations at one path, which differ in a query field.
   const isRequired = ({ fields }: DescribedOperation) =>
@@ -96,12 +105,13 @@ export function driftProblems(
   undescribed: readonly string[] = [],
 ): string[] {
   const named = namedParts(manifests);
-  return manifests.flatMap(({ tool, http, effect }) => {
-    if (undescribed.includes(tool)) return [];
+  return manifests.flatMap((manifest) => {
+    const { tool, http } = manifest;
+    // A tool for any query or any mutation is no operation of the description.
+    if (undescribed.includes(tool) || http!.graphql === "query" || http!.graphql === "mutation") return [];
     const facts = operations[tool];
     if (facts === undefined) return [`${tool}: the description has no such request`];
-    const methods = tool.startsWith("slack.") && effect === "read" ? [http!.method, "GET"] : [http!.method];
-    if (!methods.includes(facts.method) || !fitsDescribedPath(http!.path, facts.path))
+    if (!isOperationOf(manifest, facts))
       return [`${tool}: the facts are of another request; take them again`];
     return partProblems(tool, http!.path, facts, named.get(tool)!);
   });

@@ -1,6 +1,8 @@
 /** What the manifests of a pack name of a service's API: fields of requests, and paths into answers. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/kernel/json/json.ts";
 import { templatePaths, tryTemplatePath } from "../../../src/kernel/paths.ts";
+import { parseGraphqlRoute } from "../../../src/rules/http/graphql/call.ts";
+import type { GraphqlSelection } from "../../../src/rules/http/graphql/document.ts";
 import type { ToolManifest } from "../../../src/rules/manifest/types.ts";
 
 export interface NamedParts {
@@ -23,8 +25,11 @@ export function namedParts(manifests: readonly ToolManifest[]): Map<string, Name
   for (const manifest of manifests) {
     of(manifest.tool);
     nameTemplates(manifest, of);
+    for (const path of graphqlField(manifest.http!)?.answers ?? []) of(manifest.tool).answers.add(path);
     for (const [part, call] of callsOf(manifest)) {
-      of(call.tool).requests.push({ from: `${manifest.tool}: ${part}`, names: Object.keys(call.args) });
+      const names =
+        graphqlField(manifest.http!) === undefined ? Object.keys(call.args) : memberNames(call.args);
+      of(call.tool).requests.push({ from: `${manifest.tool}: ${part}`, names });
       const { expect, absent } = call;
       for (const shown of [expect, absent])
         for (const path of bodyPaths(shown)) of(call.tool).answers.add(path);
@@ -32,6 +37,28 @@ export function namedParts(manifests: readonly ToolManifest[]): Map<string, Name
   }
   return found;
 }
+
+/** The one field of a GraphQL manifest, with the paths into the answer that its document asks for. */
+export function graphqlField({ graphql }: NonNullable<ToolManifest["http"]>) {
+  const route = graphql === undefined ? undefined : parseGraphqlRoute(graphql);
+  if (route === undefined || "problem" in route || route.field === undefined) return undefined;
+  const { name, selections } = route.field;
+  return { kind: route.kind, name, answers: selectedPaths(selections, `data.${name}`) };
+}
+
+function selectedPaths(selections: readonly GraphqlSelection[], base: string): string[] {
+  return selections.flatMap((one) => {
+    if (!("name" in one)) return [];
+    const path = `${base}.${one.name}`;
+    return one.selections.length === 0 ? [path] : selectedPaths(one.selections, path);
+  });
+}
+
+/** Names of arguments, and of the members of an input object as `input.title`. */
+const memberNames = (args: JsonObject): string[] =>
+  Object.entries(args).flatMap(([name, value]) =>
+    isJsonObject(value) ? [name, ...Object.keys(value).map((member) => `${name}.${member}`)] : [name],
+  );
 
 interface NamedCall {
   readonly tool: string;
@@ -55,7 +82,8 @@ const argsOf = (args: JsonValue): JsonObject => (isJsonObject(args) ? args : {})
 
 /** Paths into arguments, result and earlier state. A path into the result names the answer of the tool itself. */
 function nameTemplates(manifest: ToolManifest, of: (tool: string) => NamedParts): void {
-  const { tool, before, compensation, verification, effect_check, card, idempotency } = manifest;
+  const { tool, before, compensation, verification, effect_check, card, idempotency, http } = manifest;
+  const fieldKeys = http?.graphql === undefined ? 1 : 2;
   const inCard = JSON.stringify(card ?? null).matchAll(/\{(\$args[^{}]*)\}/g);
   const templates = [before ?? null, compensation, verification, effect_check ?? null, idempotency];
   const sources = templates.flatMap((one) => templatePaths(one as JsonValue));
@@ -63,7 +91,8 @@ function nameTemplates(manifest: ToolManifest, of: (tool: string) => NamedParts)
     const path = tryTemplatePath(source);
     if (path === undefined) continue;
     const keys = path.keys.map(String);
-    if (path.root === "args" && keys[0] !== undefined) of(tool).fields.add(keys[0]);
+    if (path.root === "args" && keys[0] !== undefined)
+      of(tool).fields.add(keys.slice(0, fieldKeys).join("."));
     const answer = keys[0] === "body" ? keys.slice(1).join(".") : "";
     if (answer === "") continue;
     if (path.root === "result") of(tool).answers.add(answer);

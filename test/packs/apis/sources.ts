@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export type DescriptionForm = "openapi" | "discovery" | "smithy";
+export type DescriptionForm = "openapi" | "discovery" | "smithy" | "graphql";
 
 export interface DescriptionSource {
   /** `owner/name` of a public git repository, or the name of an npm package that begins with @. */
@@ -29,6 +29,7 @@ export const DESCRIPTION_SOURCES: Readonly<Record<string, DescriptionSource>> = 
     form: "openapi",
     files: ["generated/api.github.com.json"],
   },
+  linear: { from: "linear/linear", form: "graphql", files: ["packages/sdk/src/schema.graphql"] },
   s3: { from: "aws/api-models-aws", form: "smithy", files: ["s3/service/2006-03-01/s3-2006-03-01.json"] },
   slack: {
     from: "slackapi/slack-api-specs",

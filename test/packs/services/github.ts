@@ -167,10 +167,10 @@ const TOOLS: ToolDrill[] = [
     prepare: async (direct) => {
       const old = await headSha(direct);
       await fileOn(direct, "moves.txt");
-      await branch(direct, "moved", old);
+      await branch(direct, "team/moved", old);
       return {
-        args: { ...PLACE, branch: "moved", sha: await headSha(direct) },
-        look: [`${REPO}/git/ref/heads/moved`],
+        args: { ...PLACE, branch: "team/moved", sha: await headSha(direct) },
+        look: [`${REPO}/git/ref/heads/team/moved`],
       };
     },
   },
@@ -198,8 +198,8 @@ const TOOLS: ToolDrill[] = [
   {
     tool: "github.contents.put",
     prepare: async () => ({
-      args: { ...PLACE, path: "fresh.txt", branch: "main", message: "m", content: base64("new") },
-      look: [file("fresh.txt")],
+      args: { ...PLACE, path: "docs/fresh.txt", branch: "main", message: "m", content: base64("new") },
+      look: [file("docs/fresh.txt")],
     }),
   },
   {

@@ -46,6 +46,7 @@ export const calendar: PackDrill = {
   ],
 };
 
+/** The emulator ignores `trashed` in an update, which the effect check finds; so nothing that uses the trash is drilled. */
 export const drive: PackDrill = {
   ...SHARED,
   pack: "drive",

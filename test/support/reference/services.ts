@@ -48,7 +48,7 @@ function tableOf(
     .filter(({ effect }) => effect !== "read")
     .map(({ tool, compensation, effect_check }) => [
       codeSpan(tool.slice(name.length + 1)),
-      compensation === null ? "none" : codeSpan(compensation.tool.slice(name.length + 1)),
+      compensation === null ? "none" : undoText(compensation, name),
       compensation === null ? "everything" : compensation.residue.join("; ") || "nothing",
       compensation === null ? "–" : (compensation.until ?? "no limit"),
       effect_check === undefined ? "no" : "yes",
@@ -59,4 +59,12 @@ function tableOf(
 ${reads} tools only read. The others:
 
 ${markdownTable(["Tool", "Undo", "What stays", "Until", "Effect checked", "Proven against"], rows)}`;
+}
+
+/** An undo can depend on whether the target was there before the call. */
+function undoText({ tool, when_absent }: NonNullable<ToolManifest["compensation"]>, pack: string): string {
+  const text = codeSpan(tool.slice(pack.length + 1));
+  return when_absent === undefined || when_absent.tool === tool
+    ? text
+    : `${codeSpan(when_absent.tool.slice(pack.length + 1))} if it was not there, else ${text}`;
 }
