@@ -164,7 +164,7 @@ function beginEdit({ random, root, folder, running }: History): RunningCall | nu
     overlap,
     act: () =>
       attempt(() => {
-        // Only a file that the call names: what is behind a link by now may be another.
+        // Only a file that the call names: a link may lead to another one by now.
         if (editedFiles(window).includes(join(realpathSync(dirname(path)), basename(path))))
           writeNamed(random, root, path);
       }),

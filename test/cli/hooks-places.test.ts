@@ -213,7 +213,7 @@ describe("svc connect --hooks", () => {
     expect(settings("claude-code").workspaces).toEqual([shop]);
   });
 
-  it("takes the registration back, and the hook with the last one", async () => {
+  it("removes the registration, and the hook with the last one", async () => {
     verifies("beyond.hooks.undo-refused");
     const { home, shop, connect, settings } = place();
     const mine = '{"model": "opus"}\n';
@@ -253,7 +253,7 @@ describe("svc connect --hooks", () => {
 });
 
 describe("a governed workspace", () => {
-  it("stays hooked whatever git does to its files", async () => {
+  it("stays hooked when git changes its files", async () => {
     verifies("beyond.hooks.stays-hooked");
     const { shop, git, server, remove } = await governed();
     mkdirSync(join(shop, ".claude"));
@@ -307,7 +307,7 @@ describe("a governed workspace", () => {
     // It began outside, and stays ungoverned inside.
     expect(await remove(`in ${other}`, shop)).toEqual(PASSED);
     expect(await remove(`in ${shop}`, other)).toMatchObject(REFUSED);
-    // Even after the workspace was renamed, or its registration taken back.
+    // Even after the workspace was renamed, or its registration removed.
     renameSync(shop, join(home, "renamed"));
     const settings = join(folder, "claude-code.json");
     writeFileSync(
@@ -389,7 +389,7 @@ describe("svc connect --hooks --managed", () => {
     },
   );
 
-  it("denies an account without hook settings of its own, whatever HOME says", async () => {
+  it("denies an account without its own hook settings, with any HOME", async () => {
     verifies("beyond.hooks.managed");
     const { home, connect } = place();
     await connect(["claude-code", "--hooks", "--user"]);

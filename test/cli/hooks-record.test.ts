@@ -122,7 +122,7 @@ describe("edits and commands of a session", () => {
     await s.server.stop();
   });
 
-  it("take a commit back, although the index was refreshed since", async () => {
+  it("undo a commit, although the index was refreshed since", async () => {
     verifies("beyond.record.git");
     const s = await session();
     const git = (...args: string[]) => execFileSync(GIT, args, { cwd: s.cwd, encoding: "utf8" });
@@ -265,7 +265,7 @@ describe("a rollback that cannot restore everything", () => {
     await s.server.stop();
   });
 
-  it("never writes through a link, whoever made it", async () => {
+  it("never writes through a link, of any owner", async () => {
     verifies("beyond.record.links");
     const s = await session();
     mkdirSync(s.at("d"));
@@ -451,7 +451,7 @@ describe("the record itself", () => {
     await s.server.stop();
   });
 
-  it("is refused or told when it cannot be made", async () => {
+  it("is refused or reported when it cannot be made", async () => {
     verifies("beyond.record.required", "beyond.record.told");
     const s = await session({ snapshot: { required: true } });
     rmSync(join(s.folder, "record"), { recursive: true, force: true });

@@ -94,7 +94,7 @@ describe("the difference of a command", () => {
     expect(treeOf(w.root)).toEqual(first);
   });
 
-  it("sees a second change in the same tick of the clock, whatever the times say", () => {
+  it("sees a second change in the same tick of the clock, with any times", () => {
     const w = workspace();
     w.put("a", "one");
     const { atime, mtime } = statSync(w.at("a"));
