@@ -22,8 +22,9 @@ export const GIT_FILES: readonly string[] = [".gitconfig", ".config/git/config"]
  */
 export const AUTO_RUN_FILES = {
   "MCP configurations": `
-    mcp.json .mcp.json mcp_config.json mcp-config.json *mcp_settings.json claude_desktop_config.json opencode.json
-    opencode.jsonc .opencode/**`,
+    .mcp.json .cursor/mcp.json .vscode/mcp.json .gemini/mcp.json .roo/mcp.json .kilocode/mcp.json .amazonq/mcp.json
+    .kiro/settings/mcp.json .junie/mcp/mcp.json User/mcp.json mcp_config.json *mcp_settings.json claude_desktop_config.json
+    opencode.json opencode.jsonc .opencode/**`,
   git: `
     .gitconfig git/config .gitmodules .git/config .git/config.worktree .git/commondir .git/info/attributes .git/hooks
     .git/hooks/** .git/**/config .git/**/config.worktree .git/**/commondir .git/**/info/attributes .git/**/hooks
@@ -44,7 +45,7 @@ export const AUTO_RUN_FILES = {
     .xprofile .xinitrc .xsession .pam_environment .config/autostart/** .config/systemd/** .config/environment.d/**
     .local/share/applications/** LaunchAgents/**`,
   "tasks and settings of editors": `
-    .vscode/tasks.json .vscode/launch.json .vscode/settings.json User/settings.json User/tasks.json User/mcp.json
+    .vscode/tasks.json .vscode/launch.json .vscode/settings.json User/settings.json User/tasks.json
     .idea/workspace.xml .idea/runConfigurations/** .idea/watcherTasks.xml .zed/tasks.json .zed/settings.json
     .devcontainer/** .devcontainer.json .agents/skills/**`,
   "the system": `
