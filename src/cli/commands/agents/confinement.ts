@@ -228,6 +228,7 @@ export function confinedEnv(
   });
   const path = [...new Set(["/usr/local/bin", "/usr/bin", "/bin", dirname(node)])].join(":");
   return {
+    ...placeholders(credentials),
     ...Object.fromEntries(kept),
     PATH: path,
     HOME: home,
@@ -243,7 +244,6 @@ export function confinedEnv(
     GIT_CONFIG_VALUE_0: `${RUN_PLACE}/gitignore`,
     ...proxy,
     ...bundle,
-    ...placeholders(credentials),
   };
 }
 
@@ -252,13 +252,28 @@ function placeholders(credentials: readonly CredentialSpec[]): Record<string, st
   return Object.assign(
     {},
     ...credentials.map((credential) => {
-      if ("aws_sigv4" in credential)
-        return {
-          AWS_ACCESS_KEY_ID: "AKIAPLACEHOLDER00000",
-          AWS_SECRET_ACCESS_KEY: "placeholder-the-proxy-signs-requests-000",
-          AWS_REGION: credential.aws_sigv4.region,
-        };
-      return "env" in credential.from ? { [credential.from.env]: `placeholder-${credential.name}` } : {};
+      const { name, from, placeholders: named } = credential;
+      const given = Object.fromEntries(
+        (named ?? variablesOf(name, from)).map((one) => [one, `placeholder-${name}`]),
+      );
+      if (!("aws_sigv4" in credential)) return given;
+      const { region } = credential.aws_sigv4;
+      return {
+        ...given,
+        AWS_ACCESS_KEY_ID: "AKIAPLACEHOLDER00000",
+        AWS_SECRET_ACCESS_KEY: "placeholder-the-proxy-signs-requests-000",
+        AWS_REGION: region,
+      };
     }),
   );
+}
+
+/** The variable that the proxy reads, or those that tools usually read for a service of this name. */
+function variablesOf(name: string, from: CredentialSpec["from"]): string[] {
+  if ("env" in from) return [from.env];
+  const stem = name
+    .toUpperCase()
+    .replaceAll("-", "_")
+    .replace(/^(?=\d)/, "_");
+  return [`${stem}_TOKEN`, `${stem}_API_KEY`];
 }

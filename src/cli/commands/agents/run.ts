@@ -16,7 +16,11 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bwrapArguments, type ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
 import { launchConfined } from "../../../child-process/confine/launch.ts";
-import { resourceLimits } from "../../../child-process/confine/limits.ts";
+import {
+  type ResourceLimits,
+  resourceLimits,
+  type WantedLimits,
+} from "../../../child-process/confine/limits.ts";
 import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
 import { packageFile } from "../../../child-process/package-files.ts";
 import { loadSettings } from "../../../config/load.ts";
@@ -111,7 +115,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   };
   const { workspace, folder, placeholders } = place;
   const program = findProgram(command[0]!, io.env, io.cwd);
-  const limits = resourceLimits(`svc-run-${randomUUID()}`);
+  let limits: ResourceLimits | null = null;
   let decider: Decider | null = null;
   let relay: HookRelay | null = null;
   try {
@@ -119,6 +123,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
     decider = await openDecider(context, flags, folder, sha256Hex(secret));
     const { running, own } = decider;
     const { run_id } = running;
+    limits = resourceLimits(`svc-run-${randomUUID()}`, decider.limits);
     const hooks = hooksFolder(io.env);
     if (hasHooks(hooks)) relay = await startHookRelay(hooks, folder, { run_id, secret, workspace });
     const before = protectedTree(workspace);
@@ -145,7 +150,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   } finally {
     await relay?.close();
     placeholders.remove();
-    limits.remove();
+    limits?.remove();
     await decider?.close();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -186,6 +191,7 @@ function programWords(command: readonly string[]): string[] {
 interface Decider {
   readonly running: RunningProxy & { run_id: string };
   readonly credentials: readonly CredentialSpec[];
+  readonly limits: WantedLimits;
   /** Files that check the server, with the names of their settings. */
   readonly trusted: Readonly<Record<string, string>>;
   /** What the command does not see: the folder for files of the run that outlast it, and everything of the service. */
@@ -215,6 +221,7 @@ async function decideHere(context: CommandContext, flags: CommandFlags, sandbox:
   return {
     running,
     credentials: settings.credentials,
+    limits: settings.run,
     trusted: settings.approvers === null ? {} : { approvers: settings.approvers },
     own: { folder: settings.data, paths: ownPaths(settings) },
     close: () => running.stop().finally(close),
@@ -243,6 +250,7 @@ async function decideOnServer(
   return {
     running,
     credentials: [],
+    limits: settings.run,
     trusted,
     own: {
       folder: own_folder,
