@@ -5,6 +5,7 @@ import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import {
   durationRow,
   locatePath,
+  numberRow,
   pathSchema,
   settingRow,
   settingSection,
