@@ -1,6 +1,5 @@
 /** The body of a request, read to its end before the decision: short bodies in memory, long ones in a deleted file. */
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,7 +61,8 @@ export async function spoolBody(
     head: content ?? head!,
     sha256: hash.digest("hex"),
     content,
-    open: () => content ?? createReadStream("", { fd: file!.fd, start: 0, autoClose: false }),
+    // By its handle: a stream over the bare number closes it behind the handle, and later another file's.
+    open: () => content ?? file!.createReadStream({ start: 0 }),
     close: async () => file?.close(),
   };
 }

@@ -15,8 +15,7 @@ import {
 } from "node:fs";
 import { basename, delimiter, dirname, join, relative, resolve } from "node:path";
 import { rootCertificates } from "node:tls";
-import { type ConfinementPlan, RUN_PLACE } from "../../../child-process/confine/bwrap.ts";
-import { DOOR_URL } from "../../../child-process/confine/launch.ts";
+import type { ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
 import type { CredentialSpec } from "../../../config/sections/proxy.ts";
 import { linkedRepositories } from "../../../hook/workspace/git-paths.ts";
 import {
@@ -194,13 +193,19 @@ export const replacedBundles = (folder: string): [from: string, to: string][] =>
 /** Root is an ordinary user inside. */
 export const userOf = (): number | undefined => (process.getuid?.() === 0 ? AGENT_UID : undefined);
 
+interface ConfinedSide {
+  readonly home: string;
+  readonly node: string;
+  readonly credentials: readonly CredentialSpec[];
+  /** URL of the proxy. */
+  readonly proxy: string;
+  /** Directory of the files that `writeRunFiles` made. */
+  readonly files: string;
+}
+
 /** Variables of the confined side: the proxy, its authority, and placeholders for credentials that it never holds. */
-export function confinedEnv(
-  home: string,
-  node: string,
-  credentials: readonly CredentialSpec[],
-): Record<string, string> {
-  const proxy = Object.fromEntries(
+export function confinedEnv({ home, node, credentials, proxy, files }: ConfinedSide): Record<string, string> {
+  const doors = Object.fromEntries(
     [
       "http_proxy",
       "https_proxy",
@@ -209,7 +214,7 @@ export function confinedEnv(
       "ALL_PROXY",
       "npm_config_proxy",
       "npm_config_https_proxy",
-    ].map((name) => [name, DOOR_URL]),
+    ].map((name) => [name, proxy]),
   );
   const bundle = Object.fromEntries(
     [
@@ -220,7 +225,7 @@ export function confinedEnv(
       "AWS_CA_BUNDLE",
       "npm_config_cafile",
       "PIP_CERT",
-    ].map((name) => [name, `${RUN_PLACE}/bundle.pem`]),
+    ].map((name) => [name, `${files}/bundle.pem`]),
   );
   const kept = PASSED_ON.flatMap((name) => {
     const value = process.env[name];
@@ -237,12 +242,12 @@ export function confinedEnv(
     SHELL: "/bin/bash",
     TMPDIR: "/tmp",
     NODE_USE_ENV_PROXY: "1",
-    NODE_EXTRA_CA_CERTS: `${RUN_PLACE}/ca.pem`,
+    NODE_EXTRA_CA_CERTS: `${files}/ca.pem`,
     SVC_SANDBOXED: "1",
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: "core.excludesFile",
-    GIT_CONFIG_VALUE_0: `${RUN_PLACE}/gitignore`,
-    ...proxy,
+    GIT_CONFIG_VALUE_0: `${files}/gitignore`,
+    ...doors,
     ...bundle,
   };
 }
