@@ -175,9 +175,7 @@ describe("a client that stalls", () => {
     const headers = { "proxy-authorization": basicOf(AGENT_KEY) };
     socket.pause();
     socket.write(requestText({ path: `http://${api}/one/long`, host: api, headers }));
-    await expect
-      .poll(() => outcome("one.get"), { timeout: 60_000 })
-      .toEqual(["intended", "succeeded"]);
+    await expect.poll(() => outcome("one.get"), { timeout: 60_000 }).toEqual(["intended", "succeeded"]);
     socket.destroy();
   });
 });
