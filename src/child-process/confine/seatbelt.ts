@@ -13,7 +13,7 @@ export interface SeatbeltPlan {
   readonly run_folder: string;
   /** Read-only, existing or not, with everything below. */
   readonly protected: readonly string[];
-  /** Neither read nor written, with everything below. */
+  /** Cannot be read or written, with everything below. */
   readonly hidden: readonly string[];
   /** Programs outside of the system's directories. */
   readonly programs: readonly string[];

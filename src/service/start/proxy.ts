@@ -75,11 +75,11 @@ export function startProxy({
   return { proxy, ca_pem: authority.pem, stop: () => proxy.close() };
 }
 
-/** How calls of a confined command are known. */
+/** Identifies the calls of a confined command. */
 export interface RunDoor {
-  /** SHA-256 of the secret by which the launcher proves calls from inside. */
+  /** SHA-256 of the launcher's secret, which proves that a call comes from inside. */
   readonly sandbox: string;
-  /** What the command sends as its credential, where others could connect too. */
+  /** The credential of the command, if other programs can connect too. */
   readonly password?: string;
 }
 
@@ -105,7 +105,7 @@ export async function createRunProxy(
   return { ...(await createProxy(service, onlyClient(caller, password))), run_id };
 }
 
-/** The confined command, whoever it is there. */
+/** The confined command is the caller of every connection. */
 export function onlyClient(caller: ProxyCaller, password?: string): Identify {
   return async (header) => {
     if (password !== undefined && !sameSecret(readCredential(header) ?? "", password))

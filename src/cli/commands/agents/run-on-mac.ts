@@ -1,5 +1,5 @@
 /**
- * `svc run` on macOS, by `sandbox-exec`. Untested there, and the output says so. Differs from Linux: no own network, so
+ * `svc run` on macOS, by `sandbox-exec`. Untested there, which the output reports. Differs from Linux: no own network, so
  * the proxy listens on loopback and asks for a password, and hooks cannot reach the service.
  */
 import { spawn } from "node:child_process";
