@@ -27,6 +27,7 @@ const MANIFESTS = `${PLAIN}
   compensation: {tool: put, args: {mark: $before.mark}}
 `;
 const WITH_BEFORE = "files, with a before";
+const PIPE = "files, over its own pipe";
 
 export interface Running {
   url: string;
@@ -115,6 +116,7 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
   const running: Record<string, Running> = {};
   let before: Contestant | undefined;
   const direct = await intoPipe(process.execPath, [UPSTREAM]);
+  const pipe = await intoPipe(process.execPath, svcGateway(folder, "pipe", MANIFESTS, { store: "files" }));
   try {
     running["files"] = await svc(folder, "files");
     running["sqlite"] = await svc(folder, "sqlite");
@@ -122,7 +124,7 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
     running["supergateway"] = await supergateway();
     before = await overHttp(running["files"].url, SESSIONS, KEY, "put");
     const contestants = Object.entries(running).map(([name, { contestant }]) => [name, contestant] as const);
-    contestants.push([WITH_BEFORE, before]);
+    contestants.push([WITH_BEFORE, before], [PIPE, pipe]);
     // A first round warms everything up and is not counted.
     for (const [, contestant] of contestants) await throughput(contestant, SESSIONS, seconds);
     const speeds = await alternate(rounds, {
@@ -144,6 +146,7 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
     return [...report(speeds, waits), ...(await unused({ beside, none }, rounds, seconds))];
   } finally {
     direct.stop();
+    pipe.stop();
     before?.stop();
     for (const { contestant } of Object.values(running)) contestant.stop();
     await Promise.all(Object.values(running).map(({ child }) => stopped(child)));
@@ -203,6 +206,22 @@ function report(speeds: Record<string, number[]>, waits: Record<string, number[]
       });
     }
   }
+  rows.push(
+    {
+      suite,
+      what: "one call over the gateway's own pipe, against HTTP",
+      value: ratio(waits[PIPE]!, waits["files"]!),
+      unit: "x",
+      goal: { at_most: 1.5 },
+    },
+    {
+      suite,
+      what: "calls/s over the gateway's own pipe, against HTTP",
+      value: ratio(speeds[PIPE]!, speeds["files"]!),
+      unit: "x",
+      goal: { at_least: 0.67 },
+    },
+  );
   const price = waits[WITH_BEFORE]!.map((value, i) => value - waits["files"]![i]!);
   rows.push({
     suite,

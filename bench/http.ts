@@ -15,6 +15,7 @@ import type { BenchOptions } from "./main.ts";
 import { openBenchDatabase } from "./postgres.ts";
 import { alternate, median, type Row, ratio } from "./report.ts";
 import { freePort, HERE, spawnServer, stopped, untilReady } from "./server.ts";
+import { overStream } from "./stream-load.ts";
 
 const KEY = "bench-key";
 const BODY = JSON.stringify({
@@ -28,6 +29,9 @@ const GOALS = {
   one: { files: 0.5, sqlite: 0.45, postgres: 0.42 },
   two: { files: 0.4, sqlite: 0.38, postgres: 0.35 },
 };
+/** A decision over one connection costs at most 1.2 times the plain server's empty answer. */
+const STREAM_GOAL = 0.83;
+const LANES = 64;
 const WARM_UP = 20_000;
 const CPU_GOALS = { main: 150, all: 220 };
 
@@ -205,6 +209,69 @@ function rowsOf(
   return rows;
 }
 
+/** The same intents over one WebSocket, against the plain server over HTTP. */
+async function streamRows(
+  kind: (typeof KINDS)[number],
+  plain: Running,
+  ours: Running,
+  { rounds, seconds }: BenchOptions,
+): Promise<Row[]> {
+  const stream = await overStream(ours.ports[0]!, KEY, ours.run_ids[0]!, BODY);
+  const spent: Cpu[] = [];
+  const ceiling_us: number[] = [];
+  try {
+    await stream.intents(LANES, seconds);
+    const rates = await alternate(rounds, {
+      ceiling: async () => {
+        const { rate, cpu } = await load(plain, { intents_for: seconds });
+        if (cpu !== undefined) ceiling_us.push(cpu.main);
+        return rate;
+      },
+      stream: async () => {
+        const before = cpuOf(ours.pids);
+        const answered = await stream.intents(LANES, seconds);
+        const after = cpuOf(ours.pids);
+        ours.accepted[0]! += answered;
+        if (before !== undefined && after !== undefined) spent.push(forEach(before, after, answered));
+        return answered / seconds;
+      },
+    });
+    const who = `${kind}, one process: intents over one connection`;
+    const suite = "http";
+    const time = (whose: string, values: number[]): Row[] =>
+      values.length === 0
+        ? []
+        : [
+            {
+              suite,
+              what: `${who}, processor time ${whose}`,
+              value: median(values),
+              unit: " µs",
+              goal: null,
+            },
+          ];
+    return [
+      {
+        suite,
+        what: `${who} against the ceiling`,
+        value: ratio(rates.stream, rates.ceiling),
+        goal: kind === "files" ? { at_least: STREAM_GOAL } : null,
+      },
+      ...time("of the ceiling", ceiling_us),
+      ...time(
+        "of the main thread",
+        spent.map(({ main }) => main),
+      ),
+      ...time(
+        "of all threads",
+        spent.map(({ all }) => all),
+      ),
+    ];
+  } finally {
+    stream.close();
+  }
+}
+
 async function measure(
   kind: (typeof KINDS)[number],
   count: 1 | 2,
@@ -217,9 +284,14 @@ async function measure(
     // Compiling what is called often takes a few thousand calls, and is not what one costs.
     for (const running of [plain, ours]) await load(running, { intents: WARM_UP });
     const intents = await contest(plain, ours, { intents_for: seconds }, rounds);
+    const stream = count === 1 ? await streamRows(kind, plain, ours, { rounds, seconds }) : [];
     const outcomes = Math.floor(Math.min(...ours.accepted) / rounds);
     const reports = await contest(plain, ours, { outcomes }, rounds);
-    return [...rowsOf(kind, count, "intents", intents), ...rowsOf(kind, count, "outcomes", reports)];
+    return [
+      ...rowsOf(kind, count, "intents", intents),
+      ...stream,
+      ...rowsOf(kind, count, "outcomes", reports),
+    ];
   } finally {
     await Promise.all([plain.stop(), ours.stop()]);
   }

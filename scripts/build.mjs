@@ -16,7 +16,7 @@ const BEGUN = [
   "cli/bin",
   "cli/demo",
   "operations/worker/worker",
-  "operations/worker/pdf-worker",
+  "operations/pdf/worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",
@@ -27,6 +27,8 @@ const BEGUN = [
 ];
 /** A dependency for its types alone, which the exported types use. */
 const BUNDLED = "zod";
+/** Fastify asks for them only where a route has a schema; none has (src/http/no-schemas.ts). */
+const NEVER_LOADED = ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"];
 
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
 // What it remembers stands with what it made: whoever deletes the one deletes the other.
@@ -61,7 +63,10 @@ const { metafile, outputFiles } = await build({
   metafile: true,
   format: "esm",
   // What users install beside us: loaded when it is needed, built for the machine, or reading files beside it.
-  external: Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
+  external: [
+    ...Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
+    ...NEVER_LOADED,
+  ],
 });
 for (const { path, text } of outputFiles) {
   mkdirSync(dirname(path), { recursive: true });

@@ -358,6 +358,19 @@ describe("the cluster", () => {
     expect(loadSettings({ flags: {}, env: {}, cwd }).manifests).toBe(join(cwd, "manifests.yaml"));
   });
 
+  it.each([
+    ["patroni 3.0.2", "etcd"],
+    ["patroni 3.0.3", "etcd3"],
+    ["patroni.py 4.1.4", "etcd3"],
+    ["patroni 10.0.0", "etcd3"],
+  ])("keeps %s from taking the leader's key without a comparison: %s", (version, api) => {
+    verifies("beyond.cluster.deploy");
+    const env = { ...process.env, SVC_HA_PATRONI: `echo ${version}` };
+    const command = '. "$0" help >/dev/null; etcd_api';
+    expect(spawnSync("bash", ["-c", command, script], { encoding: "utf8", env }).stdout).toBe(`${api}\n`);
+    expect(read("ha/patroni.yml")).toMatch(/^@API@:\n {2}hosts/m);
+  });
+
   it("says what it can do, and what is wrong with a command", () => {
     verifies("beyond.cluster.deploy");
     expect(run("help")).toMatchObject({ status: 0, stdout: expect.stringContaining("cut <node>") });

@@ -112,6 +112,12 @@ supervise() { # NODE NAME USER COMMAND...
     "$state" "$name" "$user" "$@" >>"$state/$name.log" 2>&1 </dev/null &
 }
 
+patroni_version() { $PATRONI --version | grep -oE '[0-9]+(\.[0-9]+)+' | head -1; }
+at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -1)" = "$2" ]; } # VERSION LEAST
+# Over etcd's version 3 API, Patroni before 3.0.3 takes the leader's key from a newer primary without a comparison
+# (patroni/patroni#2693), and answers are lost. Over version 2 it compares.
+etcd_api() { if at_least "$(patroni_version)" 3.0.3; then echo etcd3; else echo etcd; fi; }
+
 fill_in() { # FILE NODE: a template with its words replaced
   local etcd='' databases='' servers='' n synchronous=true
   for n in "${DATABASES[@]}"; do
@@ -121,8 +127,8 @@ fill_in() { # FILE NODE: a template with its words replaced
   for n in "${SERVERS[@]}"; do servers+="  server $n $(address "$n"):8787 check\n"; done
   # From version 4 on, any standby of the quorum can confirm. Before, Patroni names one and replaces it when it is lost.
   [ -z "${SVC_HA_SYNCHRONOUS:-}" ] || synchronous=$SVC_HA_SYNCHRONOUS
-  [ $synchronous != true ] || [ "$($PATRONI --version | grep -oE '[0-9]+' | head -1)" -lt 4 ] || synchronous=quorum
-  sed -e "s|@NAME@|$2|; s|@ADDRESS@|$(address "$2")|; s|@DIR@|$DIR/$2|; s|@ETCD@|$etcd|; s|@NETWORK@|$NET.0/24|" \
+  [ $synchronous != true ] || ! at_least "$(patroni_version)" 4 || synchronous=quorum
+  sed -e "s|@NAME@|$2|; s|@ADDRESS@|$(address "$2")|; s|@DIR@|$DIR/$2|; s|@API@|$(etcd_api)|; s|@ETCD@|$etcd|; s|@NETWORK@|$NET.0/24|" \
     -e "s|@BIN@|$(postgres_bin)|; s|@SYNCHRONOUS@|$synchronous|; s|@SEGMENT@|${SVC_HA_SEGMENT:-16}|" \
     -e "s|@SUPERUSER@|$(secret superuser)|; s|@REPLICATION@|$(secret replication)|; s|@REWIND@|$(secret rewind)|" \
     -e "s|@DATABASES@|$databases|; s|@SERVERS@|$servers|" "$1"
@@ -135,7 +141,8 @@ start_node() {
 }
 
 start_database() {
-  local node=$1 at=$2 cluster='' n
+  local node=$1 at=$2 cluster='' n api=()
+  [ "$(etcd_api)" = etcd3 ] || api=(--enable-v2)
   [ -z "$DISK" ] || mountpoint -q "$DIR/$node" || mount -t tmpfs -o "size=$DISK,mode=0700" "$PREFIX-$node" "$DIR/$node"
   fill_in "$HERE/patroni.yml" "$node" >"$DIR/$node-patroni.yml"
   chown -R postgres: "$DIR/$node"; chown postgres: "$DIR/$node-patroni.yml"; chmod 600 "$DIR/$node-patroni.yml"
@@ -145,7 +152,7 @@ start_database() {
     --listen-peer-urls "http://$at:2380" --initial-advertise-peer-urls "http://$at:2380" \
     --listen-client-urls "http://$at:2379" --advertise-client-urls "http://$at:2379" \
     --initial-cluster "$cluster" --initial-cluster-token "$PREFIX" --heartbeat-interval 200 --election-timeout 2000 \
-    --auto-compaction-retention 10m --quota-backend-bytes 67108864
+    --auto-compaction-retention 10m --quota-backend-bytes 67108864 "${api[@]}"
   # shellcheck disable=SC2086 # the command has arguments
   supervise "$node" patroni postgres $PATRONI "$DIR/$node-patroni.yml"
 }

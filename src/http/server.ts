@@ -17,6 +17,7 @@ import type { ServiceApp } from "../operations/app.ts";
 import { ERROR_CODE_HEADER } from "./api/http-row.ts";
 import { CodedResponse } from "./coded-response.ts";
 import type { HttpDeps } from "./deps.ts";
+import { NO_SCHEMAS } from "./no-schemas.ts";
 import { type RefusalCause, refusalOf } from "./refusal.ts";
 import { findAmbiguousHeader } from "./request/ambiguous-headers.ts";
 import { discardUnread } from "./request/drain-body.ts";
@@ -57,13 +58,13 @@ export function createHttpServer(parts: HttpDeps): FastifyInstance {
   };
   let closing = false;
   const server = Fastify({
+    ...NO_SCHEMAS,
     bodyLimit: SERVICE_LIMITS.body_bytes,
     logger: false,
     genReqId: nextRequestId,
     routerOptions: { maxParamLength: 1_000 },
     forceCloseConnections: "idle",
     requestTimeout: 30_000,
-    connectionTimeout: 0,
     keepAliveTimeout: 60_000,
     http: {
       IncomingMessage: BufferedRequest,

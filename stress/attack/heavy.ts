@@ -93,7 +93,7 @@ const SHORT = 15_000;
 const PATIENCE_MS = 180_000;
 const WHOLE_RUN = 10_000;
 /** A field gets one of so many inputs: in a whole run, and in a small one. */
-const TURNS = { whole: { document: 1, other: 3 }, small: { document: 3, other: 15 } };
+const TURNS = { whole: { document: 1, other: 3 }, small: { document: 9, other: 60 } };
 const PROGRESS_MS = 15_000;
 const DOCUMENTS: ReadonlySet<string> = new Set(["yaml", "policy"]);
 

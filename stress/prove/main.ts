@@ -10,8 +10,9 @@
  * `npm run prove -- tau2 --from <checkout of tau2-bench> [--airline <directory>] [--limit <tasks>]
  * [--python <program>]`: the ground truth of a shop and an airline, rolled back. The directory holds the airline's data
  * of tau-bench, for a checkout without it.
- * `npm run prove -- packs`: the undos of every service pack against its emulator. `SVC_PACKS_OPENAPI=<directory>` also
- * compares each tool with the services' published descriptions, `<pack>.json`.
+ * `npm run prove -- packs`: the undos of every service pack against its emulator.
+ * `npm run prove -- packs --from <directory> [--write]`: compares the kept facts about the services with their published
+ * descriptions, or writes them. The directory holds clones as `<owner>/<name>`, and `@octokit/openapi` installed.
  * `npm run prove [-- --pairs n --seed s]`: random pairs of policies, each compared by the prover and held to what the
  * decision function says to calls. Prints a line for every ten thousand, so that a run that is cut short has said how
  * far it came. Exits 1 if the two disagree.
@@ -26,6 +27,7 @@ import type { SoftAlgorithm } from "../../test/support/passkeys.ts";
 import { heldToPairs } from "../../test/support/told.ts";
 import { playCascade } from "./cascades.ts";
 import { playHistory } from "./histories.ts";
+import { comparePacks } from "./packs.ts";
 import { playGroundTruth } from "./tau2/run.ts";
 
 const A_LINE = 1_000;
@@ -161,7 +163,9 @@ async function proveTau2(args: string[]): Promise<number> {
 }
 
 function provePacks(args: string[]): number {
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/packs", ...args];
+  const { values } = parseArgs({ args, options: { from: { type: "string" }, write: { type: "boolean" } } });
+  if (values.from !== undefined) return comparePacks(values.from, values.write === true);
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/packs"];
   const env = { ...process.env, SVC_PROVE_PACKS: "all" };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }

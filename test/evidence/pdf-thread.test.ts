@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { ReportStep, RunReport } from "../../src/evidence/report/run.ts";
 import { runReportPdf } from "../../src/evidence/report/run-pdf.ts";
-import { drawRunReport } from "../../src/operations/worker/pdf-host.ts";
+import { drawPdf } from "../../src/operations/pdf/host.ts";
 import { testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -36,11 +36,10 @@ function report(calls: number): RunReport {
   };
 }
 
-it("draws a short report here, and a long one in a thread", async () => {
+it("draws a report in a thread", async () => {
   verifies("beyond.heavy.pdf-thread");
   await expect(runReportPdf(report(200))).rejects.toThrow("drawn here");
-  await expect(drawRunReport(report(3), never)).rejects.toThrow("drawn here");
-  const pdf = await drawRunReport(report(200), never);
+  const pdf = await drawPdf("run", report(200), never);
   expect(Buffer.from(pdf.slice(0, 5)).toString()).toBe("%PDF-");
 });
 
@@ -56,5 +55,5 @@ it("is what the route answers", async () => {
 
 it("stops with its request", async () => {
   verifies("beyond.heavy.pdf-thread");
-  await expect(drawRunReport(report(200), AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+  await expect(drawPdf("run", report(200), AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
 });

@@ -52,7 +52,7 @@ export const beyondStandby = section("beyond", "Standbys", {
 export const beyondHolds = section("beyond", "No request stalls the others", {
   "beyond.heavy.diff-bounded": [33, "a diff compares a fixed number of lines at most, whatever the two texts are, and shows both in full where that is not enough"],
   "beyond.heavy.parsed-in-place": [33, "a policy or manifest is parsed in place only if all passes over it read at most 4,096 characters, and in a thread otherwise"],
-  "beyond.heavy.pdf-thread": [33, "the PDF of a long run is laid out in a thread, and a request that ends stops it"],
+  "beyond.heavy.pdf-thread": [33, "every PDF is laid out in a thread, and a request that ends stops it"],
   "beyond.heavy.paced": [33, "large values are read, hashed, checked and masked in turns, each of a bounded number of values and characters"],
   "beyond.heavy.names": [33, "thousands of names that are masked alike cost no more than as many others"],
   "beyond.heavy.unit": [33, "a unit of work looks through no large value: what it asks about one was worked out before"],

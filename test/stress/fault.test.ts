@@ -14,12 +14,12 @@ const fault = (...args: string[]) => runProof("fault", args);
 
 const SIZES = {
   kills: 2,
-  approvals: 30,
-  grants: 30,
-  outcomes: 30,
+  approvals: 12,
+  grants: 12,
+  outcomes: 12,
   halts: 1,
   containments: 1,
-  "contained-runs": 2,
+  "contained-runs": 1,
   clocks: 1,
   outages: 1,
 };

@@ -1,6 +1,6 @@
 /** Layout shared by the PDF reports: A4 pages, headings, name-value pairs, lines, and a footer on every page. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type PDFDocument from "pdfkit";
+import PDFDocument from "pdfkit";
 import { forPlainFont } from "./external-text.ts";
 
 export type PdfDoc = InstanceType<typeof PDFDocument>;
@@ -20,14 +20,8 @@ interface Paper {
   footer: string;
 }
 
-/** Loads the PDF library on first use. It is large, and commands without PDF output start faster without it. */
-export async function loadPdfLibrary() {
-  return (await import("pdfkit")).default;
-}
-
 export async function renderPdf(about: Paper, write: (doc: PdfDoc) => Promise<void>): Promise<Uint8Array> {
-  const Document = await loadPdfLibrary();
-  const doc = new Document({
+  const doc = new PDFDocument({
     size: "A4",
     margins: { top: PAGE_MARGIN, left: PAGE_MARGIN, right: PAGE_MARGIN, bottom: PAGE_MARGIN + FOOTER_ROOM },
     bufferPages: true,

@@ -1,11 +1,12 @@
 /** HTTP surface of a witness: the two routes of C2SP tlog-witness, and no routes of the service. */
 import fastify, { type FastifyInstance } from "fastify";
 import type { LogWitness } from "../../evidence/witness/witness.ts";
+import { NO_SCHEMAS } from "../no-schemas.ts";
 
 const MAX_BODY = 131_072;
 
 export function createWitnessServer(witness: LogWitness, failed: (error: Error) => void): FastifyInstance {
-  const server = fastify({ bodyLimit: MAX_BODY, logger: false });
+  const server = fastify({ ...NO_SCHEMAS, bodyLimit: MAX_BODY, logger: false });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {

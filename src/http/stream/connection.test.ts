@@ -1,6 +1,7 @@
 /** Back-pressure of a stream, on a socket whose reader takes nothing until it is told to. */
 import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { verifies } from "../../../test/support/verifies.ts";
@@ -46,7 +47,9 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 it("a slow reader is not read from until it has taken what was sent", async () => {
   verifies("beyond.socket.back-pressure");
   const socket = new SlowSocket();
-  new StreamConnection(parts, socket as unknown as WebSocket, { headers: {} } as IncomingMessage);
+  new StreamConnection(parts, socket as unknown as WebSocket, new PassThrough(), {
+    headers: {},
+  } as IncomingMessage);
   const ask = () => socket.emit("message", Buffer.from('{"id":1,"operation":"none"}'));
   ask();
   await settled();
@@ -63,7 +66,9 @@ it("a slow reader is not read from until it has taken what was sent", async () =
 it("each message has its own log line and request id", async () => {
   verifies("beyond.socket.log");
   const socket = new SlowSocket();
-  new StreamConnection(parts, socket as unknown as WebSocket, { headers: {} } as IncomingMessage);
+  new StreamConnection(parts, socket as unknown as WebSocket, new PassThrough(), {
+    headers: {},
+  } as IncomingMessage);
   seen.length = 0;
   for (const id of [1, 2]) socket.emit("message", Buffer.from(JSON.stringify({ id, operation: "none" })));
   await settled();

@@ -3,6 +3,7 @@
  * concurrently, up to a maximum. The server reads no further messages while the reader is behind.
  */
 import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
 import { runInSlices } from "../../child-process/event-loop-slices.ts";
 import type { CallerPrincipal } from "../../govern/roles.ts";
@@ -42,15 +43,19 @@ interface Answer {
 export class StreamConnection {
   private readonly parts: StreamParts;
   private readonly socket: WebSocket;
+  /** The connection below the WebSocket. */
+  private readonly wire: Duplex;
+  private isCorked = false;
   private readonly request: IncomingMessage;
   private readonly open = new Set<MessageId>();
   private readonly gone = new AbortController();
   private in_flight = 0;
   private whenIdle: (() => void) | undefined;
 
-  constructor(parts: StreamParts, socket: WebSocket, request: IncomingMessage) {
+  constructor(parts: StreamParts, socket: WebSocket, wire: Duplex, request: IncomingMessage) {
     this.parts = parts;
     this.socket = socket;
+    this.wire = wire;
     this.request = request;
     socket.on("message", (data) => void this.take(bytesOf(data)).catch((error) => this.fail(error)));
     socket.on("close", () => this.gone.abort());
@@ -149,6 +154,7 @@ export class StreamConnection {
     principal: CallerPrincipal | null,
   ): Promise<void> {
     const { socket } = this;
+    this.cork();
     const more =
       headers === undefined || this.request.headers[STREAM_HEADERS_HEADER] === undefined
         ? ""
@@ -171,6 +177,17 @@ export class StreamConnection {
     socket.pause();
     await sent;
     if (socket.bufferedAmount < SERVICE_LIMITS.stream_buffer_bytes) socket.resume();
+  }
+
+  /** Collects the answers of one turn of the event loop into one write: calls of one commit end together. */
+  private cork(): void {
+    if (this.isCorked) return;
+    this.isCorked = true;
+    this.wire.cork();
+    setImmediate(() => {
+      this.isCorked = false;
+      this.wire.uncork();
+    });
   }
 
   private fail(error: unknown): void {

@@ -40,7 +40,7 @@ export function serveStreams(server: Server, parts: StreamParts): MessageStreams
     admit(parts, guard, request).then(
       () =>
         sockets.handleUpgrade(request, socket, head, (accepted) => {
-          const connection = new StreamConnection(parts, accepted, request);
+          const connection = new StreamConnection(parts, accepted, socket, request);
           open.add(connection);
           const beat = heartbeat(accepted);
           accepted.once("close", () => {

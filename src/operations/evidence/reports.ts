@@ -7,16 +7,15 @@ import {
   PERIOD_TYPES,
   writePeriodReport,
 } from "../../evidence/report/period/period-formats.ts";
-import { periodReportPdf } from "../../evidence/report/period/period-pdf.ts";
 import { collectRunReport, type RunReport } from "../../evidence/report/run.ts";
 import { runReportParts } from "../../evidence/report/run-html.ts";
 import { parseSince } from "../../kernel/duration.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { ServiceApp } from "../app.ts";
+import { drawPdf } from "../pdf/host.ts";
 import { DocumentContent, defineOperation } from "../pipeline/operation.ts";
 import { findRuns } from "../runs/run-search.ts";
 import { ofRun } from "../schemas.ts";
-import { drawRunReport } from "../worker/pdf-host.ts";
 
 export const DEFAULT_PERIOD = "7d";
 
@@ -91,7 +90,7 @@ export const runReportAsPdf = defineOperation({
     const problem = report.problem ?? undefined;
     return new DocumentContent(
       "application/pdf",
-      await drawRunReport(report, signal),
+      await drawPdf("run", report, signal),
       `${run_id}.report.pdf`,
       problem,
     );
@@ -118,10 +117,10 @@ export const periodReport = defineOperation({
       .meta({ description: "json by default" }),
   }),
   output: { content_types: ["application/json", "text/html", "text/markdown", "application/pdf"] },
-  async run({ app }, { since, format = "json" }) {
+  async run({ app, signal }, { since, format = "json" }) {
     const report = await reportPeriod(app, since ?? DEFAULT_PERIOD);
     if (format === "pdf")
-      return new DocumentContent("application/pdf", await periodReportPdf(report), "report.pdf");
+      return new DocumentContent("application/pdf", await drawPdf("period", report, signal), "report.pdf");
     return new DocumentContent(PERIOD_TYPES[format], writePeriodReport(report, format));
   },
 });

@@ -13,10 +13,10 @@ import { formatCountOf } from "../../kernel/text/phrases.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
 import type { ServiceApp } from "../app.ts";
 import { cutPage, positionOf } from "../cursor.ts";
+import { drawPdf } from "../pdf/host.ts";
 import { DocumentContent, defineOperation } from "../pipeline/operation.ts";
 import { boundedText, givenId, pagingFields, personsReason } from "../schemas.ts";
 import { INCIDENT_FORMATS, INCIDENT_TYPES, writeIncident } from "./formats.ts";
-import { incidentPdf } from "./incident-pdf.ts";
 import { type IncidentView, incidentReport, incidentShape, incidentView } from "./report.ts";
 import { incidentContext, sweepIncidents, wholeApp } from "./sweep.ts";
 import { incidentTasks } from "./tasks.ts";
@@ -77,12 +77,16 @@ export const getIncident = defineOperation({
   }),
   output: { content_types: ["application/json", "text/markdown", "application/pdf"] },
   errors: { not_found: "unknown incident, or another tenant's" },
-  async run({ app }, { incident_id, format = "json" }) {
+  async run({ app, signal }, { incident_id, format = "json" }) {
     await knownIncident(app, incident_id);
     await swept(app);
     const report = await incidentReport(app, await knownIncident(app, incident_id));
     if (format === "pdf")
-      return new DocumentContent("application/pdf", await incidentPdf(report), `${incident_id}.pdf`);
+      return new DocumentContent(
+        "application/pdf",
+        await drawPdf("incident", report, signal),
+        `${incident_id}.pdf`,
+      );
     return new DocumentContent(INCIDENT_TYPES[format], writeIncident(report, format));
   },
 });
