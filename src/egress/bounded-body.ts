@@ -31,7 +31,7 @@ interface BodyBounds extends ExchangeBounds {
   readonly refuse_with?: number;
 }
 
-/** The same bytes. Fails with a `LateError`. Time in which nobody reads does not count as silence. */
+/** The same bytes. Fails with a `LateError`. Only time in which the caller reads counts as silence. */
 export function boundedBody(source: Readable, who: string, bounds: BodyBounds): Readable {
   return Readable.from(boundedParts(source, who, bounds), { objectMode: false });
 }

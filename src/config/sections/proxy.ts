@@ -125,7 +125,7 @@ export const PROXY_ROWS = {
     schema: credentialsSchema,
     default: [],
     about:
-      "Credentials that the proxy adds: `{name, hosts, from}` with `header`, `query`, `basic` or `aws_sigv4`. `from` is `{env}`, `{file}` or `{command}`. `placeholders` names the variables that hold a placeholder inside `svc run`.",
+      "Credentials that the proxy adds: `{name, hosts, from}` with `header`, `query`, `basic` or `aws_sigv4`. `from` is `{env}`, `{file}` or `{command}`. `placeholders` lists variables.",
     locate: (list, base) =>
       list.map((one) =>
         "file" in one.from ? { ...one, from: { file: locatePath(one.from.file, base) } } : one,

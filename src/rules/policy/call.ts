@@ -5,8 +5,8 @@ import type { UndoProof } from "../undo-proof.ts";
 import type { ComparedCalls } from "./checks/compared-calls.ts";
 
 /**
- * The arguments of a call as every condition of a policy or a grant reads them. Nobody knows whether a push with
- * `force: unknown` drops commits, so it counts as forced.
+ * The arguments of a call as every condition of a policy or a grant reads them. A push with `force: unknown` may
+ * drop commits, so it counts as forced.
  */
 export function argsForPolicy(tool: string, args: JsonValue): JsonValue {
   if (tool !== "git.push" || !isJsonObject(args) || args["force"] !== "unknown") return args;

@@ -12,8 +12,8 @@ import { createRemoteRunProxy } from "../../../service/start/remote-proxy.ts";
 import type { CommandContext, CommandFlags } from "../../context.ts";
 import { withAllowedHosts } from "../server/proxy.ts";
 
-/** Decider of the calls of a run: this process with local data, or a server. */
-export interface Decider {
+/** RunDecider of the calls of a run: this process with local data, or a server. */
+export interface RunDecider {
   readonly running: RunningProxy & { run_id: string };
   readonly credentials: readonly CredentialSpec[];
   readonly limits: WantedLimits;
@@ -29,13 +29,13 @@ export function openDecider(
   flags: CommandFlags,
   folder: string,
   door: RunDoor,
-): Promise<Decider> {
+): Promise<RunDecider> {
   return context.isRemote(flags)
     ? decideOnServer(context, flags, folder, door)
     : decideHere(context, flags, door);
 }
 
-async function decideHere(context: CommandContext, flags: CommandFlags, door: RunDoor): Promise<Decider> {
+async function decideHere(context: CommandContext, flags: CommandFlags, door: RunDoor): Promise<RunDecider> {
   const settings = withAllowedHosts(context.settings(flags, ["policy"]), flags);
   const service = await openHttpService(withQuietLog(settings), context.io.clock);
   const close = () => service.close();
@@ -58,7 +58,7 @@ async function decideOnServer(
   flags: CommandFlags,
   folder: string,
   door: RunDoor,
-): Promise<Decider> {
+): Promise<RunDecider> {
   const { io } = context;
   if (flags["policy"] !== undefined) throw invalidError("--policy: the server decides by its own policy");
   const server = context.server(flags)!;

@@ -25,7 +25,7 @@ import type { CommandContext, CommandFlags, ExitCode } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
 import { copyClientState } from "./client-state.ts";
 import { checkedWorkspace, confinedEnv, findProgram, placesOfProgram, writeRunFiles } from "./confinement.ts";
-import { type Decider, openDecider } from "./run-decider.ts";
+import { openDecider, type RunDecider } from "./run-decider.ts";
 import { moveAway, programWords } from "./run-files.ts";
 
 const UNTESTED =
@@ -43,9 +43,9 @@ export async function runOnMac(
   const workspace = checkedWorkspace(resolve(io.cwd, given), realpathSync(io.env["HOME"] || "/var/root"));
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-run-")));
   const password = randomBytes(32).toString("hex");
-  let decider: Decider | null = null;
+  let decider: RunDecider | null = null;
   try {
-    // Nothing inside can prove that it is confined: without the relay of hooks, nobody asks.
+    // Nothing inside can prove that it is confined: without the relay of hooks, no decision asks.
     const sandbox_hash = sha256Hex(randomBytes(32).toString("hex"));
     decider = await openDecider(context, flags, folder, { sandbox: sandbox_hash, password });
     const { running, own } = decider;
@@ -77,7 +77,7 @@ interface RunHome {
   readonly folder: string;
   readonly url: URL;
   readonly password: string;
-  readonly decider: Decider;
+  readonly decider: RunDecider;
 }
 
 /** A home directory for the run, with a copy of the client's state. */

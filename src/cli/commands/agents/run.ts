@@ -41,7 +41,7 @@ import {
   writeRunFiles,
 } from "./confinement.ts";
 import { type HookRelay, hasHooks, hookMounts, startHookRelay } from "./hook-relay.ts";
-import { type Decider, openDecider } from "./run-decider.ts";
+import { openDecider, type RunDecider } from "./run-decider.ts";
 import { moveAway, programWords } from "./run-files.ts";
 import { runOnMac } from "./run-on-mac.ts";
 
@@ -99,7 +99,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   const { workspace, folder, placeholders } = place;
   const program = findProgram(command[0]!, io.env, io.cwd);
   let limits: ResourceLimits | null = null;
-  let decider: Decider | null = null;
+  let decider: RunDecider | null = null;
   let relay: HookRelay | null = null;
   try {
     const secret = randomBytes(32).toString("hex");
@@ -165,7 +165,7 @@ interface ConfinedClient {
 
 function planConfinement(
   { home, workspace, folder, programs, placeholders }: RunPlace,
-  { own, credentials }: Decider,
+  { own, credentials }: RunDecider,
   tree: ProtectedTree,
   { state, relay }: ConfinedClient,
 ): ConfinementPlan {
