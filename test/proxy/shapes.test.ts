@@ -35,11 +35,11 @@ const ANSWERS: Record<string, string> = {
   "not-modified": `HTTP/1.1 304 Not Modified\r\nETag: "${SECRET}"\r\n\r\n`,
   "upper-gzip": reply(`${OK}Content-Encoding: GZIP\r\n`, zipped),
   "gzip-and-identity": reply(`${OK}Content-Encoding: gzip, identity\r\n`, zipped),
+  "two-lines": reply(`${OK}Content-Encoding: identity\r\nContent-Encoding: gzip\r\n`, zipped),
   "to-the-end": `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil ${SECRET}`,
 };
 /** Codings that only the client would undo. Nothing of them may pass. */
 const HIDDEN: Record<string, string> = {
-  "two-lines": reply(`${OK}Content-Encoding: identity\r\nContent-Encoding: gzip\r\n`, zipped),
   twice: reply(`${OK}Content-Encoding: gzip, gzip\r\n`, gzipSync(gzipSync(SECRET)).toString("latin1")),
   zstd: reply(`${OK}Content-Encoding: zstd\r\n`, "\u0028\u00b5\u002f\u00fd"),
   transfer: `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n${zipped.length.toString(16)}\r\n${zipped}\r\n0\r\n\r\n`,
@@ -138,7 +138,7 @@ describe("a request", () => {
       expect(text.endsWith('{"a":1}')).toBe(true);
     }
     expect(await curl("c", "-X", "PUT", "-T", "-")).toContain("done");
-    expect(seen.at(-1)).toMatch(/content-length: 11\r\n[^]*from a pipe$/i);
+    expect(seen.at(-1)).toMatch(/content-length: 11\r\n.*from a pipe$/is);
   });
 
   it("for a range of a host with a credential asks for the whole", async () => {
