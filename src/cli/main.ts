@@ -116,11 +116,16 @@ const ERRNO: Record<string, string> = {
   EACCES: "permission denied",
   EISDIR: "is a directory, not a file",
   ENOTDIR: "is not a directory",
-  EADDRINUSE: "the address is already in use",
 };
+
+type AddressError = NodeJS.ErrnoException & { address?: string; port?: number };
+
+const addressInUse = ({ address = "", port }: AddressError): string =>
+  `cannot listen on ${address}${port === undefined ? "" : `:${port}`}: the address is already in use. Stop the other program, or pass --port`;
 
 function describe(error: unknown): string {
   const { code, path, message } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") return addressInUse(error as AddressError);
   const known = code === undefined ? undefined : ERRNO[code];
   if (known !== undefined) return path === undefined ? `${known}: ${message}` : `${path}: ${known}`;
   return message ?? String(error);

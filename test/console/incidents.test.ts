@@ -24,7 +24,7 @@ beforeAll(async () => {
   s = await consoleServer({
     env,
     config: "console: login\n",
-    keys: ["a/b bot", "agent2", "agent3"].map((name) => ({ name, role: "agent" })),
+    keys: ["a/b bot", "agent2", "agent3", "agent4"].map((name) => ({ name, role: "agent" })),
   });
   const api = (method: string, path: string, body?: unknown) => s.api("agent", method, path, body);
   for (let i = 0; i < 3; i++) {
@@ -94,6 +94,9 @@ it("shows an agent with its buttons and charts, and search finds it", async () =
   expect(text).toContain("As a table");
   expect(text).not.toContain(EVIL);
   expect((await admin.get("/console/search?q=agent")).text).toContain('href="/console/actors/agent"');
+  // It has a key and no run.
+  expect((await admin.get("/console/search?q=a%2Fb+bot")).text).toContain("/console/actors/a%2Fb%20bot");
+  expect((await admin.get("/console/search?q=nobody")).text).not.toContain("/console/actors/");
   expect((await admin.get("/console/actors/nobody")).status).toBe(404);
   expect((await admin.get("/console/actors/a%2Fb%20bot")).status).toBe(200);
   const auditor = await loggedIn(s.url, "auditor");
@@ -145,6 +148,7 @@ it("tells a held call from a refused one, and folds the older entries", async ()
     rows.find((row) => row.includes(`<code>${tool}</code>`))!.match(/waits for approval|call refused/g);
   expect(wordsOf("none.such")).toEqual(["call refused"]);
   expect(wordsOf("pay.refund")).toEqual(["waits for approval"]);
+  expect(rows.find((row) => row.includes("<code>pay.refund</code>"))).toContain(">this request</a>");
   const [shown, folded] = text.slice(text.indexOf("Timeline")).split("<details");
   const count = (part: string) => part.match(/<tbody>[\s\S]*<\/tbody>/)![0].match(/<tr>/g)!.length;
   expect(count(shown!)).toBe(20);
@@ -161,6 +165,27 @@ it("names the runs that need attention among the agent's open matters", async ()
   const [, open] = text.split(">Open<");
   const [line] = /<li>(?:(?!<li>)[\s\S])*needs attention[\s\S]*?<\/li>/.exec(open!.split(">Calls<")[0]!)!;
   expect(line).toContain('href="/console/runs/lost"');
+});
+
+it("folds long lists of runs and steps, so that the tasks stay in view", async () => {
+  verifies("beyond.polish.folded-runs");
+  for (let i = 0; i < 12; i++) {
+    await s.api("agent4", "POST", "/v1/runs", { run_id: `many${i}`, permissions: ["crm.write"] });
+    await s.api("agent4", "POST", `/v1/runs/many${i}/intents`, { tool: "crm.create", args: {}, reason: "r" });
+  }
+  await s.api("admin", "POST", "/v1/halt", { reason: "r", actor: "agent4" });
+  const { incidents } = (await s.api("auditor", "GET", "/v1/incidents")).body;
+  const mine = incidents.find((one: { actor: string }) => one.actor === "agent4").id;
+  const auditor = await loggedIn(s.url, "auditor");
+  const { text } = await auditor.get(`/console/incidents/${mine}`);
+  const [facts] = text.slice(text.indexOf(">Runs<")).split("Remaining tasks");
+  const [shown, folded] = facts!.split("6 older runs");
+  expect([shown, folded].map((part) => part!.match(/runs\/many\d+/g)!.length)).toEqual([6, 6]);
+  const agent = (await auditor.get("/console/actors/agent4")).text;
+  expect(agent.slice(agent.indexOf('aria-label="Runs"')).split("<details")[0]!.match(/<tr>/g)).toHaveLength(
+    11,
+  );
+  expect(agent).toContain("<summary>2 more</summary>");
 });
 
 it("leaves space between the cards of an agent and of an incident", async () => {

@@ -9,6 +9,7 @@ import { systemEnv } from "../../src/kernel/env.ts";
 import { FORM_FIELDS } from "../../stress/attack/heavy.ts";
 import { speak } from "../support/io.ts";
 import {
+  ageCalls,
   difference,
   life,
   NEIGHBOUR,
@@ -17,6 +18,7 @@ import {
   TENANT_MANIFESTS,
   TENANT_POLICY,
   type Things,
+  TWIN,
 } from "../support/tenant-life.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
@@ -53,9 +55,11 @@ beforeAll(async () => {
     clients.set(person, client);
   }
   ours = await life(s.api, NOW, "acme");
+  await ageCalls(s.app.core.store, "acme");
   pages_before = await pages();
   lines_before = await lines();
   theirs = await life(s.api, NOW, NEIGHBOUR);
+  await ageCalls(s.app.core.store, NEIGHBOUR);
   await clients.get("admin")!.submit("/console/evidence/verify");
 });
 afterAll(() => s.close());
@@ -66,12 +70,17 @@ function placed(path: string, things: Things): string {
   const [, kind = "runs"] = /([a-z]+)\/:id/.exec(path) ?? [];
   const id = things[kind as keyof Things] ?? things.runs;
   return `/console${path === "/" ? "" : path}`
+    .replace("/actors/:name", `/actors/${things.actors}`)
     .replace(":id", id)
     .replace(/:(\w+)/g, (_, name: keyof typeof PARAMS) => PARAMS[name] ?? "x");
 }
 
+/** Searches by name, also for what both tenants have under one name, and the exports of an incident. */
 const ASKED = [
   "",
+  `?q=${TWIN}`,
+  "?status=all",
+  "?format=md",
   `?q=${NEIGHBOUR}`,
   `?tenant=${NEIGHBOUR}&all=yes`,
   `?actor=${NEIGHBOUR}-agent`,
@@ -102,6 +111,15 @@ async function pages(): Promise<Map<string, string>> {
       }
     }
   }
+  for (const role of PEOPLE)
+    for (const page of [
+      `/console/actors/${TWIN}`,
+      `/console/contain?actor=${TWIN}`,
+      `/console/edge?q=${TWIN}`,
+    ]) {
+      const { status, text } = await clients.get(`acme-${role}`)!.get(page);
+      found.set(`${role} ${page}`, `${status} ${await plain(text)}`);
+    }
   return found;
 }
 
@@ -267,7 +285,15 @@ const HERE = [
   ...["verify-bundle", "witness", "probe", "doctor", "kill-switch", "config", "client-file", "demo"],
 ];
 
-const commandsFor = ({ runs, approvals, plans, grants, holds, halt, contain }: Things): string[][] => [
+const commandsFor = ({ runs, approvals, plans, grants, holds, halt, ...rest }: Things): string[][] => [
+  ...[
+    ["actor", rest.actors],
+    ["incidents", "show", rest.incidents],
+    ["incidents", "show", rest.incidents, "--format", "md"],
+    ["incidents", "note", rest.incidents, "seen"],
+    ["incidents", "assign", rest.incidents, "ada"],
+    ["incidents", "close", rest.incidents, "--reason", "done"],
+  ],
   ...[
     ["show", runs],
     ["lineage", runs],
@@ -309,7 +335,7 @@ const commandsFor = ({ runs, approvals, plans, grants, holds, halt, contain }: T
   ...[
     ["hold", "add", "--run", runs, "--reason", "a reason"],
     ["halt", "lift", halt],
-    ["contain", "--id", contain],
+    ["contain", "--id", rest.contain],
   ],
 ];
 
@@ -331,7 +357,10 @@ const LISTS: string[][] = [
     ["grants", "list", "--all"],
     ["halt", "list"],
     ["incidents", "--all"],
+    ["incidents", "--all", "--json"],
     ["actor", `${NEIGHBOUR}-agent`],
+    ["actor", TWIN],
+    ["actor", TWIN, "--json"],
     ["hold", "list", "--all"],
     ["horizon"],
     ["oversight"],
@@ -373,7 +402,9 @@ async function lines(): Promise<Map<string, string>> {
   for (const role of PEOPLE)
     for (const command of [
       ...LISTS,
-      ...commandsFor(ours).filter(([first]) => ["show", "plan", "report"].includes(first!)),
+      ...commandsFor(ours).filter(
+        ([first, second]) => second === "show" || ["show", "plan", "report", "actor"].includes(first!),
+      ),
     ])
       found.set(`${role} svc ${command.join(" ")}`, await say(role, command));
   return found;

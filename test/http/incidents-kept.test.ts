@@ -41,14 +41,18 @@ describe("tenants", () => {
   it("do not see a halt of the whole service, and do not end its incident", async () => {
     verifies("beyond.incidents.tenant-causes");
     const s = await testServer({ keys: bound });
-    await s.call("admin", "POST", "/v1/halt", { reason: "hush-9", actor: "acme-agent" });
+    for (const tool of ["a.b", "c.d", "e.f"])
+      await s.call("admin", "POST", "/v1/halt", { reason: "hush-9", actor: "acme-agent", tool });
     const [seen] = await list(s, "acme-auditor");
     expect(seen).toMatchObject({ status: "open", causes: [], left: 0, tenant: "acme" });
     const report = await s.call("acme-auditor", "GET", `/v1/incidents/${seen.id}`);
     expect(report.text).not.toContain("hush-9");
     const early = await s.call("acme-operator", "POST", `/v1/incidents/${seen.id}/close`, {});
-    expect(early.status).toBe(400);
-    expect((await list(s))[0]).toMatchObject({ status: "open", left: 1 });
+    expect(early).toMatchObject({
+      status: 400,
+      body: { error: "reason: the service has tasks left; give a reason to close it" },
+    });
+    expect((await list(s))[0]).toMatchObject({ status: "open", left: 3 });
   });
 });
 

@@ -8,9 +8,11 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { newKeyPair } from "../../src/evidence/signing.ts";
 import type { HttpRow } from "../../src/http/api/http-row.ts";
 import { HTTP_TABLE } from "../../src/http/api/http-table.ts";
+import { pdfText } from "../evidence/support/pdf.ts";
 import { seeded } from "../support/env.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import {
+  ageCalls,
   difference,
   life,
   NEIGHBOUR,
@@ -20,6 +22,7 @@ import {
   TENANT_MANIFESTS,
   TENANT_POLICY,
   type Things,
+  TWIN,
   withIds,
 } from "../support/tenant-life.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -41,23 +44,25 @@ beforeAll(async () => {
     keys: TENANT_KEYS,
   });
   ours = await life(s.call, s.env.now(), "acme");
+  await ageCalls(s.app.core.store, "acme");
   before = await answers();
   theirs = await life(s.call, s.env.now(), NEIGHBOUR);
+  await ageCalls(s.app.core.store, NEIGHBOUR);
 });
 
 /** What there is to ask for, the neighbour's name among it. */
 const VALUES: Record<string, string[]> = {
   limit: ["1", "2", "500"],
   tenant: [NEIGHBOUR, "acme", "*"],
-  actor: [`${NEIGHBOUR}-agent`, "acme-agent"],
-  run_id: [`${NEIGHBOUR}-run`, "acme-run"],
+  actor: [`${NEIGHBOUR}-agent`, "acme-agent", TWIN],
+  run_id: [`${NEIGHBOUR}-run`, "acme-run", `${NEIGHBOUR}-${TWIN}`],
   tool: ["mail.send", "crm.create", "crm.get"],
-  status: ["pending", "open"],
+  status: ["pending", "open", "closed"],
   event: ["intended", "denied"],
   q: [NEIGHBOUR, "acme", "a"],
   order: ["asc", "desc"],
   since: ["1d"],
-  format: ["json"],
+  format: ["json", "md"],
   within: ["3h"],
   attention: ["true"],
   all: ["true"],
@@ -68,7 +73,7 @@ const VALUES: Record<string, string[]> = {
 function questions(): string[] {
   const random = seeded(23);
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
-  const asked = new Set<string>();
+  const asked = new Set<string>([`/v1/actors/${TWIN}`, `/v1/actors/${NEIGHBOUR}-agent`]);
   for (const row of HTTP_TABLE.filter(({ method }) => method === "GET")) {
     const path = withIds(row.path, ours);
     asked.add(path);
@@ -118,12 +123,23 @@ it("what a neighbour does changes no byte of an answer", async () => {
   ).toEqual([]);
 });
 
+it("an incident's files name the tenant's own part of an agent that works for both", async () => {
+  verifies("beyond.tenants.apart", "beyond.incidents.tenant");
+  for (const format of ["json", "md", "pdf"]) {
+    const url = `/v1/incidents/${ours.incidents}?format=${format}`;
+    const answer = await s.http.inject({ url, headers: { authorization: "Bearer acme-auditor" } });
+    const text = format === "pdf" ? pdfText(new Uint8Array(answer.rawPayload)) : answer.body;
+    expect([format, answer.statusCode, text.includes(`acme-${TWIN}`)]).toEqual([format, 200, true]);
+    expect([format, text.includes(NEIGHBOUR)]).toEqual([format, false]);
+  }
+});
+
 describe("a neighbour's thing is answered like one that was never there", () => {
-  const rows = HTTP_TABLE.filter(({ path }) => path.includes("{id}"));
+  const rows = HTTP_TABLE.filter(({ path }) => /\{id\}|actors/.test(path));
   it.each(rows.map((row) => [`${row.method} ${row.path}`, row] as const))("%s", async (_, row) => {
     verifies("beyond.tenants.apart");
     const never = neverThere(theirs);
-    const [kind] = /(?<=\/)[a-z]+(?=\/\{id\})/.exec(row.path)! as unknown as [keyof Things];
+    const [kind] = /(?<=\/)[a-z]+(?=\/\{(?:id|name)\})/.exec(row.path)! as unknown as [keyof Things];
     for (const role of ROLES) {
       for (const body of bodiesOf(row)) {
         const ask = (things: Things) => s.call(`acme-${role}`, row.method, withIds(row.path, things), body);
@@ -149,6 +165,7 @@ describe("a neighbour's thing is answered like one that was never there", () => 
       ["resume", ({ halt }) => ({ id: halt })],
       ["simulate", ({ runs }) => ({ run_id: runs })],
       ["halt", (_, tenant) => ({ tenant, reason })],
+      ["halt", (_, tenant) => ({ actor: `${tenant}-agent`, reason })],
       ["holds", ({ runs }) => ({ run_id: runs, reason })],
       ["holds", (_, tenant) => ({ tenant, reason })],
       ["contain", (_, tenant) => ({ actor: `${tenant}-agent`, reason, dry_run: true })],
@@ -205,6 +222,8 @@ function bodiesOf(row: HttpRow): (object | undefined)[] {
     call,
     { reason, calls: [call] },
     { note: reason },
+    { text: reason },
+    { to: reason },
     { status: "succeeded", result: {} },
     { status: "succeeded", note: reason },
     { dry_run: true },

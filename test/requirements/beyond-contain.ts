@@ -47,6 +47,7 @@ export const beyondLease = section("beyond", "Leases", {
 export const beyondRunState = section("beyond", "State of a run", {
   "beyond.run-state.field": [33, "wherever runs are listed each has `state`: `needs attention`, `open` or `settled`"],
   "beyond.run-state.left": [33, "a run whose last rollback left a step alone (conflict, deferred, unverified) needs attention until a later rollback settles it"],
+  "beyond.run-state.undo-approval": [37, "a run needs attention from the request for an undo until the undo is done or a person denies it"],
   "beyond.run-state.rollback": [33, "a run with an unfinished rollback needs attention"],
   "beyond.run-state.open": [33, "a run with an intended step, an open request or plan, or a call in the last 30 minutes is open"],
   "beyond.run-state.exit": [33, "`svc runs --attention` exits 2 where it lists a run, else 0"],

@@ -22,6 +22,7 @@ export const beyond2Authors = section("beyond", "Policy authors", {
   "beyond.authors.new-example": [37, "`svc policy new --example <name>` copies an example; an unknown name and a missing terminal list the names"],
   "beyond.authors.new-keeps": [37, "`svc policy new` replaces no file without `--force`"],
   "beyond.authors.new-quoting": [37, "answers are quoted in the written policy: they add no keys of their own"],
+  "beyond.authors.init-example": [37, "`svc init` without a tool server writes files with which a server with a console starts, and replaces none"],
   "beyond.authors.schema-words": [37, "every field in the policy's JSON schema has a description"],
   "beyond.authors.undeclared-first": [37, "the playground shows that no manifest declares a tool before it shows the decision"],
 });
@@ -41,6 +42,7 @@ export const beyond2Polish = section("beyond", "Console polish", {
   "beyond.polish.palette-safe": [37, "the palette keeps the content security policy, passes an accessibility check, shows only what the person may see, and presses no button"],
   "beyond.polish.decide-role": [37, "the overview says `Decide` only while a request is open and to users who can decide"],
   "beyond.polish.tables-fit": [37, "every table fits in its card at a width of 1280 pixels"],
+  "beyond.polish.folded-runs": [37, "the pages of an agent and of an incident fold long lists of runs"],
   "beyond.polish.card-gaps": [37, "the cards of an agent's and of an incident's page stand apart, on a desktop and on a phone"],
   "beyond.polish.chart": [37, "the overview's chart has a pattern for each decision, and its numbers as a table"],
   "beyond.polish.plan-fits": [37, "the rollback plan of a run whose undo is left in part fits a phone"],

@@ -22,6 +22,7 @@ export const beyond2Incidents = section("beyond", "Agents and incidents", {
   "beyond.incidents.closed-409": [37, "notes, assignments and closing of a closed incident are 409"],
   "beyond.incidents.not-reopened": [37, "an incident that ended is not reopened: the next fact opens another one, and an old fact opens none"],
   "beyond.incidents.tasks": [37, "each task names its command and its console page: resolve, undo, approve, conflict, lift, enable"],
+  "beyond.incidents.undo-approval": [37, "an undo whose approval was given or expired without the undo being done is a task"],
   "beyond.incidents.task-roles": [37, "each task names the role that can do it, on every surface; the console shows its command only to people with that role"],
   "beyond.incidents.ends": [37, "it ends on its own when nothing is left"],
   "beyond.incidents.timeline": [37, "the timeline says who decided what under which rule with which `card_hash`"],

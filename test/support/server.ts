@@ -67,8 +67,8 @@ function keyEntries(more: ({ name: string } & Record<string, unknown>)[]) {
   return [...roles, { name: "agent2", role: "agent" }, ...more].map((entry) => ({
     max_permissions: ["*"],
     allow_observe: true,
-    ...entry,
     key_sha256: sha256Hex(entry.name),
+    ...entry,
   }));
 }
 

@@ -1,5 +1,7 @@
 /** Two tenants that have something of everything, and how to ask for it: what one of them may be told of the other is nothing. */
 import { expect } from "vitest";
+import type { StateStore } from "../../src/govern/port/store.ts";
+import { sha256Hex } from "../../src/kernel/hash.ts";
 import { until } from "./until.ts";
 
 export const TENANT_MANIFESTS = `
@@ -23,21 +25,25 @@ export const NEIGHBOUR = "globex";
 
 /** What a tenant has, by the words of a path that name it. */
 export type Things = Record<
-  "runs" | "approvals" | "plans" | "grants" | "delegations" | "holds" | "contain",
+  "runs" | "approvals" | "plans" | "grants" | "delegations" | "holds" | "contain" | "incidents" | "actors",
   string
 > & {
   halt: string;
 };
 
-/** The neighbour's stand first: places in the file move when one is deleted. */
-export const TENANT_KEYS = [NEIGHBOUR, "acme"].flatMap((tenant) =>
-  ["passing", "spare", ...ROLES].map((name) => ({
+/** An agent that works for both tenants under one name, each with its own key. */
+export const TWIN = "twin";
+
+/** The neighbour's keys come first: places in the file move when one is deleted. */
+export const TENANT_KEYS = [NEIGHBOUR, "acme"].flatMap((tenant) => {
+  const bound = { tenant, tenant_only: true };
+  const keys = ["passing", "spare", ...ROLES].map((name) => ({
     name: `${tenant}-${name}`,
     role: ROLES.includes(name) ? name : "agent",
-    tenant,
-    tenant_only: true,
-  })),
-);
+    ...bound,
+  }));
+  return [...keys, { name: TWIN, role: "agent", ...bound, key_sha256: sha256Hex(`${tenant}-${TWIN}`) }];
+});
 
 /** A request with this key. */
 type Call = (
@@ -103,12 +109,76 @@ export async function life(call: Call, now: number, tenant: string): Promise<Thi
   return {
     ...{ runs: run, approvals: pending.id, plans: plan.id, grants: grant.id, delegations: lent.id },
     ...{ holds: hold.id, contain: job, halt: halt.id },
+    ...{ incidents: await trouble(as, call, tenant), actors: `${tenant}-agent` },
   };
+}
+
+/** A request of a role that must succeed. */
+type As = (
+  role: string,
+  method: string,
+  path: string,
+  body?: object,
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely
+) => Promise<any>;
+
+/** An agent of both tenants fails in many ways: returns the id of its incident in this tenant. */
+async function trouble(as: As, call: Call, tenant: string): Promise<string> {
+  const twin = async (path: string, body: object) => {
+    const { status, body: answer } = await call(`${tenant}-${TWIN}`, "POST", `/v1/${path}`, body);
+    expect(status, `${path}: ${JSON.stringify(answer)}`).toBeLessThan(300);
+    return answer;
+  };
+  const run = `${tenant}-${TWIN}`;
+  const scope = { permissions: ["p"], reason: `the reason of ${tenant}` };
+  await twin("runs", { run_id: run, ...scope });
+  await twin("runs", { run_id: `${run}-child`, parent: run, ...scope });
+  const step = (n: number, what: object) => twin(`runs/${run}/steps/${n}/outcome`, what);
+  const ask = (tool: string) =>
+    twin(`runs/${run}/intents`, { tool, args: { name: tenant }, reason: `${tenant} asks` });
+  for (const n of [0, 1, 2]) {
+    await ask("crm.create");
+    if (n < 2) await step(n, { status: n === 0 ? "succeeded" : "uncertain", result: { id: tenant } });
+  }
+  await ask("mail.send");
+  await ask("no.such");
+  await as("operator", "POST", `runs/${run}/steps/0/compensation`, {});
+  const failed = { status: "failed", error: `${tenant} refuses` };
+  await as("operator", "POST", `runs/${run}/steps/0/compensation/outcome`, failed);
+  const calls = [{ ref: `${tenant}-ref`, tool: "Bash", at_ms: 1, ran: true }];
+  await as("operator", "POST", `runs/${run}/reconcile`, { source: "claude-code", calls });
+  const agent = { client: "claude-code", version: "1", workspace: `/${tenant}`, governed: "no" };
+  await as("agent", "POST", "agents", { agents: [{ ...agent, missing: [], last_seen_ms: 1 }] });
+  await as("admin", "POST", "halt", { actor: TWIN, reason: `${tenant} stops it` });
+  const { incidents } = await as("auditor", "GET", "incidents");
+  const { id } = incidents.find(({ actor }: { actor: string }) => actor === TWIN);
+  await as("operator", "POST", `incidents/${id}/notes`, { text: `${tenant} looks into it` });
+  await as("operator", "POST", `incidents/${id}/assign`, { to: `${tenant}-operator` });
+  return id;
+}
+
+/** Makes the calls of a tenant two hours older, so that its alerts and incidents come up without a wait. */
+export async function ageCalls(store: StateStore, tenant: string): Promise<void> {
+  const rows = await store.list("steps", { limit: 500 });
+  const keys = rows.filter(({ doc }) => doc.run_id.startsWith(`${tenant}-`)).map(({ key }) => key);
+  await store.transact({
+    run(tx) {
+      for (const key of keys) {
+        const step = tx.get("steps", key)!;
+        const run = tx.get("runs", step.run_id)!;
+        const earlier = (at: number | null) => (at === null ? null : at - 7_200_000);
+        const finished_ms = earlier(step.finished_ms);
+        tx.put("steps", key, { ...step, intended_ms: step.intended_ms - 7_200_000, finished_ms });
+        if (step.step === 0) tx.put("runs", run.run_id, { ...run, created_ms: run.created_ms - 7_200_000 });
+      }
+    },
+  });
 }
 
 export const withIds = (path: string, things: Things): string =>
   path
     .replace(/\/([a-z]+)\/\{id\}/, (_, kind: string) => `/${kind}/${things[kind as keyof Things]}`)
+    .replace("/actors/{name}", `/actors/${things.actors}`)
     .replace("{n}", "1")
     .replace("{index}", "999")
     .replace("{tool}", "crm.get")
@@ -127,6 +197,6 @@ export const neverThere = (theirs: Things): Things =>
   Object.fromEntries(
     Object.entries(theirs).map(([kind, id]) => [
       kind,
-      kind === "runs" ? "nosuch-run" : id.replace(/[0-9a-f]{8}-.*/, NEVER),
+      id.replace(/[0-9a-f]{8}-.*/, NEVER).replace(/^globex-/, "nosuch-"),
     ]),
   ) as Things;

@@ -181,7 +181,7 @@ export function settleApproval(
 ): SettledApproval {
   if (status === "consumed") assertConsumable(approval);
   const moved = moveApproval(tx, run, approval, status);
-  if (status === "approved" && moved.kind === "compensation") run.awaiting--;
+  if (status === "denied" && moved.kind === "compensation") run.awaiting--;
   const record = appendApprovalRecord(tx, run, moved, {
     event: EVENTS[status],
     actor: by,

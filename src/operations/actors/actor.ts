@@ -21,6 +21,7 @@ import type { ServiceApp } from "../app.ts";
 import { activeAlerts } from "../background/alerting.ts";
 import { allDrills } from "../drills/drill-results.ts";
 import { activeHalts } from "../halts.ts";
+import { trySweep } from "../incidents/sweep.ts";
 import { isKeyShown } from "../pipeline/access.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { boundedText } from "../schemas.ts";
@@ -115,6 +116,7 @@ export const getActor = defineOperation({
   errors: { not_found: "no run, key or incident has this name" },
   async run({ app }, { actor }): Promise<ActorView> {
     const { core } = app;
+    await trySweep(app);
     const { runs, more } = await latestRunsOf(app, actor);
     const keys = await keysOf(app, actor);
     const incidents = await incidentsOf(app, actor);
@@ -147,6 +149,11 @@ export const getActor = defineOperation({
     };
   },
 });
+
+/** Whether an agent without a run has a page: it has a key or an incident. */
+export async function isIdleActor(app: ServiceApp, actor: string): Promise<boolean> {
+  return (await keysOf(app, actor)).length + (await incidentsOf(app, actor)).length > 0;
+}
 
 /** The halts that can block a call of the agent, and whether each blocks all of them. */
 async function haltsOf(app: ServiceApp, actor: string, tenants: readonly (string | null)[]) {

@@ -7,7 +7,7 @@ import {
   type IncidentEntryDoc,
 } from "../../govern/incidents/incident.ts";
 import { appendIncidentEntry, endIncident } from "../../govern/incidents/join-incident.ts";
-import { conflictError, invalidError, messageOf, notFoundError } from "../../kernel/errors.ts";
+import { conflictError, invalidError, notFoundError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
@@ -18,7 +18,7 @@ import { DocumentContent, defineOperation } from "../pipeline/operation.ts";
 import { boundedText, givenId, pagingFields, personsReason } from "../schemas.ts";
 import { INCIDENT_FORMATS, INCIDENT_TYPES, writeIncident } from "./formats.ts";
 import { type IncidentView, incidentReport, incidentShape, incidentView } from "./report.ts";
-import { incidentContext, sweepIncidents, wholeApp } from "./sweep.ts";
+import { incidentContext, trySweep, wholeApp } from "./sweep.ts";
 import { incidentTasks } from "./tasks.ts";
 
 const entryShape = z.strictObject({
@@ -29,13 +29,6 @@ const entryShape = z.strictObject({
 });
 const incidentId = givenId("inc_<uuid>");
 
-/** A store that takes no writes must not hide the incidents. */
-async function swept(app: ServiceApp): Promise<void> {
-  await sweepIncidents(app).catch((error: unknown) =>
-    app.log.warn("incidents could not be swept", { error: messageOf(error) }),
-  );
-}
-
 export const listIncidents = defineOperation({
   id: "list_incidents",
   summary: "List incidents, newest first",
@@ -44,7 +37,7 @@ export const listIncidents = defineOperation({
   input: z.strictObject({ status: z.enum(INCIDENT_STATUSES).optional(), ...pagingFields }),
   output: z.strictObject({ incidents: z.array(incidentShape), next_cursor: nullableSchema(z.string()) }),
   async run({ app }, { status, limit = SERVICE_LIMITS.page_default, cursor }) {
-    await swept(app);
+    await trySweep(app);
     const after = positionOf(cursor);
     const query = { tag: status, order: "desc", limit: limit + 1, after } as const;
     const rows = await app.core.store.list("incidents", query);
@@ -79,7 +72,7 @@ export const getIncident = defineOperation({
   errors: { not_found: "unknown incident, or another tenant's" },
   async run({ app, signal }, { incident_id, format = "json" }) {
     await knownIncident(app, incident_id);
-    await swept(app);
+    await trySweep(app);
     const report = await incidentReport(app, await knownIncident(app, incident_id));
     if (format === "pdf")
       return new DocumentContent(
@@ -153,6 +146,15 @@ export const assignIncident = defineOperation({
   },
 });
 
+/** Tasks of the whole service count too, but within a tenant the message gives no number of them. */
+async function assertNothingLeft(app: ServiceApp, incident: IncidentDoc): Promise<void> {
+  const whole = wholeApp(app);
+  if ((await incidentTasks(whole, await incidentContext(whole, incident))).length === 0) return;
+  const { left } = await incidentView(app, incident);
+  const what = left === 0 ? "the service has tasks" : formatCountOf(left, "task is", "tasks are");
+  throw invalidError(`reason: ${what} left; give a reason to close it`);
+}
+
 export const closeIncident = defineOperation({
   id: "close_incident",
   summary: "Close an incident; with something left it needs a reason",
@@ -163,14 +165,7 @@ export const closeIncident = defineOperation({
   errors: { not_found: "unknown incident, or another tenant's", conflict: "it is closed" },
   async run({ app, principal }, { incident_id, reason }) {
     const incident = await knownIncident(app, incident_id);
-    if (reason === undefined && incident.status === "open") {
-      const whole = wholeApp(app);
-      const { length } = await incidentTasks(whole, await incidentContext(whole, incident));
-      if (length > 0)
-        throw invalidError(
-          `reason: ${formatCountOf(length, "task is", "tasks are")} left; give a reason to close it`,
-        );
-    }
+    if (reason === undefined && incident.status === "open") await assertNothingLeft(app, incident);
     const why = reason === undefined ? "" : app.core.redact(reason);
     return changeIncident(app, incident_id, { kind: "closed", text: why, by: principal.name });
   },

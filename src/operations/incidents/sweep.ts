@@ -15,6 +15,7 @@ import { PROBE_KEY, type ProbeState } from "../../govern/port/docs.ts";
 import { allRows } from "../../govern/port/pages.ts";
 import { isProbe, PROBE_ACTOR } from "../../govern/roles.ts";
 import type { StepDoc } from "../../govern/runs/run.ts";
+import { messageOf } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { unconfinedStore } from "../../store/tenant-store.ts";
 import type { ServiceApp } from "../app.ts";
@@ -37,6 +38,13 @@ export async function sweepIncidents(within: ServiceApp): Promise<void> {
   await openFound(app);
   for await (const { doc } of allRows(app.core.store, "incidents", { tag: "open" }))
     await endIfDone(app, doc);
+}
+
+/** Sweeps before a listing. A store that takes no writes must not hide the incidents. */
+export async function trySweep(app: ServiceApp): Promise<void> {
+  await sweepIncidents(app).catch((error: unknown) =>
+    app.log.warn("incidents could not be swept", { error: messageOf(error) }),
+  );
 }
 
 async function openFound({ core }: ServiceApp): Promise<void> {

@@ -4,7 +4,7 @@
  */
 
 import { approvalTags } from "../../govern/approvals/approval.ts";
-import { HALTS_KEY } from "../../govern/document-keys.ts";
+import { HALTS_KEY, stepKey } from "../../govern/document-keys.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import type { IncidentCauseDoc, IncidentDoc } from "../../govern/incidents/incident.ts";
 import { PROBE_KEY, type ProbeState } from "../../govern/port/docs.ts";
@@ -141,27 +141,45 @@ const LEFT_TEXT: Record<SkipReason, string> = {
 
 function undoTask(run_id: string, step: number, why: SkipReason): IncidentTask {
   const text = `Step ${step} ${LEFT_TEXT[why]}.`;
-  const page = why === "conflict" ? `${runPage(run_id)}#rollback` : runPage(run_id, step);
-  if (why !== "conflict")
-    return { ...named("undo", text, run_id, step), command: `svc rollback ${run_id}`, page };
+  if (why !== "conflict") return retryTask(run_id, step, text);
   return {
     ...named("conflict", text, run_id, step),
     command: `svc rollback ${run_id} --overwrite ${step} --current <hash of svc plan> --reason <why>`,
-    page,
+    page: `${runPage(run_id)}#rollback`,
   };
 }
 
+const retryTask = (run_id: string, step: number, text: string): IncidentTask => ({
+  ...named("undo", text, run_id, step),
+  command: `svc rollback ${run_id}`,
+  page: runPage(run_id, step),
+});
+
+/** Undos that need an approval: one that is pending, has expired, or was given without the undo being done. */
 async function approvalTasks({ core }: ServiceApp, run_id: string): Promise<IncidentTask[]> {
   const tasks: IncidentTask[] = [];
-  const tag = approvalTags(["pending", "escalated"]);
+  const tag = approvalTags(["pending", "escalated", "approved", "expired"]);
   for await (const { doc } of allRows(core.store, "approvals", { owner: run_id, tag })) {
-    if (doc.kind !== "compensation" || isExpired(doc, core.env.now())) continue;
-    tasks.push({
-      ...named("approve", `The undo of step ${doc.step} waits for approval.`, run_id, doc.step),
-      id: doc.id,
-      command: `svc approvals approve ${doc.id}`,
-      page: `/console/approvals/${doc.id}`,
-    });
+    if (doc.kind !== "compensation" || doc.step === null) continue;
+    const step = await core.store.get("steps", stepKey(run_id, doc.step));
+    if (step?.status !== "succeeded" || step.undo_request !== doc.id) continue;
+    if (doc.status === "expired" || isExpired(doc, core.env.now()))
+      tasks.push(
+        retryTask(
+          run_id,
+          doc.step,
+          `Step ${doc.step}: the approval of its undo expired. Roll back to ask again.`,
+        ),
+      );
+    else if (doc.status === "approved")
+      tasks.push(retryTask(run_id, doc.step, `Step ${doc.step}: its undo is approved, and not done.`));
+    else
+      tasks.push({
+        ...named("approve", `The undo of step ${doc.step} waits for approval.`, run_id, doc.step),
+        id: doc.id,
+        command: `svc approvals approve ${doc.id}`,
+        page: `/console/approvals/${doc.id}`,
+      });
   }
   return tasks;
 }

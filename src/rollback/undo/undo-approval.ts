@@ -83,6 +83,7 @@ export function resolveUndoApproval(at: StepInProgress, undo: UndoCall, input: C
       detail: `used request ${request.id}`,
     });
     records.push(settled.record);
+    run.awaiting--;
     return { waits_for: null, opened: null, records };
   }
   // Approving all undos at once is a decision too: under four eyes, the run's requesters cannot approve its undos.
@@ -150,17 +151,9 @@ function isPast(request: ApprovalDoc, now: number): boolean {
   return LIVE_APPROVAL_STATUSES.has(request.status) && isExpired(request, now);
 }
 
-/**
- * Whether the run counts the step as awaiting: from its first request until one is approved. A denial changes nothing.
- */
+/** Whether the run counts the step as awaiting: from its first request until the undo begins or a person denies it. */
 function isCounted(request: ApprovalDoc | undefined): boolean {
-  if (request === undefined) return false;
-  const { status } = request;
-  return (
-    OPEN_APPROVAL_STATUSES.has(status) ||
-    status === "denied" ||
-    (status === "expired" && request.decided_ms === null)
-  );
+  return request !== undefined && request.status !== "denied" && request.status !== "consumed";
 }
 
 function approveNow(

@@ -94,8 +94,8 @@ function keyFile(more: ConsoleOptions["keys"] = []): string {
   const entries = [...ROLES.map((role) => ({ name: role, role })), ...more].map((entry) => ({
     max_permissions: ["*"],
     allow_observe: true,
-    ...entry,
     key_sha256: sha256Hex(entry.name),
+    ...entry,
   }));
   return JSON.stringify(entries);
 }

@@ -1,4 +1,7 @@
-/** `svc init --from <command or url>`: drafts the files of a gateway for an existing tool server. */
+/**
+ * `svc init --from <command or url>`: drafts the files of a gateway for an existing tool server. Without `--from`, it
+ * writes example files for a server.
+ */
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { splitCommand } from "../../../child-process/split-command.ts";
@@ -15,16 +18,17 @@ import { loadPolicy } from "../../../rules/policy/load.ts";
 import { PACKAGE_VERSION } from "../../../service/version.ts";
 import { type CommandContext, globalOptions, type RegisterCommand } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
+import { packagedExample } from "../packaged-example.ts";
 import { schemaLine } from "../policy/schema-line.ts";
 import { draftFromOpenapi, namesOpenapi } from "./init-openapi.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
 export const registerInit: RegisterCommand = (program, context) => {
-  globalOptions(program.command("init").description("Draft the gateway files for a tool server"))
-    .requiredOption(
+  globalOptions(program.command("init").description("Draft the files of a gateway or a server"))
+    .option(
       "--from <command, url or file>",
-      "the tool server: a command in quotes or an http(s) URL; or an OpenAPI file or URL",
+      "a tool server's command or URL, or an OpenAPI file or URL; without it, example files",
     )
     .option("--name <name>", "short name of the tool server")
     .option("--dir <dir>", "directory to write to", ".")
@@ -57,7 +61,40 @@ async function initFromOpenapi(
   }
 }
 
+const EXAMPLE_CONFIG = `# Settings of the server. List all of them with svc config show.
+manifests: manifests
+policy: policy.yaml
+keys: keys.json
+console: login
+`;
+
+/** Example files of a server, for a start without a tool server. */
+async function initExample({ io }: CommandContext, flags: Record<string, unknown>): Promise<void> {
+  for (const option of ["name", "namespace", "env", "header"])
+    if (flags[option] !== undefined)
+      throw invalidError(`--${option}: only with --from, which names the tool server`);
+  const folder = resolve(io.cwd, flags["dir"] as string);
+  const shown = relative(io.cwd, folder) || ".";
+  const files = {
+    [join("manifests", "example.yaml")]: await packagedExample("examples/demo/manifests.yaml"),
+    "policy.yaml": await packagedExample("examples/policies/starter.yaml"),
+    "svc.config.yaml": EXAMPLE_CONFIG,
+  };
+  await write(folder, files, flags["force"] === true);
+  for (const name of Object.keys(files)) io.out(`wrote ${escapeControls(join(shown, name))}`);
+  const config = shown === "." ? "" : ` --config ${escapeControls(join(shown, "svc.config.yaml"))}`;
+  io.out("");
+  io.out("Next:");
+  io.out(`  1. svc keys add me --role admin${config}   (shows your key once)`);
+  io.out(`  2. svc server${config}   (then sign in with the key at http://127.0.0.1:8787/console)`);
+  io.out(
+    `  3. describe your own tools in ${escapeControls(join(shown, "manifests"))}. For a tool server, draft them:`,
+  );
+  io.out('     svc init --from "<command or URL>" --dir <new directory>');
+}
+
 async function init(context: CommandContext, flags: Record<string, unknown>): Promise<void> {
+  if (flags["from"] === undefined) return initExample(context, flags);
   if (namesOpenapi((flags["from"] as string).trim(), context.io.cwd)) return initFromOpenapi(context, flags);
   const { spec, draft } = readTarget(flags);
   const egress = createEgress(context.settings(flags).egress, {});

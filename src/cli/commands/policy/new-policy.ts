@@ -1,11 +1,10 @@
 /** `svc policy new`: writes a first policy from questions on the terminal, or from an example, without a tool server. */
 import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { packageFile } from "../../../child-process/package-files.ts";
-import { readTextFile } from "../../../config/files.ts";
 import { conflictError, invalidError } from "../../../kernel/errors.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import { compilePolicy } from "../../../rules/policy/compile.ts";
@@ -13,6 +12,7 @@ import { loadPolicy } from "../../../rules/policy/load.ts";
 import { runPolicyTests } from "../../../rules/policy/tests/tests.ts";
 import type { CommandContext } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
+import { packagedExample } from "../packaged-example.ts";
 import { askForPolicy, policyFromAnswers } from "./policy-questions.ts";
 import { schemaLine } from "./schema-line.ts";
 
@@ -72,8 +72,7 @@ async function exampleText(name: string | true): Promise<string> {
   if (name === true) throw invalidError(`--example: choose one of: ${names.join(", ")}`);
   if (!names.includes(name))
     throw invalidError(`--example: unknown example; choose one of: ${names.join(", ")}`);
-  const text = await readTextFile(join(EXAMPLES, `${name}.yaml`));
-  return text.replace(/^# yaml-language-server: .*\n/, "");
+  return packagedExample(`examples/policies/${name}.yaml`);
 }
 
 async function exampleNames(): Promise<string[]> {

@@ -154,7 +154,9 @@ function describeIncident(report: IncidentReport): string[] {
     `  opened ${at(opened_ms)}, assigned to ${escapeControls(report.assigned_to ?? "nobody")}`,
     ...(status === "closed" ? [`  closed ${at(report.closed_ms!)} (${ended})${why}`] : []),
     ...report.causes.map(({ at_ms, text }) => `  ${at(at_ms)}  ${escapeControls(text)}`),
-    tasks.length === 0 ? "nothing is left" : `${formatCountOf(tasks.length, "task")} left:`,
+    tasks.length > 0
+      ? `${formatCountOf(tasks.length, "task")} left:`
+      : `nothing is left${status === "open" ? " for you" : ""}`,
     ...tasks.flatMap(({ text, command, ...task }) => [
       `  ${incidentTaskTitle(task)}: ${escapeControls(text)}`,
       `    ${escapeControls(command)}`,

@@ -6,7 +6,7 @@ import { haltCalls } from "../../../operations/halts.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, emptyState, pageHead, tableBlock } from "../../parts/blocks.ts";
-import { foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
+import { foldedBlock, foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { scopeText } from "../../parts/halt-form.ts";
 import { runLink } from "../../parts/ids.ts";
 import { formatCountOf, markLabel } from "../../parts/marks.ts";
@@ -105,8 +105,21 @@ function runsCard({ runs }: ActorView, now: number): HtmlFragment {
   ]);
   return cardBlock(
     { title: "Runs" },
-    tableBlock("Runs", ["Run", "State", "Steps", "Opened", "Reason"], rows),
+    ...foldedTable("Runs", ["Run", "State", "Steps", "Opened", "Reason"], rows),
   );
+}
+
+/** Rows of a table before the folded ones. */
+const ROWS_SHOWN = 10;
+
+function foldedTable(caption: string, heads: readonly string[], rows: TemplateValue[][]): HtmlFragment[] {
+  const shown = tableBlock(caption, heads, rows.slice(0, ROWS_SHOWN));
+  const rest = rows.slice(ROWS_SHOWN);
+  if (rest.length === 0) return [shown];
+  return [
+    shown,
+    foldedBlock({ summary: `${rest.length} more` }, tableBlock(`More: ${caption}`, heads, rest)),
+  ];
 }
 
 function standingCard({ standing }: ActorView): HtmlFragment {
@@ -119,7 +132,7 @@ function standingCard({ standing }: ActorView): HtmlFragment {
   ]);
   return cardBlock(
     { title: "Steps that are not undone" },
-    tableBlock("Steps", ["Run", "Step", "Tool", "Status"], rows),
+    ...foldedTable("Steps", ["Run", "Step", "Tool", "Status"], rows),
   );
 }
 

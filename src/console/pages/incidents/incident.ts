@@ -12,13 +12,14 @@ import type { IncidentReport } from "../../../operations/incidents/report.ts";
 import { type IncidentTask, incidentTaskTitle } from "../../../operations/incidents/tasks.ts";
 import type { TimelineEntry } from "../../../operations/incidents/timeline.ts";
 import { DocumentContent } from "../../../operations/pipeline/operation.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, html, joinHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, commandBlock, emptyState, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { foldedBlock, formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
 import { idText, runLink } from "../../parts/ids.ts";
-import { eventWords } from "../../parts/records.ts";
-import { formatTime, formatTimesIn } from "../../parts/time.ts";
+import { formatCountOf } from "../../parts/marks.ts";
+import { eventWords, linkIds } from "../../parts/records.ts";
+import { formatTime } from "../../parts/time.ts";
 import { actorPath, incidentMark, incidentPath } from "./incident-list.ts";
 
 export const incidentRoutes = [
@@ -63,16 +64,29 @@ function factsCard(report: IncidentReport): HtmlFragment {
             html`${formatTime(closed_ms)} ${closed_by === null ? "because nothing was left" : `by ${closed_by}`}`,
           ],
       close_reason === null ? null : ["Reason", close_reason],
-      ["Runs", runs.length === 0 ? "none" : html`${runs.map((run_id) => html`${runLink(run_id)} `)}`],
+      ["Runs", runs.length === 0 ? "none" : runLinks(runs.toReversed())],
     ]),
   );
+}
+
+/** Runs named before the folded ones, so that the tasks stay in view. */
+const RUNS_SHOWN = 6;
+
+function runLinks(newest: readonly string[]): HtmlFragment {
+  const links = (ids: readonly string[]) => html`${ids.map((run_id) => html`${runLink(run_id)} `)}`;
+  const older = newest.slice(RUNS_SHOWN);
+  const shown = links(newest.slice(0, RUNS_SHOWN));
+  if (older.length === 0) return shown;
+  return html`${shown}${foldedBlock({ summary: formatCountOf(older.length, "older run") }, links(older))}`;
 }
 
 function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFragment {
   if (tasks.length === 0)
     return cardBlock(
       { title: "Remaining tasks", id: "tasks" },
-      emptyState(status === "open" ? "Nothing visible to you" : "Nothing"),
+      status === "open"
+        ? emptyState("Nothing is left for you", html`<p>Users of the whole service have work left on it.</p>`)
+        : emptyState("Nothing is left"),
     );
   const rows = tasks.map((task) => [
     html`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
@@ -206,11 +220,18 @@ function timelineTable(caption: string, entries: readonly TimelineEntry[]): Html
 const CARD_DETAIL = /; card sha256:[0-9a-f]{64}/;
 
 function whatHappened({ event, tool, run_id, step, rule, card_hash, text }: TimelineEntry): TemplateValue {
-  const at = step === null ? null : html` step ${step}`;
   const more = text === eventWords(event, text) ? "" : text.replace(CARD_DETAIL, "");
-  return html`${tool === null ? null : html`<code>${tool}</code>`}${at}${run_id === null ? null : html` ${runLink(run_id)}`}${
-    rule === null ? null : html` <span class="soft">rule ${rule}</span>`
-  }${card_hash === null ? null : html` <span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`}${more === "" ? null : html`<br>${formatTimesIn(more)}`}`;
+  const facts = [
+    tool === null ? null : html`<code>${tool}</code>`,
+    step === null ? null : html`step ${step}`,
+    run_id === null ? null : runLink(run_id),
+    rule === null ? null : html`<span class="soft">rule ${rule}</span>`,
+    card_hash === null
+      ? null
+      : html`<span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`,
+  ].filter((fact) => fact !== null);
+  const line = facts.length > 0 && more !== "" ? html`<br>` : null;
+  return html`${joinHtml(facts, " ")}${line}${linkIds(more)}`;
 }
 
 async function exportIncident(ctx: PageContext): Promise<PageAnswer> {

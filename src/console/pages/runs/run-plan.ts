@@ -324,7 +324,7 @@ const REPORT_ROWS: readonly (readonly [keyof RollbackReport, string, MarkTone])[
   ["unresolved", "outcome unknown", "warn"],
   ["unmanifested", "no manifest", "warn"],
   ["deferred", "had to wait", "warn"],
-  ["awaiting_approval", "awaits approval", "warn"],
+  ["awaiting_approval", "asked for approval", "warn"],
   ["unverified", "undone, not read back", "warn"],
 ];
 

@@ -5,6 +5,7 @@
 
 import type { ApprovalView } from "../../../govern/approvals/approval.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { isIdleActor } from "../../../operations/actors/actor.ts";
 import { listApprovals } from "../../../operations/approvals/approvals.ts";
 import { findApproval, findIncident, findPlan, findRun } from "../../../operations/documents.ts";
 import { ledgerOf } from "../../../operations/ledger-reader.ts";
@@ -36,9 +37,9 @@ async function search(ctx: PageContext): Promise<PageAnswer> {
     foundRecords(ctx, q),
   ]);
   const tools = foundTools(ctx, word);
-  const actors = [...new Set([...runs.runs, ...requests].map(({ actor }) => actor))].filter((actor) =>
-    actor.toLowerCase().includes(word),
-  );
+  const named = [...runs.runs, ...requests].map(({ actor }) => actor);
+  if (await isIdleActor(ctx.app, q)) named.push(q);
+  const actors = [...new Set(named)].filter((actor) => actor.toLowerCase().includes(word));
   const at = encodeURIComponent(q);
   const parts = [
     actors.length === 0
