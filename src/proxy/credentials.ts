@@ -140,7 +140,7 @@ interface Added {
   readonly headers: readonly HeaderLine[];
   readonly target: string;
   readonly secrets: readonly string[];
-  /** What is a secret of this request alone. */
+  /** Secrets of this request alone. */
   readonly once?: readonly string[];
 }
 
