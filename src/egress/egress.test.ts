@@ -68,7 +68,7 @@ describe("request", () => {
   it("tells an exchange that may have taken effect from one that was not sent", async () => {
     verifies("beyond.http.result");
     const server = await receiver(() => undefined);
-    const exchange = new GuardedExchange({ block_private: false });
+    const exchange = new GuardedExchange({ block_private: false }, { idle_ms: 80, total_ms: 1_000 });
     const sendTo = (port: number) =>
       exchange
         .send({
@@ -79,7 +79,6 @@ describe("request", () => {
           target: "/",
           headers: ["Host", "a.test"],
           body: undefined,
-          timeout_ms: 80,
         })
         .catch((thrown: unknown) => thrown);
     const late = await sendTo(server.port);

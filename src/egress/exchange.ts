@@ -13,6 +13,7 @@ import { isIP, type Socket, connect as tcpConnect } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SvcError } from "../kernel/errors.ts";
+import { boundedBody, type ExchangeBounds, LateError } from "./bounded-body.ts";
 import { EgressGuard, type HostLookup, systemErrorCode } from "./guard.ts";
 import { EgressRefusedError } from "./refusal.ts";
 import type { EgressSettings } from "./settings.ts";
@@ -27,15 +28,17 @@ export interface ExchangeRequest {
   /** Names and values in turn, in the order of the wire. */
   readonly headers: readonly string[];
   readonly body: Readable | Uint8Array | string | undefined;
-  readonly timeout_ms: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer whose body is still to be read, or a protocol upgrade with the open socket. */
+/**
+ * An answer whose body is still to be read, or a protocol upgrade with the open socket. Reading the body throws if the
+ * host stalls or takes too long.
+ */
 export interface ExchangeAnswer {
   readonly status: number;
   readonly headers: readonly string[];
-  readonly body: IncomingMessage;
+  readonly body: Readable;
   readonly upgraded: { socket: Socket; head: Buffer } | undefined;
 }
 
@@ -53,8 +56,10 @@ export const wasNotSent = (error: unknown): boolean =>
 export class GuardedExchange {
   private readonly guard: EgressGuard;
   private readonly agents: { http: HttpAgent; https: HttpsAgent };
+  readonly bounds: ExchangeBounds;
 
-  constructor(settings: EgressSettings, lookup?: HostLookup) {
+  constructor(settings: EgressSettings, bounds: ExchangeBounds, lookup?: HostLookup) {
+    this.bounds = bounds;
     this.guard = lookup === undefined ? new EgressGuard(settings) : new EgressGuard(settings, lookup);
     const options = {
       keepAlive: true,
@@ -78,7 +83,7 @@ export class GuardedExchange {
   }
 
   /** Connects without TLS, for bytes that are passed on unread. */
-  async connect(host: string, port: number, timeout_ms: number): Promise<Socket> {
+  async connect(host: string, port: number): Promise<Socket> {
     const refused = this.guard.judgeHost(host);
     if (refused !== null) throw new EgressRefusedError(refused);
     const socket = tcpConnect({ host, port, lookup: this.guard.connectLookup, allowHalfOpen: true });
@@ -87,7 +92,7 @@ export class GuardedExchange {
         socket.destroy();
         reject(error instanceof SvcError ? error : new NotSentError(unreachable(host, error), error));
       };
-      socket.setTimeout(timeout_ms, () => fail(new Error("timeout")));
+      socket.setTimeout(this.bounds.idle_ms, () => fail(noAnswer(host, this.bounds)));
       socket.once("error", fail);
       socket.once("connect", () => {
         socket.removeListener("error", fail);
@@ -99,7 +104,7 @@ export class GuardedExchange {
   }
 
   async send(request: ExchangeRequest): Promise<ExchangeAnswer> {
-    const { scheme, host, port, method, target, headers, timeout_ms, signal } = request;
+    const { scheme, host, port, method, target, headers, body, signal } = request;
     const refused = this.guard.judgeHost(host);
     if (refused !== null) throw new EgressRefusedError(refused);
     const make = scheme === "https" ? httpsRequest : httpRequest;
@@ -113,9 +118,14 @@ export class GuardedExchange {
       ...(scheme === "https" && isIP(host) === 0 ? { servername: host } : {}),
       ...(signal === undefined ? {} : { signal }),
     } as RequestOptions);
-    const answer = waitForAnswer(out, host, timeout_ms);
-    void writeBody(out, request.body);
-    return answer;
+    const until = performance.now() + this.bounds.total_ms;
+    const { message, upgraded } = await exchangeHeads(out, { host, body, until, bounds: this.bounds });
+    return {
+      status: message.statusCode!,
+      headers: message.rawHeaders,
+      body: upgraded === undefined ? boundedBody(message, host, { ...this.bounds, until }) : message,
+      upgraded,
+    };
   }
 
   close(): void {
@@ -124,14 +134,28 @@ export class GuardedExchange {
   }
 }
 
-function waitForAnswer(out: ClientRequest, host: string, timeout_ms: number): Promise<ExchangeAnswer> {
+interface ReceivedAnswer {
+  readonly message: IncomingMessage;
+  readonly upgraded: ExchangeAnswer["upgraded"];
+}
+
+interface SentBody {
+  readonly host: string;
+  readonly body: ExchangeRequest["body"];
+  readonly bounds: ExchangeBounds;
+  /** When the whole exchange has to be over, on the monotonic clock. */
+  readonly until: number;
+}
+
+/** Sends the body and waits for the head of the answer. While the host takes the body, it may be silent. */
+function exchangeHeads(out: ClientRequest, { host, body, bounds, until }: SentBody): Promise<ReceivedAnswer> {
   return new Promise((resolve, reject) => {
     let connected = false;
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      out.destroy(new Error("timeout"));
-    }, timeout_ms);
+    const timer = setTimeout(() => out.destroy(noAnswer(host, bounds)), bounds.idle_ms);
+    if (body instanceof Readable)
+      body.on("data", () => {
+        if (performance.now() < until) timer.refresh();
+      });
     out.once("socket", (socket: Socket) => {
       // A reused connection may have carried the request before it broke.
       if (!socket.connecting) connected = true;
@@ -139,15 +163,13 @@ function waitForAnswer(out: ClientRequest, host: string, timeout_ms: number): Pr
     });
     const done = (message: IncomingMessage, upgraded?: ExchangeAnswer["upgraded"]) => {
       clearTimeout(timer);
-      resolve({ status: message.statusCode!, headers: message.rawHeaders, body: message, upgraded });
+      resolve({ message, upgraded });
     };
     out.once("response", (message) => done(message));
     out.once("upgrade", (message, socket, head) => done(message, { socket: socket as Socket, head }));
     out.on("error", (error) => {
       clearTimeout(timer);
       if (error instanceof SvcError) return reject(error);
-      if (late)
-        return reject(new SvcError("delivery_failed", `no answer from ${host} within ${timeout_ms} ms`));
       const text = connected
         ? `the connection to ${host} broke: ${systemErrorCode(error)}`
         : unreachable(host, error);
@@ -155,6 +177,7 @@ function waitForAnswer(out: ClientRequest, host: string, timeout_ms: number): Pr
         connected ? new SvcError("delivery_failed", text, { cause: error }) : new NotSentError(text, error),
       );
     });
+    void writeBody(out, body);
   });
 }
 
@@ -166,6 +189,9 @@ async function writeBody(out: ClientRequest, body: ExchangeRequest["body"]): Pro
   // A failure is the request's own error, which its answer reports. A server may answer before it has read all.
   await pipeline(body, out).catch(() => undefined);
 }
+
+const noAnswer = (host: string, { idle_ms }: ExchangeBounds): LateError =>
+  new LateError(`no answer from ${host} within ${idle_ms} ms`);
 
 const unreachable = (host: string, error: unknown): string =>
   `cannot reach ${host}: ${systemErrorCode(error)}`;

@@ -1,6 +1,6 @@
 /** Carries one request to its host, and reads the answer: its value for the record, its bytes for the client. */
 import { createHash } from "node:crypto";
-import type { Readable } from "node:stream";
+import { pipeline, type Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { ExchangeAnswer, ExchangeRequest, GuardedExchange } from "../egress/exchange.ts";
 import { SvcError } from "../kernel/errors.ts";
@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { answerValue, VALUE_BYTES } from "../rules/http/answer-value.ts";
 import { type HttpOrigin, type HttpSpec, hostText } from "../rules/http/routes.ts";
 import type { CredentialVault } from "./credentials.ts";
-import { endToEnd, type HeaderLine, headerValue, withoutHeaders } from "./wire.ts";
+import { endToEnd, type HeaderLine, headerLines, withoutHeaders } from "./wire.ts";
 
 export interface CarriedRequest {
   readonly origin: HttpOrigin;
@@ -34,14 +34,12 @@ export interface CarriedAnswer {
   readonly upgraded: ExchangeAnswer["upgraded"];
 }
 
-export const CARRY_TIMEOUT_MS = 60_000;
-
-const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
-  gzip: createGunzip,
-  "x-gzip": createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+]);
 
 /** Methods that have a body by their meaning, and so a length even if it is zero. */
 const WITH_BODY = new Set(["POST", "PUT", "PATCH"]);
@@ -59,12 +57,10 @@ export async function carryRequest(
     return { status: answer.status, headers: lines, body: answer.body, upgraded: answer.upgraded };
   const read = decoded(request, answer, lines);
   if (mask.isEmpty) return { status: answer.status, ...read, upgraded: undefined };
-  const masked = mask.stream();
-  read.body.once("error", (error) => masked.destroy(error));
   return {
     status: answer.status,
     headers: withoutHeaders(read.headers, "content-length"),
-    body: read.body.pipe(masked),
+    body: through(read.body, mask.stream()),
     upgraded: undefined,
   };
 }
@@ -85,28 +81,44 @@ function toExchange({ origin, method, target, headers, body, signal }: CarriedRe
     target,
     headers: lines.flat(),
     body: bytes > 0 ? body!.open() : undefined,
-    timeout_ms: CARRY_TIMEOUT_MS,
     signal,
   };
 }
 
 function decoded(
   { method }: Pick<CarriedRequest, "method">,
-  { status, body }: ExchangeAnswer,
+  { status, headers, body }: ExchangeAnswer,
   lines: readonly HeaderLine[],
 ): { headers: HeaderLine[]; body: Readable } {
-  const coding = (headerValue(lines, "content-encoding") ?? "identity").trim().toLowerCase();
-  if (coding === "identity" || method === "HEAD" || status === 204 || status === 304)
-    return { headers: [...lines], body };
-  const makeDecoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
-  if (makeDecoder === undefined) {
+  if (method === "HEAD" || status === 204 || status === 304) return { headers: [...lines], body };
+  // A coding that only the client would undo hides a credential from the mask.
+  const transfers = codingsOf(headerLines(headers), "transfer-encoding").filter((one) => one !== "chunked");
+  const codings = [...transfers, ...codingsOf(lines, "content-encoding")];
+  if (codings.length === 0) return { headers: withoutHeaders(lines, "content-encoding"), body };
+  const makeDecoder = codings.length === 1 ? DECODERS.get(codings[0]!) : undefined;
+  if (makeDecoder === undefined || transfers.length > 0) {
     body.destroy();
     throw new SvcError("delivery_failed", "the answer has a content coding that the proxy cannot read");
   }
-  const stream = makeDecoder() as Readable & NodeJS.WritableStream;
-  body.once("error", (error) => stream.destroy(error));
-  body.pipe(stream);
-  return { headers: withoutHeaders(lines, "content-encoding", "content-length"), body: stream };
+  return {
+    headers: withoutHeaders(lines, "content-encoding", "content-length"),
+    body: through(body, makeDecoder()),
+  };
+}
+
+/** Codings of all lines with this name, in order. */
+const codingsOf = (lines: readonly HeaderLine[], name: string): string[] =>
+  lines
+    .filter(([own]) => own.toLowerCase() === name)
+    .flatMap(([, value]) => value.split(","))
+    .map((one) => one.trim().toLowerCase())
+    .filter((one) => one !== "" && one !== "identity");
+
+/** The source through the transformation. Whichever of the two ends early ends the other. */
+function through(source: Readable, transform: Transform): Readable {
+  // Reading the transformation reports a failure of either.
+  pipeline(source, transform, () => {});
+  return transform;
 }
 
 /** The start of a body, kept as long as it may become a value. */

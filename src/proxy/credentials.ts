@@ -15,6 +15,8 @@ import type { HeaderLine } from "./wire.ts";
 const COMMAND_MS = 30_000;
 /** How long the output of a command is used. */
 const FRESH_MS = 60_000;
+/** More than there are credentials, so that only values that were renewed are forgotten. */
+const MAX_ADDED = 4_000;
 const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /** A request before its credentials are added. */
@@ -30,7 +32,7 @@ export interface UnsignedRequest {
 export interface SignedRequest {
   readonly target: string;
   readonly headers: HeaderLine[];
-  /** Masks the added credentials wherever they come back. */
+  /** Masks all credentials that were added so far, wherever they come back. */
   readonly mask: SecretMask;
 }
 
@@ -40,6 +42,9 @@ const failure = (name: string, why: string) =>
 export class CredentialVault {
   private readonly specs: readonly CredentialSpec[];
   private readonly env: Readonly<Record<string, string | undefined>>;
+  /** Added ones, which any host may return: two hosts can share a server. */
+  private readonly added = new Set<string>();
+  private mask = new SecretMask([]);
   private readonly outputs = new Map<string, { text: Promise<string>; until_ms: number }>();
 
   constructor(specs: readonly CredentialSpec[], env: Readonly<Record<string, string | undefined>>) {
@@ -69,19 +74,29 @@ export class CredentialVault {
   /** Removes what the agent sent as a credential, and adds the host's own. */
   async sign(request: UnsignedRequest): Promise<SignedRequest> {
     const specs = this.of(request.origin);
-    if (specs.length === 0)
-      return { target: request.target, headers: [...request.headers], mask: new SecretMask([]) };
+    if (specs.length === 0) return { target: request.target, headers: [...request.headers], mask: this.mask };
     let headers = request.headers.filter(([name]) => !isCredentialHeader(name, specs));
     let target = withoutFields(request.target, specs);
     const secrets: string[] = [];
+    const once: string[] = [];
     for (const spec of specs) {
       const value = await this.value(spec);
       const added = addCredential(spec, value, { ...request, headers, target });
       headers = [...headers, ...added.headers];
       target = added.target;
       secrets.push(...added.secrets);
+      once.push(...(added.once ?? []));
     }
-    return { target, headers, mask: new SecretMask(secrets) };
+    return { target, headers, mask: this.remember(secrets, once) };
+  }
+
+  /** Masks these secrets from now on, in answers of every host. Those of this request alone are masked once. */
+  private remember(secrets: readonly string[], once: readonly string[]): SecretMask {
+    const added = secrets.filter((secret) => !this.added.has(secret));
+    for (const secret of added) this.added.add(secret);
+    for (const secret of this.added) if (this.added.size > MAX_ADDED) this.added.delete(secret);
+    if (added.length > 0) this.mask = new SecretMask([...this.added]);
+    return once.length > 0 ? new SecretMask([...this.added, ...once]) : this.mask;
   }
 
   private async value({ name, from }: CredentialSpec): Promise<string> {
@@ -125,6 +140,8 @@ interface Added {
   readonly headers: readonly HeaderLine[];
   readonly target: string;
   readonly secrets: readonly string[];
+  /** Secrets of this request alone. */
+  readonly once?: readonly string[];
 }
 
 function addCredential(spec: CredentialSpec, value: string, request: UnsignedRequest): Added {
@@ -173,7 +190,8 @@ function awsSigned(
   return {
     target,
     headers: lines.map(([header, text]) => [header, String(text)]),
-    secrets: signature === undefined ? secrets : [...secrets, signature],
+    secrets,
+    once: signature === undefined ? [] : [signature],
   };
 }
 

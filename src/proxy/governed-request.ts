@@ -5,6 +5,7 @@ import { wasNotSent } from "../egress/exchange.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
+import { withTimeout } from "../kernel/timeout.ts";
 import { type AnswerOutcome, answerOutcome } from "../rules/http/answer-outcome.ts";
 import { VALUE_BYTES } from "../rules/http/answer-value.ts";
 import {
@@ -162,7 +163,7 @@ async function governRequest(
     if (!response.writableFinished) gone.abort();
   };
   response.once("close", onClose);
-  const body = await spoolBody(request, opaque);
+  const body = await spoolBody(request, opaque, deps.exchange.bounds);
   try {
     const { tool, args, http } = read(body);
     const reason = `${request.method} ${origin.host}`;
@@ -193,7 +194,10 @@ async function carryOut(
     await call.end({ status: wasNotSent(error) ? "failed" : "uncertain", error: messageOf(error) });
     throw asBadGateway(error);
   }
-  await passAnswer(call, answer, response, request.method === "HEAD");
+  await passAnswer(call, answer, response, {
+    is_head: request.method === "HEAD",
+    idle_ms: deps.exchange.bounds.idle_ms,
+  });
 }
 
 function asBadGateway(error: unknown): SvcError {
@@ -216,15 +220,21 @@ function outcomeOf({ tool, http }: ReadTool, result: JsonObject, content: Buffer
 /** Tells the client what an effect check found. An upstream cannot set it. */
 const EFFECT_HEADER = "svc-effect";
 
+interface Passing {
+  readonly is_head: boolean;
+  /** How long a client may take for one part. */
+  readonly idle_ms: number;
+}
+
 /**
  * Passes an answer to the client. A short one goes out after its outcome is recorded; of a long or endless one the end
- * does. A client that leaves early ends the reading, and the outcome is that of the status.
+ * does. A client that leaves early or reads nothing ends the reading, and the outcome is that of the status.
  */
 async function passAnswer(
   call: AcceptedCall & ReadTool,
   { status, headers: sent, body }: CarriedAnswer,
   response: ServerResponse,
-  isHead: boolean,
+  { is_head, idle_ms }: Passing,
 ): Promise<void> {
   let headers = sent.filter(([name]) => name.toLowerCase() !== EFFECT_HEADER);
   const type = headerValue(headers, "content-type");
@@ -244,7 +254,7 @@ async function passAnswer(
       begin();
       // The last chunk is held until the outcome is recorded, except in a stream of events, which has no last one.
       const out = isStream ? held.splice(0) : held.splice(0, held.length - 1);
-      for (const part of out) await writePart(response, part);
+      for (const part of out) await writePart(response, part, idle_ms);
       if (response.destroyed) break;
     }
   } catch (error) {
@@ -258,20 +268,21 @@ async function passAnswer(
   // The answer passes unchanged: programs repeat a request that seems to have failed.
   if (effect !== undefined) headers = [...headers, [EFFECT_HEADER, effect]];
   const isWhole = !response.headersSent;
-  if (isWhole && !isHead && status !== 204 && status !== 304) {
+  if (isWhole && !is_head && status !== 204 && status !== 304) {
     response.writeHead(status, [
       ...headers.filter(([name]) => name.toLowerCase() !== "content-length").flat(),
       "Content-Length",
       String(bytes),
     ]);
   } else begin();
-  for (const part of held) response.write(part);
+  for (const part of held) await writePart(response, part, idle_ms);
   response.end();
 }
 
-async function writePart(response: ServerResponse, part: Buffer): Promise<void> {
+/** Waits for the client to take the part. One that does not is gone. */
+async function writePart(response: ServerResponse, part: Buffer, idle_ms: number): Promise<void> {
   if (response.destroyed || response.write(part)) return;
-  await new Promise<void>((resolve) => {
+  const taken = new Promise<void>((resolve) => {
     const done = () => {
       response.removeListener("drain", done);
       response.removeListener("close", done);
@@ -280,6 +291,7 @@ async function writePart(response: ServerResponse, part: Buffer): Promise<void> 
     response.once("drain", done);
     response.once("close", done);
   });
+  await withTimeout(taken, idle_ms, () => response.destroy());
 }
 
 /** Governs the opening of a WebSocket. Its messages are passed on unread. */
@@ -330,7 +342,10 @@ export async function handleUpgrade(
     throw asBadGateway(error);
   }
   const { upgraded, status, headers } = answer;
-  if (upgraded === undefined) return passAnswer({ ...call, tool, http }, answer, received.response, false);
+  if (upgraded === undefined) {
+    const { idle_ms } = deps.exchange.bounds;
+    return passAnswer({ ...call, tool, http }, answer, received.response, { is_head: false, idle_ms });
+  }
   await call.end({ status: "succeeded", result: { status, body: null } });
   const lines = [...headers, ["Connection", "Upgrade"], ["Upgrade", "websocket"]];
   received.response.detachSocket(socket);

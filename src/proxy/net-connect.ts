@@ -7,7 +7,6 @@ import { messageOf } from "../kernel/errors.ts";
 import { previewIntent } from "../operations/runs/intents-and-outcomes.ts";
 import { type HttpOrigin, hostText } from "../rules/http/routes.ts";
 import { headerProblem } from "../rules/http/target.ts";
-import { CARRY_TIMEOUT_MS } from "./carry.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { type AcceptedCall, acceptCall, type ProxyCaller } from "./governed.ts";
 import { checkRequest, problemRefusal, type ReceivedRequest } from "./governed-request.ts";
@@ -31,7 +30,7 @@ export async function connectThrough(
   const call = await acceptConnection(deps, caller, { host, port }, gone.signal);
   client.removeListener("close", onClose);
   try {
-    const socket = await deps.exchange.connect(host, port, CARRY_TIMEOUT_MS);
+    const socket = await deps.exchange.connect(host, port);
     await call.end({ status: "succeeded", result: { connected: true } });
     return socket;
   } catch (error) {
@@ -95,7 +94,6 @@ export async function passRequest(deps: ProxyDeps, received: ReceivedRequest): P
         ...(isChunked ? [["Transfer-Encoding", "chunked"]] : []),
       ].flat(),
       body: length !== undefined || isChunked ? request : undefined,
-      timeout_ms: CARRY_TIMEOUT_MS,
     });
     await call.end({ status: "succeeded", result: { connected: true } });
     response.writeHead(answer.status, endToEnd(answer.headers).flat());

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import { startTimer } from "../kernel/env.ts";
 import { messageOf, SvcError } from "../kernel/errors.ts";
 import { type HttpOrigin, splitHost } from "../rules/http/routes.ts";
 import { readClientHello } from "./client-hello.ts";
@@ -33,9 +34,12 @@ const SERVER_OPTIONS = {
   maxHeaderSize: 65_536,
 };
 
+/** How long a client may take to read why it is refused. */
+const REFUSAL_MS = 5_000;
+
 export class GoverningProxy {
+  /** Also serves the connections in opened tunnels, so that its time limits hold there. */
   readonly server: Server;
-  private readonly inner: Server;
   private readonly deps: ProxyDeps;
   private readonly tunnels = new WeakMap<Duplex, OpenTunnel>();
   private readonly sockets = new Set<Duplex>();
@@ -44,20 +48,12 @@ export class GoverningProxy {
   constructor(deps: ProxyDeps) {
     this.deps = deps;
     this.server = createServer(SERVER_OPTIONS);
-    this.inner = createServer(SERVER_OPTIONS);
     this.server.on("request", (request, response) =>
-      this.answer(request, response, this.plain(request, response)),
-    );
-    this.inner.on("request", (request, response) =>
-      this.answer(request, response, this.opened(request, response)),
+      this.answer(request, response, this.handle(request, response)),
     );
     this.server.on("connect", (request, socket, head) => this.onConnect(request, socket as Socket, head));
-    for (const server of [this.server, this.inner]) {
-      server.on("upgrade", (request, socket, head) =>
-        this.onUpgrade(server, request, socket as Socket, head),
-      );
-      server.on("clientError", (error, socket) => refuseUnreadable(error, socket));
-    }
+    this.server.on("upgrade", (request, socket, head) => this.onUpgrade(request, socket as Socket, head));
+    this.server.on("clientError", (error, socket) => refuseUnreadable(error, socket));
     this.server.on("connection", (socket) => this.keep(socket));
   }
 
@@ -82,13 +78,21 @@ export class GoverningProxy {
     this.underway.add(done);
   }
 
-  /** A request to the proxy itself, with the whole address in its request line. */
-  private async plain(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const received = await this.receivePlain(request, response);
-    if (isNamedHost(this.deps, received.origin)) await handleGovernedRequest(this.deps, received);
+  private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const received = await this.receive(request, response);
+    if (this.tunnels.has(request.socket) || isNamedHost(this.deps, received.origin))
+      await handleGovernedRequest(this.deps, received);
     else await passRequest(this.deps, received);
   }
 
+  private async receive(request: IncomingMessage, response: ServerResponse): Promise<ReceivedRequest> {
+    const opened = this.tunnels.get(request.socket);
+    return opened === undefined
+      ? this.receivePlain(request, response)
+      : receiveOpened(opened, request, response);
+  }
+
+  /** A request to the proxy itself, with the whole address in its request line. */
   private async receivePlain(request: IncomingMessage, response: ServerResponse): Promise<ReceivedRequest> {
     const caller = await this.deps.identify(request.headers["proxy-authorization"]);
     const match = /^http:\/\/([^/?#@\s]+)(\/[^\s]*)?$/i.exec(request.url ?? "");
@@ -105,25 +109,12 @@ export class GoverningProxy {
     };
   }
 
-  /** A request that came through an opened tunnel. */
-  private async opened(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    await handleGovernedRequest(this.deps, this.receiveOpened(request, response));
-  }
-
-  private receiveOpened(request: IncomingMessage, response: ServerResponse): ReceivedRequest {
-    const { origin, caller } = this.tunnels.get(request.socket)!;
-    if (!caller.isCurrent()) throw credentialRefusal("the proxy credential has expired or was disabled");
-    return { origin, target: request.url ?? "", caller, request, response };
-  }
-
-  private onUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  private onUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const response = responseOn(request, socket);
-    const receive = async () =>
-      server === this.inner ? this.receiveOpened(request, response) : this.receivePlain(request, response);
     this.answer(
       request,
       response,
-      receive().then(async (received) => {
+      this.receive(request, response).then(async (received) => {
         if (!isNamedHost(this.deps, received.origin))
           throw new ProxyRefusal("forbidden", "upgrades to a host without a manifest go through CONNECT");
         await handleUpgrade(this.deps, received, socket, head);
@@ -137,6 +128,8 @@ export class GoverningProxy {
   }
 
   private async tunnel(request: IncomingMessage, response: ServerResponse, socket: Socket, head: Buffer) {
+    if (this.tunnels.has(socket))
+      throw new ProxyRefusal("invalid", "a tunnel leads to one host; open another one for another host");
     const caller = await this.deps.identify(request.headers["proxy-authorization"]);
     const { name, port } = splitHost(request.url ?? "");
     if (name === "" || port === undefined || port < 1 || port > 65_535)
@@ -170,10 +163,19 @@ export class GoverningProxy {
     socket.unshift(hello);
     const secureContext = this.deps.authority.contextFor(tunnel.origin.host, this.deps.now());
     const opened = new TLSSocket(socket, { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] });
-    this.keep(opened);
     this.tunnels.set(opened, tunnel);
-    this.inner.emit("connection", opened);
+    this.server.emit("connection", opened);
   }
+}
+
+/** A request that came through an opened tunnel. */
+function receiveOpened(
+  { origin, caller }: OpenTunnel,
+  request: IncomingMessage,
+  response: ServerResponse,
+): ReceivedRequest {
+  if (!caller.isCurrent()) throw credentialRefusal("the proxy credential has expired or was disabled");
+  return { origin, target: request.url ?? "", caller, request, response };
 }
 
 /** The greeting must name the host that was asked for. An address needs no name. */
@@ -197,6 +199,9 @@ function refuseUnreadable(error: Error, socket: Duplex): void {
     return;
   }
   const isParser = code.startsWith("HPE_");
+  // A client that reads nothing, or never ends its TLS handshake, is not waited for.
+  const stopTimer = startTimer(REFUSAL_MS, () => socket.destroy());
+  socket.once("close", stopTimer);
   socket.end(
     refusalText(
       isParser ? `the request cannot be read: ${messageOf(error)}` : "the request did not arrive in time",

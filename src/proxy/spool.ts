@@ -1,10 +1,10 @@
 /** The body of a request, read to its end before the decision: short bodies in memory, long ones in a deleted file. */
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { boundedBody, type ExchangeBounds } from "../egress/bounded-body.ts";
 import { SvcError } from "../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 
@@ -23,16 +23,22 @@ export interface SpooledBody {
   close(): Promise<void>;
 }
 
-/** Throws `too_large` past 1 MB, unless the body is opaque. */
-export async function spoolBody(source: Readable, opaque: boolean): Promise<SpooledBody> {
+/** Throws `too_large` past 1 MB, unless the body is opaque, and a refusal with status 408 for a body that stalls. */
+export async function spoolBody(
+  source: Readable,
+  opaque: boolean,
+  bounds: ExchangeBounds,
+): Promise<SpooledBody> {
   const limit = opaque ? MAX_OPAQUE_BYTES : SERVICE_LIMITS.body_bytes;
   const hash = createHash("sha256");
   let chunks: Buffer[] = [];
   let bytes = 0;
   let head: Buffer | undefined;
   let file: FileHandle | undefined;
+  const until = performance.now() + bounds.total_ms;
+  const body = boundedBody(source, "the client", { ...bounds, until, refuse_with: 408 });
   try {
-    for await (const chunk of source as AsyncIterable<Buffer>) {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > limit) throw new SvcError("too_large", tooLong(opaque));
       hash.update(chunk);
@@ -55,7 +61,8 @@ export async function spoolBody(source: Readable, opaque: boolean): Promise<Spoo
     head: content ?? head!,
     sha256: hash.digest("hex"),
     content,
-    open: () => content ?? createReadStream("", { fd: file!.fd, start: 0, autoClose: false }),
+    // By its handle: a stream over the bare number closes it behind the handle, and later another file's.
+    open: () => content ?? file!.createReadStream({ start: 0 }),
     close: async () => file?.close(),
   };
 }

@@ -1,6 +1,7 @@
 /** Header lines as the proxy passes them on, and the answers that it writes itself. */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { LateError } from "../egress/bounded-body.ts";
 import { ERROR_CODE_HEADER } from "../http/api/http-row.ts";
 import { INTERNAL_CODE } from "../kernel/error-codes.ts";
 import { ERROR_KINDS, messageOf, SvcError } from "../kernel/errors.ts";
@@ -22,7 +23,7 @@ const HOP_HEADERS = new Set([
 
 export type HeaderLine = readonly [name: string, value: string];
 
-function headerLines(raw: readonly string[]): HeaderLine[] {
+export function headerLines(raw: readonly string[]): HeaderLine[] {
   const lines: HeaderLine[] = [];
   for (let i = 0; i < raw.length; i += 2) lines.push([raw[i]!, raw[i + 1]!]);
   return lines;
@@ -84,7 +85,8 @@ export function answerError(
   }
   const isKnown = error instanceof SvcError;
   if (!isKnown) log.error("unexpected failure", { error: messageOf(error), stack: (error as Error)?.stack });
-  const status = isKnown ? ((error as Partial<ProxyRefusal>).status ?? ERROR_KINDS[error.code].http) : 500;
+  const own = error instanceof ProxyRefusal || error instanceof LateError ? error.status : undefined;
+  const status = own ?? (isKnown ? ERROR_KINDS[error.code].http : 500);
   const message = isKnown ? error.message : "internal error; see the proxy's log";
   const body = Buffer.from(`${JSON.stringify({ error: message })}\n`);
   response.writeHead(status, {

@@ -40,6 +40,9 @@ const GIT_CONFIG = "[core]\n\trepositoryformatversion = 0\n\thooksPath = tools/h
 const HOOK = "#!/bin/sh\nexit 0\n";
 const SET_ID = 0o6000;
 
+/** Limits that are reached soon, so that exhaustion costs the machine little. */
+export const SMALL_LIMITS = "run: {processes: 256, memory_mb: 3072}\n";
+
 /** The compiled program lies elsewhere; its sources do not. */
 const source = (path: string): string =>
   existsSync(join(import.meta.dirname, path))
@@ -218,7 +221,7 @@ export async function main(args: string[]): Promise<number> {
   const own = [process.execPath, join(process.cwd(), "bin/svc.js"), "run"];
   const config = mkdtempSync(join(tmpdir(), "escape-config-"));
   chmodSync(config, 0o700);
-  writeFileSync(join(config, "svc.config.yaml"), `data: ${config}/data\n`);
+  writeFileSync(join(config, "svc.config.yaml"), `data: ${config}/data\n${SMALL_LIMITS}`);
   const { tried, outside, code, output } = await tryAllWays(() =>
     values.launch === undefined
       ? [...own, "--config", join(config, "svc.config.yaml"), "--"]

@@ -26,6 +26,16 @@ const proxied = (request: string): string =>
 const connects = (target: string): string =>
   proxied(`CONNECT ${target} HTTP/1.1\\r\\nHost: ${target}\\r\\n\\r\\n`);
 
+export const EXHAUSTION = "exhaustion";
+/** The service, if there is one, has to answer within the time of a way. */
+const ANSWERS = `if [ -n "$HTTP_PROXY" ]; then exec 3<>/dev/tcp/127.0.0.1/3128 && printf 'GET http://169.254.169.254/ HTTP/1.1\\r\\nHost: 169.254.169.254\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q '^HTTP/1.1 403' || echo ESCAPED; fi`;
+/** A program that got everything has escaped; a limit ends it with another code. */
+const exhausts = (program: string): string => `perl -e '${program}' 2>/dev/null && echo ESCAPED; ${ANSWERS}`;
+const fills = (path: string, megabytes: number): string =>
+  `dd if=/dev/zero of=${path} bs=1M count=${megabytes} 2>/dev/null && echo ESCAPED; rm -f ${path}; ${ANSWERS}`;
+const CONNECTS =
+  'use Socket; my @s; for (1..500) { socket(my $s, AF_INET, SOCK_STREAM, 6) or last; connect($s, sockaddr_in(3128, inet_aton("127.0.0.1"))) or last; push @s, $s }';
+
 export const ESCAPE_WAYS: readonly EscapeWay[] = [
   ...group("network", {
     "TCP to the machine's loopback": "exec 3<>/dev/tcp/127.0.0.1/$PORT && echo ESCAPED",
@@ -312,16 +322,20 @@ export const ESCAPE_WAYS: readonly EscapeWay[] = [
       "; :",
     "the proxy's authority": `${writes("$NODE_EXTRA_CA_CERTS")}; ls -A /run/svc | grep -q key && echo ESCAPED; :`,
   }),
-  ...group("exhaustion", {
-    memory: "timeout 4 perl -e 'my @a; for (1..200) { push @a, \"x\" x 1e8 }' >/dev/null 2>&1; echo held",
-    processes: "timeout 3 bash -c 'for i in $(seq 1 1500); do sleep 2 & done' 2>/dev/null; echo held",
-    "the temporary directory":
-      "timeout 4 dd if=/dev/zero of=/tmp/fill bs=1M count=1500 2>/dev/null && echo ESCAPED; rm -f /tmp/fill",
-    "shared memory":
-      "timeout 4 dd if=/dev/zero of=/dev/shm/fill bs=1M count=400 2>/dev/null && echo ESCAPED; rm -f /dev/shm/fill",
-    "open files":
-      'perl -e \'my @f; for (1..100000) { open(my $f, "<", "/dev/null") or last; push @f, $f }\'; echo held',
-    "connections to the proxy":
-      "perl -e 'use Socket; my @s; for (1..500) { socket(my $s, AF_INET, SOCK_STREAM, 6) or last; connect($s, sockaddr_in(3128, inet_aton(\"127.0.0.1\"))) or last; push @s, $s }'; echo held",
+  // Each takes more than any limit allows, and gives back what it has. Then the service must still answer.
+  ...group(EXHAUSTION, {
+    memory: exhausts("my @a; for (1..120) { push @a, chr(1) x 1e8 }"),
+    processes: exhausts(
+      "my @k; for (1..1500) { my $p = fork; if (!defined $p) { kill 9, @k; exit 1 } if (!$p) { sleep 20; exit } push @k, $p } kill 9, @k",
+    ),
+    "the temporary directory": fills("/tmp/fill", 1_500),
+    "shared memory": fills("/dev/shm/fill", 400),
+    "the home directory": fills("$HOME/fill", 1_500),
+    "open files": exhausts(
+      "my @f; for (1..100000) { open(my $f, q(<), q(/dev/null)) or exit 1; push @f, $f }",
+    ),
+    "every processor": `for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; sleep 1; ${ANSWERS}; kill $(jobs -p)`,
+    "connections to the proxy": `perl -e '${CONNECTS} sleep 20' & sleep 2; ${ANSWERS}; kill $!`,
+    "requests that never end": `perl -e '${CONNECTS} for my $s (@s) { syswrite $s, "POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nContent-Length: 9\r\n\r\n" } sleep 20' & sleep 2; ${ANSWERS}; kill $!`,
   }),
 ];

@@ -204,6 +204,19 @@ describe("a credential", () => {
     expect((await proxy.records()).some(({ event }) => event === "failed")).toBe(true);
   });
 
+  it("is masked in the answer of another host, which can share a server with its own", async () => {
+    verifies("beyond.credentials.masked");
+    const told = Buffer.from(SECRET).toString("base64");
+    await get(shared, "/echo/plain");
+    const answer = await throughTunnel(shared, {
+      host: `localhost:${bare.port}`,
+      path: "/echo/all",
+      headers: { authorization: SECRET, "x-told": told },
+    });
+    expect(answer.body).toContain("********");
+    expect(holdsAny(answer.body + JSON.stringify(answer.headers))).toEqual([]);
+  });
+
   it("opens no WebSocket, which could not be masked", async () => {
     verifies("beyond.credentials.masked");
     const headers = { connection: "Upgrade", upgrade: "websocket" };

@@ -73,7 +73,8 @@ const proxy = await startProxy({
   policy: `
 version: 1
 rules:
-  - {id: forced, match: {tool: git.push}, when: [{path: $args.force, op: ne, value: false}], action: require_approval, reason: it may drop commits}
+  - {id: forced, match: {tool: git.push}, when: [{path: $args.force, op: eq, value: true}], action: require_approval, reason: it may drop commits}
+  - {id: moved, match: {tool: git.push}, when: [{path: $args.force, op: eq, value: false}, {path: $args.refs, op: contains, value: refs/heads/never}], action: deny, reason: never}
   - {id: deleted, match: {tool: git.push}, when: [{path: $args.delete, op: eq, value: true}], action: deny, reason: refs stay}
 `,
   config: `capture: {enabled: true}
@@ -150,6 +151,17 @@ describe("git over HTTPS", () => {
     expect(await git("-C", "app", "push", "-q", "origin", "HEAD:main")).toMatchObject({ code: 0 });
     const back = await git("-C", "app", "push", "-qf", "origin", "HEAD~1:main");
     expect([back.code === 0, back.out]).toEqual([false, expect.stringContaining("403")]);
+    verifies("beyond.git.unknown-force");
+    const open = JSON.parse((await proxy.svc("approvals", "list", "--json")).out).approvals;
+    const unknown = (await proxy.svc("approvals", "show", open[0].id, "--json")).out;
+    expect(unknown).toContain('"unknown"');
+    expect(unknown).not.toContain("could not compare");
+    // A rule for pushes that are surely not forced does not hold.
+    const never = await git("-C", "app", "push", "-qf", "origin", "HEAD~1:main", "HEAD~1:refs/heads/never");
+    expect(never.out).toContain("403");
+    const blocked = (await proxy.records()).filter(({ event }) => event === "blocked").at(-1);
+    expect(JSON.stringify(blocked)).toContain("it may drop commits");
+    expect(JSON.stringify(blocked)).not.toContain("never");
     const deleted = await git("-C", "app", "push", "-q", "origin", ":side");
     expect(deleted.code).not.toBe(0);
     expect(await git("clone", "-q", url, "again")).toMatchObject({ code: 0 });

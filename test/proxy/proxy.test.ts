@@ -193,10 +193,12 @@ describe("requests", () => {
       "/users/%2e%2e",
       "/users/a%2fb",
       "/users/u1?a=1&a=2",
+      "/users/u1?_method=DELETE",
     ])
       expect((await ask(shared, "GET", path)).status).toBe(400);
     const bad: Record<string, string>[] = [
       { "x-http-method-override": "DELETE" },
+      { x_http_method_override: "DELETE" },
       { host: `localhost:${other.port}` },
       { host: "evil.test" },
     ];
@@ -218,6 +220,21 @@ describe("requests", () => {
       `GET https://evil.test/users/u1 HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`,
     );
     expect(absolute.status).toBe(400);
+    const within = await rawExchange(
+      await tunnel(shared, HOST),
+      `CONNECT ${HOST} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`,
+    );
+    expect([within.status, within.body]).toEqual([
+      400,
+      expect.stringContaining("a tunnel leads to one host"),
+    ]);
+    for (const name of ["users", "_method"])
+      expect((await ask(shared, "POST", `/users?${name}=1`, { [name]: "x" })).status).toBe(400);
+    expect((await ask(shared, "POST", "/users", { _method: "DELETE" })).status).toBe(400);
+    // Names with dots at the end are the same host, and another name that nobody allowed is none of its.
+    expect((await plainly(shared, { host: HOST.replace(":", "..:"), path: "/users/u1" })).status).not.toBe(
+      200,
+    );
     expect(api.seen.length).toBe(before);
   });
 

@@ -92,7 +92,7 @@ export function launchConfined(confined: Confined): Promise<number> {
         );
       else if (state === "starting")
         reject(startFailure(`bubblewrap ended with code ${code ?? signal}, for the reason above`));
-      else resolve(signal === null ? code! : 128 + signalNumber(signal));
+      else resolve(exitCodeOf(code, signal));
     });
   });
 }
@@ -103,9 +103,10 @@ function feed(stream: Writable, bytes: Buffer): void {
   stream.end(bytes);
 }
 
-function signalNumber(signal: NodeJS.Signals): number {
+/** As shells say it: 128 and the number of the signal. */
+export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {
   const { constants } = process.getBuiltinModule("node:os");
-  return constants.signals[signal];
+  return signal === null ? code! : 128 + constants.signals[signal];
 }
 
 const NEEDS =

@@ -2,9 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { join } from "node:path";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 
-const MAX_PROCESSES = 1_024;
-const MAX_MEMORY = 8 * 1_024 ** 3;
 const ROOT = "/sys/fs/cgroup";
 
 export interface ResourceLimits {
@@ -17,18 +16,26 @@ export interface ResourceLimits {
   remove(): void;
 }
 
-/** At most three quarters of the machine's memory, so that the service survives. */
-const memoryLimit = (): number => Math.min(MAX_MEMORY, Math.floor(totalmem() * 0.75));
+export interface WantedLimits {
+  readonly processes: number;
+  readonly memory_mb: number;
+}
 
-export function resourceLimits(id: string): ResourceLimits {
-  const memory = memoryLimit();
-  const made = unifiedGroup(id, memory) ?? separateGroups(id, memory);
-  const amount = `${MAX_PROCESSES} processes and ${Math.floor(memory / 1_024 ** 2)} MB`;
+const MB = 1_024 ** 2;
+
+export function resourceLimits(id: string, { processes, memory_mb }: WantedLimits): ResourceLimits {
+  // Leaves a quarter of the machine's memory, so that the service survives.
+  const memory = Math.min(memory_mb * MB, Math.floor(totalmem() * 0.75));
+  const bounds = { processes, memory };
+  const made = unifiedGroup(id, bounds) ?? separateGroups(id, bounds);
+  // No limit is raised: the machine's own may be lower.
+  const always = `ulimit -c 0; ulimit -n ${SERVICE_LIMITS.run_open_files} 2>/dev/null`;
+  const amount = `${processes} processes and ${Math.floor(memory / MB)} MB`;
   if (made !== null)
     return {
       told: `${amount}, by cgroups`,
       groups: made.map((folder) => join(folder, "cgroup.procs")),
-      ulimits: "ulimit -c 0",
+      ulimits: always,
       remove: () => {
         for (const folder of made) attempt(() => rmdirSync(folder));
       },
@@ -37,30 +44,36 @@ export function resourceLimits(id: string): ResourceLimits {
   const isRoot = process.getuid?.() === 0;
   return {
     told: isRoot
-      ? `${Math.floor(memory / 1_024 ** 2)} MB for each process, by rlimits; the number of processes is not limited, because root needs a writable cgroup for that`
-      : `${MAX_PROCESSES} processes of this user and ${Math.floor(memory / 1_024 ** 2)} MB for each, by rlimits`,
+      ? `${Math.floor(memory / MB)} MB for each process, by rlimits; the number of processes is not limited, because root needs a writable cgroup for that`
+      : `${processes} processes of this user and ${Math.floor(memory / MB)} MB for each, by rlimits`,
     groups: [],
-    ulimits: `ulimit -c 0; ulimit -d ${kilobytes}; ulimit -u ${MAX_PROCESSES}`,
+    ulimits: `${always}; ulimit -d ${kilobytes}; ulimit -u ${processes}`,
     remove: () => {},
   };
 }
 
+interface Bounds {
+  readonly processes: number;
+  /** In bytes. */
+  readonly memory: number;
+}
+
 /** A group below this process's own in the unified hierarchy. */
-function unifiedGroup(id: string, memory: number): string[] | null {
+function unifiedGroup(id: string, { processes, memory }: Bounds): string[] | null {
   const own = attempt(() => /^0::(\/.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1]);
   if (own === undefined || !existsSync(join(ROOT, "cgroup.controllers"))) return null;
   // A group with processes can have no limited children, so the group is a sibling.
   const folder = join(ROOT, own, "..", id);
   if (!folder.startsWith(`${ROOT}/`)) return null;
-  return makeGroup(folder, { "memory.max": memory, "memory.swap.max": 0, "pids.max": MAX_PROCESSES })
+  return makeGroup(folder, { "memory.max": memory, "memory.swap.max": 0, "pids.max": processes })
     ? [folder]
     : null;
 }
 
 /** A group in each of the separate hierarchies. */
-function separateGroups(id: string, memory: number): string[] | null {
+function separateGroups(id: string, { processes, memory }: Bounds): string[] | null {
   const [forPids, forMemory] = [join(ROOT, "pids", id), join(ROOT, "memory", id)];
-  if (!makeGroup(forPids, { "pids.max": MAX_PROCESSES })) return null;
+  if (!makeGroup(forPids, { "pids.max": processes })) return null;
   if (makeGroup(forMemory, { "memory.limit_in_bytes": memory })) return [forPids, forMemory];
   attempt(() => rmdirSync(forPids));
   return null;

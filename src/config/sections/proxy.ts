@@ -1,7 +1,16 @@
 /** Settings of the governed proxy: the hosts that pass without a question, and the credentials that it adds. */
 import * as z from "zod";
 import { splitCommand } from "../../child-process/split-command.ts";
-import { locatePath, pathSchema, settingRow, textSchema } from "../setting-row.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import {
+  durationRow,
+  locatePath,
+  numberRow,
+  pathSchema,
+  settingRow,
+  settingSection,
+  textSchema,
+} from "../setting-row.ts";
 
 const hostName = textSchema
   .max(253)
@@ -13,9 +22,11 @@ const hostName = textSchema
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const PLAIN = /^[\x20-\x7e]*$/;
 
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of a variable");
+
 /** Where a credential's value comes from. */
 const source = z.union([
-  z.strictObject({ env: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of a variable") }),
+  z.strictObject({ env: variable }),
   z.strictObject({ file: pathSchema }),
   z.strictObject({
     command: z
@@ -52,6 +63,7 @@ const credentialSchema = z
       .optional(),
     aws_sigv4: z.strictObject({ region: textSchema, service: textSchema }).optional(),
     from: source,
+    placeholders: z.array(variable).max(20).optional(),
   })
   .superRefine((credential, context) => {
     const kinds = KINDS.filter((kind) => credential[kind] !== undefined);
@@ -75,6 +87,8 @@ export type CredentialSpec = {
   name: string;
   hosts: string[];
   from: { env: string } | { file: string } | { command: string[] };
+  /** Variables that hold a placeholder inside `svc run`. */
+  placeholders?: string[] | undefined;
 } & CredentialPlace;
 
 const credentialsSchema = z
@@ -88,12 +102,30 @@ const credentialsSchema = z
   .transform((list) => list as CredentialSpec[]);
 
 export const PROXY_ROWS = {
+  proxy: settingSection("Time limits of a request through the governed proxy, and of an undo over HTTP.", {
+    idle: durationRow(SERVICE_LIMITS.exchange_idle_ms, 100, {
+      about:
+        "Longest silence of host or client: while connecting, before the answer, or within a body.",
+    }),
+    total: durationRow(SERVICE_LIMITS.exchange_total_ms, 100, {
+      about:
+        "Longest request, from its first byte to the end of its answer.",
+    }),
+  }),
+  run: settingSection("Limits of a command that `svc run` starts.", {
+    processes: numberRow(z.number().int().min(16).max(1_000_000), SERVICE_LIMITS.run_processes, {
+      about: "Most processes and threads at a time.",
+    }),
+    memory_mb: numberRow(z.number().int().min(64).max(16_777_216), SERVICE_LIMITS.run_memory_mb, {
+      about: "Most memory, and never more than three quarters of the machine's.",
+    }),
+  }),
   credentials: settingRow<CredentialSpec[]>({
     type: "list of credentials",
     schema: credentialsSchema,
     default: [],
     about:
-      "Credentials that the proxy adds: `{name, hosts, from}` with `header`, `query`, `basic` or `aws_sigv4`. `from` is `{env}`, `{file}` or `{command}`.",
+      "Credentials that the proxy adds: `{name, hosts, from}` with `header`, `query`, `basic` or `aws_sigv4`. `from` is `{env}`, `{file}` or `{command}`. `placeholders` lists variables.",
     locate: (list, base) =>
       list.map((one) =>
         "file" in one.from ? { ...one, from: { file: locatePath(one.from.file, base) } } : one,

@@ -6,6 +6,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { parsePath, readPath } from "../../kernel/paths.ts";
 import { NO_LABELS, toolLabels } from "../../rules/manifest/labels.ts";
 import type { ManifestSet, ToolManifest } from "../../rules/manifest/types.ts";
+import { argsForPolicy } from "../../rules/policy/call.ts";
 import type { CompiledPolicy, PolicyCall } from "../../rules/policy/compile.ts";
 import { counterKeys } from "../../rules/policy/evaluate.ts";
 import { nearestName } from "../../rules/schema-problems.ts";
@@ -85,7 +86,7 @@ export function policyCall(
 ): PolicyCall {
   return {
     tool,
-    args,
+    args: argsForPolicy(tool, args),
     actor: run.actor,
     acting: run.acting ?? [],
     tenant: run.tenant,

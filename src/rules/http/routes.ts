@@ -50,7 +50,7 @@ export function originOf({ scheme, host }: Pick<HttpSpec, "scheme" | "host">): H
 export function splitHost(text: string): { name: string; port: number | undefined } {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
   if (match === null) return { name: "", port: undefined };
-  const name = (match[1] ?? match[2] ?? "").toLowerCase().replace(/\.$/, "");
+  const name = (match[1] ?? match[2] ?? "").toLowerCase().replace(/\.+$/, "");
   return { name, port: match[3] === undefined ? undefined : Number(match[3]) };
 }
 
@@ -164,6 +164,9 @@ export interface RequestBody {
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
+/** Many web frameworks take it for the method. */
+const METHOD_FIELD = "_method";
+
 /**
  * The manifest that a GraphQL request fits, with its arguments: the one of its field, else the one of its kind. Undefined
  * if it fits none.
@@ -199,6 +202,8 @@ export function requestArgs(
   const args: JsonObject = {};
   for (const part of [Object.entries(places), [...query], Object.entries(read)])
     for (const [name, value] of part) {
+      if (name === METHOD_FIELD)
+        return { status: 400, problem: "the field _method overrides the method; send the method itself" };
       if (Object.hasOwn(args, name))
         return { status: 400, problem: "a name is in two of path, query and body" };
       Object.defineProperty(args, name, { value, enumerable: true, configurable: true, writable: true });

@@ -87,7 +87,8 @@ const SINGLE_HEADERS = new Set([
 export function headerProblem(raw: readonly string[]): HttpProblem | null {
   const seen = new Set<string>();
   for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]!.toLowerCase();
+    // Some servers do not tell an underscore from a hyphen.
+    const name = raw[i]!.toLowerCase().replaceAll("_", "-");
     if (OVERRIDE_HEADERS.has(name)) return bad("a header overrides the method; send the method itself");
     if (SINGLE_HEADERS.has(name) && seen.has(name)) return bad(`the header ${name} is repeated`);
     seen.add(name);

@@ -1,11 +1,21 @@
 /** Input of a policy decision. It contains all data that a policy reads; evaluation fetches nothing. */
-import type { JsonValue } from "../../kernel/json/json.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import type { TraceKind } from "../trace/find-values.ts";
 import type { UndoProof } from "../undo-proof.ts";
 import type { ComparedCalls } from "./checks/compared-calls.ts";
 
+/**
+ * The arguments of a call as every condition of a policy or a grant reads them. A push with `force: unknown` may
+ * drop commits, so it counts as forced.
+ */
+export function argsForPolicy(tool: string, args: JsonValue): JsonValue {
+  if (tool !== "git.push" || !isJsonObject(args) || args["force"] !== "unknown") return args;
+  return { ...args, force: true };
+}
+
 export interface PolicyCall {
   tool: string;
+  /** The arguments as conditions read them: see {@link argsForPolicy}. */
   args: JsonValue;
   actor: string;
   /** Those who act for the actor, outermost first; absent if it acts itself. */

@@ -13,9 +13,9 @@ import { httpRoutes } from "../../rules/http/routes.ts";
 import { openService } from "../service.ts";
 
 /** What carries the requests of a proxy or a rollback: private addresses only by name, credentials of the settings. */
-export function requestCarrier({ egress, allow_hosts, credentials }: LoadedSettings): RequestCarrier {
+export function requestCarrier({ egress, allow_hosts, credentials, proxy }: LoadedSettings): RequestCarrier {
   return {
-    exchange: new GuardedExchange({ ...egress, block_private: true, literal: allow_hosts }),
+    exchange: new GuardedExchange({ ...egress, block_private: true, literal: allow_hosts }, proxy),
     vault: new CredentialVault(credentials, process.env),
   };
 }

@@ -5,6 +5,7 @@ import type { LoadedSettings } from "../../config/settings.ts";
 import { GatewayRuns } from "../../gateway/session/runs.ts";
 import { type CallerPrincipal, hasRole, ROLE_MESSAGES } from "../../govern/roles.ts";
 import { invalidError, SvcError } from "../../kernel/errors.ts";
+import { sameSecret } from "../../kernel/hash.ts";
 import { dispatchOperation } from "../../operations/pipeline/dispatch.ts";
 import { openApproversGuard } from "../../operations/signing/approvers-guard.ts";
 import { RunAuthority } from "../../proxy/authority.ts";
@@ -74,13 +75,18 @@ export function startProxy({
   return { proxy, ca_pem: authority.pem, stop: () => proxy.close() };
 }
 
-/**
- * A proxy for one confined command. That command is the only client, so it needs no key, and has its own run. The
- * launcher proves calls from inside by a secret. `sandbox` is its SHA-256.
- */
+/** Identifies the calls of a confined command. */
+export interface RunDoor {
+  /** SHA-256 of the launcher's secret, which proves that a call comes from inside. */
+  readonly sandbox: string;
+  /** The credential of the command, if other programs can connect too. */
+  readonly password?: string;
+}
+
+/** A proxy for one confined command. That command is the only client, and has its own run. */
 export async function createRunProxy(
   service: RunningService,
-  sandbox: string,
+  { sandbox, password }: RunDoor,
 ): Promise<RunningProxy & { run_id: string }> {
   const { settings } = service;
   const principal: CallerPrincipal = {
@@ -96,7 +102,16 @@ export async function createRunProxy(
   await run.open();
   const { run_id } = run;
   const caller = callerOf(service, principal, { run_id, open: () => run.open(), isCurrent: () => true });
-  return { ...(await createProxy(service, async () => caller)), run_id };
+  return { ...(await createProxy(service, onlyClient(caller, password))), run_id };
+}
+
+/** The confined command is the caller of every connection. */
+export function onlyClient(caller: ProxyCaller, password?: string): Identify {
+  return async (header) => {
+    if (password !== undefined && !sameSecret(readCredential(header) ?? "", password))
+      throw credentialRefusal("this proxy is for the command of svc run alone");
+    return caller;
+  };
 }
 
 /** The agent of an API key, in the run of its unnamed calls. */

@@ -13,7 +13,7 @@ import type { ProxyCaller } from "../../proxy/governed.ts";
 import { ProxyRefusal } from "../../proxy/wire.ts";
 import type { HttpTool, HttpToolSet } from "../../rules/http/routes.ts";
 import { createLogger } from "../../telemetry/log.ts";
-import { type RunningProxy, startProxy } from "./proxy.ts";
+import { onlyClient, type RunDoor, type RunningProxy, startProxy } from "./proxy.ts";
 
 /** A request that waits for approval is held by the server for a while. */
 const ANSWER_MS = SERVICE_LIMITS.approval_wait_s * 1_000 + 30_000;
@@ -37,10 +37,10 @@ export interface RemoteRunProxy extends RunningProxy {
   readonly is_sandboxed: boolean;
 }
 
-/** Opens the command's run on the server. `sandbox` is the SHA-256 of the launcher's secret. */
+/** Opens the command's run on the server. */
 export async function createRemoteRunProxy(
   { server, settings, env, own_folder }: RemoteProxyOptions,
-  sandbox: string,
+  { sandbox, password }: RunDoor,
 ): Promise<RemoteRunProxy> {
   const client = createOperationsClient({ ...server, stream: true, timeout_ms: ANSWER_MS });
   try {
@@ -65,7 +65,7 @@ export async function createRemoteRunProxy(
       settings,
       log,
       now: () => env.now(),
-      identify: async () => caller,
+      identify: onlyClient(caller, password),
       manifests: () => own ?? tools.current(),
       wait_ms,
       // Only the process that decides can put what it read on a card.

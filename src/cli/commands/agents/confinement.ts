@@ -15,8 +15,7 @@ import {
 } from "node:fs";
 import { basename, delimiter, dirname, join, relative, resolve } from "node:path";
 import { rootCertificates } from "node:tls";
-import { type ConfinementPlan, RUN_PLACE } from "../../../child-process/confine/bwrap.ts";
-import { DOOR_URL } from "../../../child-process/confine/launch.ts";
+import type { ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
 import type { CredentialSpec } from "../../../config/sections/proxy.ts";
 import { linkedRepositories } from "../../../hook/workspace/git-paths.ts";
 import {
@@ -194,13 +193,19 @@ export const replacedBundles = (folder: string): [from: string, to: string][] =>
 /** Root is an ordinary user inside. */
 export const userOf = (): number | undefined => (process.getuid?.() === 0 ? AGENT_UID : undefined);
 
+interface ConfinedSide {
+  readonly home: string;
+  readonly node: string;
+  readonly credentials: readonly CredentialSpec[];
+  /** URL of the proxy. */
+  readonly proxy: string;
+  /** Directory of the files that `writeRunFiles` made. */
+  readonly files: string;
+}
+
 /** Variables of the confined side: the proxy, its authority, and placeholders for credentials that it never holds. */
-export function confinedEnv(
-  home: string,
-  node: string,
-  credentials: readonly CredentialSpec[],
-): Record<string, string> {
-  const proxy = Object.fromEntries(
+export function confinedEnv({ home, node, credentials, proxy, files }: ConfinedSide): Record<string, string> {
+  const doors = Object.fromEntries(
     [
       "http_proxy",
       "https_proxy",
@@ -209,7 +214,7 @@ export function confinedEnv(
       "ALL_PROXY",
       "npm_config_proxy",
       "npm_config_https_proxy",
-    ].map((name) => [name, DOOR_URL]),
+    ].map((name) => [name, proxy]),
   );
   const bundle = Object.fromEntries(
     [
@@ -220,7 +225,7 @@ export function confinedEnv(
       "AWS_CA_BUNDLE",
       "npm_config_cafile",
       "PIP_CERT",
-    ].map((name) => [name, `${RUN_PLACE}/bundle.pem`]),
+    ].map((name) => [name, `${files}/bundle.pem`]),
   );
   const kept = PASSED_ON.flatMap((name) => {
     const value = process.env[name];
@@ -228,6 +233,7 @@ export function confinedEnv(
   });
   const path = [...new Set(["/usr/local/bin", "/usr/bin", "/bin", dirname(node)])].join(":");
   return {
+    ...placeholders(credentials),
     ...Object.fromEntries(kept),
     PATH: path,
     HOME: home,
@@ -236,14 +242,13 @@ export function confinedEnv(
     SHELL: "/bin/bash",
     TMPDIR: "/tmp",
     NODE_USE_ENV_PROXY: "1",
-    NODE_EXTRA_CA_CERTS: `${RUN_PLACE}/ca.pem`,
+    NODE_EXTRA_CA_CERTS: `${files}/ca.pem`,
     SVC_SANDBOXED: "1",
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: "core.excludesFile",
-    GIT_CONFIG_VALUE_0: `${RUN_PLACE}/gitignore`,
-    ...proxy,
+    GIT_CONFIG_VALUE_0: `${files}/gitignore`,
+    ...doors,
     ...bundle,
-    ...placeholders(credentials),
   };
 }
 
@@ -252,13 +257,28 @@ function placeholders(credentials: readonly CredentialSpec[]): Record<string, st
   return Object.assign(
     {},
     ...credentials.map((credential) => {
-      if ("aws_sigv4" in credential)
-        return {
-          AWS_ACCESS_KEY_ID: "AKIAPLACEHOLDER00000",
-          AWS_SECRET_ACCESS_KEY: "placeholder-the-proxy-signs-requests-000",
-          AWS_REGION: credential.aws_sigv4.region,
-        };
-      return "env" in credential.from ? { [credential.from.env]: `placeholder-${credential.name}` } : {};
+      const { name, from, placeholders: named } = credential;
+      const given = Object.fromEntries(
+        (named ?? variablesOf(name, from)).map((one) => [one, `placeholder-${name}`]),
+      );
+      if (!("aws_sigv4" in credential)) return given;
+      const { region } = credential.aws_sigv4;
+      return {
+        ...given,
+        AWS_ACCESS_KEY_ID: "AKIAPLACEHOLDER00000",
+        AWS_SECRET_ACCESS_KEY: "placeholder-the-proxy-signs-requests-000",
+        AWS_REGION: region,
+      };
     }),
   );
+}
+
+/** The variable that the proxy reads, or those that tools usually read for a service of this name. */
+function variablesOf(name: string, from: CredentialSpec["from"]): string[] {
+  if ("env" in from) return [from.env];
+  const stem = name
+    .toUpperCase()
+    .replaceAll("-", "_")
+    .replace(/^(?=\d)/, "_");
+  return [`${stem}_TOKEN`, `${stem}_API_KEY`];
 }

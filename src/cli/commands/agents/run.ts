@@ -1,27 +1,14 @@
 /** `svc run -- <command>`: starts an agent that writes only to its workspace and reaches only the governed proxy. */
 import { randomBytes, randomUUID } from "node:crypto";
-import {
-  chmodSync,
-  cpSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  watch,
-} from "node:fs";
+import { lstatSync, mkdtempSync, realpathSync, rmSync, watch } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bwrapArguments, type ConfinementPlan } from "../../../child-process/confine/bwrap.ts";
-import { launchConfined } from "../../../child-process/confine/launch.ts";
-import { resourceLimits } from "../../../child-process/confine/limits.ts";
+import { bwrapArguments, type ConfinementPlan, RUN_PLACE } from "../../../child-process/confine/bwrap.ts";
+import { DOOR_URL, launchConfined } from "../../../child-process/confine/launch.ts";
+import { type ResourceLimits, resourceLimits } from "../../../child-process/confine/limits.ts";
 import { seccompProgram } from "../../../child-process/confine/seccomp.ts";
 import { packageFile } from "../../../child-process/package-files.ts";
-import { loadSettings } from "../../../config/load.ts";
-import type { CredentialSpec } from "../../../config/sections/proxy.ts";
-import { keyFileOf, type LoadedSettings, withQuietLog } from "../../../config/settings.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
 import {
   COMMON_DIR,
@@ -29,11 +16,8 @@ import {
   type ProtectedTree,
   protectedTree,
 } from "../../../hook/workspace/protected-tree.ts";
-import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
+import { invalidError } from "../../../kernel/errors.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
-import { openHttpService } from "../../../service/start/http-undo.ts";
-import { createRunProxy, type RunningProxy } from "../../../service/start/proxy.ts";
-import { createRemoteRunProxy } from "../../../service/start/remote-proxy.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -42,7 +26,6 @@ import {
   type RegisterCommand,
 } from "../../context.ts";
 import { escapeControls } from "../../io.ts";
-import { withAllowedHosts } from "../server/proxy.ts";
 import { type CopiedState, copyClientState } from "./client-state.ts";
 import {
   checkedWorkspace,
@@ -58,6 +41,9 @@ import {
   writeRunFiles,
 } from "./confinement.ts";
 import { type HookRelay, hasHooks, hookMounts, startHookRelay } from "./hook-relay.ts";
+import { openDecider, type RunDecider } from "./run-decider.ts";
+import { moveAway, programWords } from "./run-files.ts";
+import { runOnMac } from "./run-on-mac.ts";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
@@ -74,7 +60,7 @@ export const registerRun: RegisterCommand = (program, context) => {
 function requirements(context: CommandContext): { bwrap: string; seccomp: Buffer } {
   if (process.platform !== "linux")
     throw invalidError(
-      "svc run works on Linux only; on other systems start the agent in a Linux virtual machine",
+      "svc run works on Linux, and untested on macOS; elsewhere start the agent in a Linux virtual machine",
     );
   const bwrap = findProgram("bwrap", context.io.env, "/");
   if (bwrap === undefined)
@@ -98,6 +84,7 @@ interface RunPlace {
 }
 
 async function runConfined(context: CommandContext, command: string[], flags: CommandFlags): Promise<void> {
+  if (process.platform === "darwin") return runOnMac(context, command, flags);
   const { io } = context;
   const needs = requirements(context);
   const home = realpathSync(io.env["HOME"] || "/root");
@@ -111,14 +98,15 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   };
   const { workspace, folder, placeholders } = place;
   const program = findProgram(command[0]!, io.env, io.cwd);
-  const limits = resourceLimits(`svc-run-${randomUUID()}`);
-  let decider: Decider | null = null;
+  let limits: ResourceLimits | null = null;
+  let decider: RunDecider | null = null;
   let relay: HookRelay | null = null;
   try {
     const secret = randomBytes(32).toString("hex");
-    decider = await openDecider(context, flags, folder, sha256Hex(secret));
+    decider = await openDecider(context, flags, folder, { sandbox: sha256Hex(secret) });
     const { running, own } = decider;
     const { run_id } = running;
+    limits = resourceLimits(`svc-run-${randomUUID()}`, decider.limits);
     const hooks = hooksFolder(io.env);
     if (hasHooks(hooks)) relay = await startHookRelay(hooks, folder, { run_id, secret, workspace });
     const before = protectedTree(workspace);
@@ -145,7 +133,7 @@ async function runConfined(context: CommandContext, command: string[], flags: Co
   } finally {
     await relay?.close();
     placeholders.remove();
-    limits.remove();
+    limits?.remove();
     await decider?.close();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -170,98 +158,6 @@ function guardRepositories({ repositories, marks }: ProtectedTree, tell: (text: 
   };
 }
 
-/** Words that name programs: the command after `env` and its assignments, and the script after `node`. */
-function programWords(command: readonly string[]): string[] {
-  const [first = "", ...rest] = command;
-  const name = basename(first);
-  if (name === "env") {
-    const at = rest.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
-    return at < 0 ? [first] : [first, ...programWords(rest.slice(at))];
-  }
-  const [script] = rest;
-  return name === "node" && script !== undefined && !script.startsWith("-") ? [first, script] : [first];
-}
-
-/** Decider of the calls of a run: this process with local data, or a server. */
-interface Decider {
-  readonly running: RunningProxy & { run_id: string };
-  readonly credentials: readonly CredentialSpec[];
-  /** Files that check the server, with the names of their settings. */
-  readonly trusted: Readonly<Record<string, string>>;
-  /** What the command does not see: the folder for files of the run that outlast it, and everything of the service. */
-  readonly own: { readonly folder: string; readonly paths: readonly string[] };
-  close(): Promise<void>;
-}
-
-function openDecider(
-  context: CommandContext,
-  flags: CommandFlags,
-  folder: string,
-  sandbox: string,
-): Promise<Decider> {
-  return context.isRemote(flags)
-    ? decideOnServer(context, flags, folder, sandbox)
-    : decideHere(context, flags, sandbox);
-}
-
-async function decideHere(context: CommandContext, flags: CommandFlags, sandbox: string): Promise<Decider> {
-  const settings = withAllowedHosts(context.settings(flags, ["policy"]), flags);
-  const service = await openHttpService(withQuietLog(settings), context.io.clock);
-  const close = () => service.close();
-  const running = await createRunProxy(service, sandbox).catch(async (error: unknown) => {
-    await close();
-    throw error;
-  });
-  return {
-    running,
-    credentials: settings.credentials,
-    trusted: settings.approvers === null ? {} : { approvers: settings.approvers },
-    own: { folder: settings.data, paths: ownPaths(settings) },
-    close: () => running.stop().finally(close),
-  };
-}
-
-async function decideOnServer(
-  context: CommandContext,
-  flags: CommandFlags,
-  folder: string,
-  sandbox: string,
-): Promise<Decider> {
-  const { io } = context;
-  if (flags["policy"] !== undefined) throw invalidError("--policy: the server decides by its own policy");
-  const server = context.server(flags)!;
-  // A configuration file in the workspace is the agent's to write.
-  const { SVC_CONFIG: _, ...rest } = io.env;
-  const trusted = trustedFiles(io);
-  const env = { ...rest, ...trusted };
-  const settings = withAllowedHosts(loadSettings({ env, cwd: folder }), flags);
-  const own_folder = dirname(hooksFolder(io.env));
-  const running = await createRemoteRunProxy({ server, settings, env: io.clock, own_folder }, sandbox);
-  if (!running.is_sandboxed)
-    io.err("svc run: the key has no may_sandbox, so rules with sandboxed: allow ask as outside");
-  const keyFile = flags["keyFile"] as string | undefined;
-  return {
-    running,
-    credentials: [],
-    trusted,
-    own: {
-      folder: own_folder,
-      paths: [own_folder, ...(keyFile === undefined ? [] : [resolve(io.cwd, keyFile)])],
-    },
-    close: running.stop,
-  };
-}
-
-/** Variables with the files that check a server, as full paths. */
-function trustedFiles({ env, cwd }: CommandContext["io"]): Record<string, string> {
-  if ((env["SVC_APPROVERS"] ?? "") === "") return {};
-  const named = ["SVC_APPROVERS", "SVC_MANIFESTS"].flatMap((name) => {
-    const value = env[name];
-    return value === undefined || value === "" || /^https?:/.test(value) ? [] : [[name, resolve(cwd, value)]];
-  });
-  return Object.fromEntries(named);
-}
-
 interface ConfinedClient {
   readonly state: CopiedState | null;
   readonly relay: HookRelay | null;
@@ -269,7 +165,7 @@ interface ConfinedClient {
 
 function planConfinement(
   { home, workspace, folder, programs, placeholders }: RunPlace,
-  { own, credentials }: Decider,
+  { own, credentials }: RunDecider,
   tree: ProtectedTree,
   { state, relay }: ConfinedClient,
 ): ConfinementPlan {
@@ -288,7 +184,7 @@ function planConfinement(
       ...[node, ...programs].flatMap((path) => placesOfProgram(path, workspace)),
       ...(relay === null ? [] : ownProgram()),
     ],
-    env: { ...confinedEnv(home, node, credentials), ...state?.env },
+    env: { ...confinedEnv({ home, node, credentials, proxy: DOOR_URL, files: RUN_PLACE }), ...state?.env },
     new_session: !process.stdin.isTTY,
     as_user: userOf(),
   };
@@ -303,34 +199,4 @@ function requireOutside(name: string, file: string, { workspace, writable }: Con
   const folders = [workspace, ...writable.map(([folder]) => folder)];
   if ([file, realpathSync(file)].some((path) => folders.some((folder) => isBelow(path, folder))))
     throw invalidError(`${name}: the command could write ${file}: move it out of the workspace`);
-}
-
-/** Files and directories of the service, which the command does not see even inside its workspace. */
-function ownPaths(settings: LoadedSettings): string[] {
-  const { data, signing_key, token_key, kill_file, meta } = settings;
-  const files = [keyFileOf(settings), signing_key, token_key, kill_file, meta.file, data];
-  const secrets = settings.credentials.flatMap(({ from }) => ("file" in from ? [from.file] : []));
-  return [...files, ...secrets].flatMap((path) => (path === null ? [] : [resolve(path)]));
-}
-
-/** Moves files that came in and would run by themselves later, so that a person looks at them first. */
-function moveAway({ io }: CommandContext, workspace: string, added: readonly string[], into: string): void {
-  if (added.length === 0) return;
-  for (const path of added) {
-    const to = join(into, relative(workspace, path));
-    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-    try {
-      renameSync(path, to);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EXDEV")
-        throw new SvcError("unavailable", messageOf(error));
-      cpSync(path, to, { recursive: true, verbatimSymlinks: true });
-      rmSync(path, { recursive: true });
-    }
-  }
-  chmodSync(into, 0o700);
-  io.err(
-    `svc run: ${added.length} new files would run by themselves; look at them in ${escapeControls(into)}`,
-  );
-  for (const path of added) io.err(`  ${escapeControls(relative(workspace, path))}`);
 }

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { compileGlob } from "../../../kernel/text/glob.ts";
 import type { ToolLabels } from "../../manifest/labels.ts";
-import type { PolicyCall } from "../call.ts";
+import { argsForPolicy, type PolicyCall } from "../call.ts";
 import type { PolicyTestDoc } from "../schema.ts";
 import { labelInput } from "../tests/tests.ts";
 import { ALL_ARGUMENTS, isOfArguments, NO_CALL, textsFor } from "./domain.ts";
@@ -95,7 +95,7 @@ export function toConcreteCall({ tool }: ToolClass, chosen: ChosenAtoms, pick = 
       else if (value !== undefined) args.push([name.slice(5), value]);
     }
   }
-  call.args = whole ?? Object.fromEntries(args);
+  call.args = argsForPolicy(tool, whole ?? Object.fromEntries(args));
   return { call, at_ms, alone };
 }
 

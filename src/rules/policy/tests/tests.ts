@@ -2,7 +2,7 @@
 import { tryTimestamp } from "../../../kernel/duration.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { labelTexts, type ToolLabels } from "../../manifest/labels.ts";
-import type { PolicyCall } from "../call.ts";
+import { argsForPolicy, type PolicyCall } from "../call.ts";
 import type { CounterDoc } from "../checks/counters.ts";
 import type { CompiledPolicy } from "../compile.ts";
 import { evaluatePolicy, type PolicyEvaluation } from "../evaluate.ts";
@@ -108,7 +108,7 @@ export function dependsOnTime(policy: CompiledPolicy, input: TestInput, labels: 
 function testedCall(run: TestInput, call: TestCall, labels: ToolLabels | null, step: number): PolicyCall {
   return {
     tool: call.tool,
-    args: (call.args ?? {}) as JsonValue,
+    args: argsForPolicy(call.tool, (call.args ?? {}) as JsonValue),
     actor: run.actor ?? "policy-test",
     acting: run.acting ?? [],
     tenant: run.tenant ?? null,
