@@ -23,7 +23,7 @@ export const beyond2Authors = section("beyond", "Policy authors", {
   "beyond.authors.new-keeps": [37, "`svc policy new` replaces no file without `--force`"],
   "beyond.authors.new-quoting": [37, "answers are quoted in the written policy: they add no keys of their own"],
   "beyond.authors.init-example": [37, "`svc init` without a tool server writes files with which a server with a console starts, and replaces none"],
-  "beyond.authors.schema-words": [37, "every field in the policy's JSON schema has a description"],
+  "beyond.authors.schema-words": [37, "every field in the JSON schemas of policies, manifests and settings has a description"],
   "beyond.authors.undeclared-first": [37, "the playground shows that no manifest declares a tool before it shows the decision"],
 });
 

@@ -22,7 +22,7 @@ export function writeIncident(report: IncidentReport, format: IncidentFormat): s
 /** The facts at the head of an incident, as pairs of a name and plain text. Names this many runs, the newest. */
 export function incidentFacts(
   report: IncidentReport,
-  max_runs = SERVICE_LIMITS.incident_runs,
+  max_runs: number = SERVICE_LIMITS.incident_runs,
 ): [name: string, value: string][] {
   const { id, actor, tenant, status, opened_ms, closed_ms, closed_by, close_reason, assigned_to } = report;
   const ended =
