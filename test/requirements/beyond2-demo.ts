@@ -43,6 +43,8 @@ export const beyond2Polish = section("beyond", "Console polish", {
   "beyond.polish.decide-role": [37, "the overview says `Decide` only while a request is open and to users who can decide"],
   "beyond.polish.tables-fit": [37, "every table fits in its card at a width of 1280 pixels"],
   "beyond.polish.live-rollback": [37, "while a rollback runs, the run's page shows the step being undone and the undos to go, without a reload"],
+  "beyond.polish.labels": [37, "no two neighbouring fields, facts or columns of a page have one label"],
+  "beyond.polish.empty-action": [37, "an empty place on a page has at most one next action"],
   "beyond.polish.folded-runs": [37, "the pages of an agent and of an incident fold long lists of runs"],
   "beyond.polish.card-gaps": [37, "the cards of an agent's and of an incident's page stand apart, on a desktop and on a phone"],
   "beyond.polish.chart": [37, "the overview's chart has a pattern for each decision, and its numbers as a table"],
