@@ -46,7 +46,7 @@ const NEEDS_EXECUTABLE = "test/adapters/frameworks/claude-agent-sdk.test.ts";
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    // Downloaded while other tests run. Those that need it ask again, and are told what went wrong.
+    // Downloaded while other tests run. Those that need it ask again, and get the error.
     if (files.some(({ moduleId }) => moduleId.includes("/adapters/frameworks/")))
       askBroker("frameworks").catch(() => {});
     const rank = ({ moduleId }: TestSpecification) => {

@@ -1,4 +1,4 @@
-/** What an intent costs the database: its processor time and its write-ahead log, beside our own processor time. */
+/** The cost of an intent for the database, in CPU time and write-ahead log, next to our own CPU time. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Calls of a tool, as many at once as there are sessions: over Streamable HTTP, or straight into the pipe. */
+/** Calls of a tool, as many at once as there are sessions: over Streamable HTTP, or directly into the pipe. */
 import { spawn } from "node:child_process";
 import { Agent, request } from "node:http";
 import { createInterface } from "node:readline";
@@ -111,7 +111,7 @@ export async function overHttp(
   };
 }
 
-/** What a client pays that starts the tool server itself, or what comes before it. */
+/** The cost for a client that starts the tool server itself, or the program in front of it. */
 export async function intoPipe(command: string, args: string[]): Promise<Contestant> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "ignore"] });
   const waiting = new Map<number, (line: string) => void>();

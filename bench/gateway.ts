@@ -1,6 +1,6 @@
 /**
- * The gateway beside two proxies that do nothing but pass calls on: every one of ours is decided, recorded
- * and durable before it is answered. All three stand before the same tool server, in the same run.
+ * The gateway next to two proxies that only pass calls on. Each of our calls is decided, recorded
+ * and durable before its answer. All three are in front of the same tool server, in the same run.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ export const UPSTREAM = join(HERE, "gateway-upstream.mjs");
 const KEY = "bench-key";
 export const SESSIONS = 32;
 
-/** `put` is undone with what was there, so the gateway reads before it forwards and after. */
+/** The undo of `put` needs the previous state, so the gateway reads before it forwards and after. */
 export const PLAIN = "- {tool: echo, effect: read, permission: bench.read}\n";
 const MANIFESTS = `${PLAIN}
 - tool: put
@@ -154,7 +154,7 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
   }
 }
 
-/** Processor time of a call that has no `before`, with other tools' manifests that have one beside it and without any. */
+/** CPU time of a call without `before`, with manifests of other tools that have one, and without any. */
 async function unused(
   gateways: { beside: Running; none: Running },
   rounds: number,

@@ -1,6 +1,6 @@
 /**
- * What an intent costs beside many of each thing a user can have many of, against the same store before; and what a
- * second costs an idle server with many open requests. On the files store, where nothing hides behind a network.
+ * The cost of an intent with many of each object that a user can have many of, against the same store before; and the cost
+ * per second of an idle server with many open requests. On the files store, where no network hides anything.
  */
 import { setMaxListeners } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -87,7 +87,7 @@ const THINGS: Record<string, Grow> = {
   },
 };
 
-/** Milliseconds of a look at what time changes, after the first. */
+/** Milliseconds of one pass over time-dependent state, after the first. */
 async function looking(app: ServiceApp): Promise<number> {
   const sweep = new ExpiryJob(app);
   await sweep.approvals();

@@ -213,7 +213,7 @@ export async function run({ rounds }: BenchOptions): Promise<Row[]> {
       );
       for (let i = 0; i < 100; i++) await newOne(app, ACME);
       await growLedger(app, (await app.core.store.head()).records + 100, ACME.name);
-      // Behind enough that they are no longer among the newest, which are kept in memory.
+      // Far enough behind that they are not among the newest, which are in memory.
       await growLedger(app, (await app.core.store.head()).records + 10_000);
       const [counted, searched] = [await counting(app), await searching(app)];
       await growRuns(app, RUNS);

@@ -1,8 +1,8 @@
 /**
- * Whole requests: intents and outcomes a second over 64 keep-alive connections, every record durable before its
+ * Whole requests: intents and outcomes per second over 64 keep-alive connections, every record durable before its
  * answer, against a plain `node:http` server that parses the same body and answers at once. Disk syncs are delayed
- * to one millisecond in the measured processes, so that runs on different disks compare. Beside the ratio stands
- * the processor time of a request, which other work on the machine does not change.
+ * to one millisecond in the measured processes, so that runs on different disks compare. Next to the ratio is
+ * the CPU time of a request, which other work on the machine does not change.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -102,7 +102,7 @@ export function svc(count: number, kind: string, folder: string, database: strin
   return start(count, one, true);
 }
 
-/** Intents for so many seconds, so many of them from each process, or so many outcomes of what was accepted. */
+/** Intents for so many seconds, so many of them from each process, or so many outcomes of accepted ones. */
 type Wanted = { intents_for: number } | { intents: number } | { outcomes: number };
 
 /** Connections to all processes together. */
@@ -281,7 +281,7 @@ async function measure(
   const plain = await ceiling(count);
   const ours = await svc(count, kind, places.folder, places.database);
   try {
-    // Compiling what is called often takes a few thousand calls, and is not what one costs.
+    // Compiling hot functions takes a few thousand calls, and isn't part of the cost of one.
     for (const running of [plain, ours]) await load(running, { intents: WARM_UP });
     const intents = await contest(plain, ours, { intents_for: seconds }, rounds);
     const stream = count === 1 ? await streamRows(kind, plain, ours, { rounds, seconds }) : [];

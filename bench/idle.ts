@@ -44,7 +44,7 @@ interface Answer {
   body: Record<string, unknown>;
 }
 
-/** A client with connections of its own. */
+/** A client with its own connections. */
 function client(port: number) {
   const agent = new Agent({ keepAlive: true });
   const send = (key: number, method: string, path: string, body?: object, headers = {}): Promise<Answer> =>

@@ -1,4 +1,4 @@
-/** The same hundred rules in policy engines that are no dependency of ours, each as its own documentation sets it up. */
+/** The same hundred rules in policy engines that aren't our dependencies, each set up as its own documentation says. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { messageOf } from "../src/kernel/errors.ts";

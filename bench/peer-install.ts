@@ -1,4 +1,4 @@
-/** Packages that are no dependency of ours, each installed for the occasion into its own folder. */
+/** Packages that aren't our dependencies, each installed into its own directory for this run. */
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ const ANSWER_MS = 10_000;
 const INSTALL_MS = 90_000;
 const OPTIONS = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--fetch-retries=1"];
 
-/** The folder of what was installed; null, and a line that says why, where it cannot be had. */
+/** The directory of the installed package; null, with a line that says why, if it cannot be installed. */
 export async function installed(folder: string, name: string, version: string): Promise<string | null> {
   const own = join(folder, name.replaceAll("/", "+"));
   mkdirSync(own, { recursive: true });

@@ -1,5 +1,5 @@
 /**
- * The same call of the same tool through whatever sits between an MCP client and its tool server: over HTTP with many
+ * The same call of the same tool through every program between an MCP client and its tool server: over HTTP with many
  * sessions, and over the pipe of a server that the client starts.
  */
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -93,7 +93,7 @@ export interface CallFigures {
   latency: Record<string, number[]>;
 }
 
-/** All of them running at the same time, measured in turn; one that does not start is told and left out. */
+/** All of them running at the same time, measured in turn; one that does not start is reported and left out. */
 async function measured(
   folder: string,
   begins: Record<string, Begin>,

@@ -1,7 +1,7 @@
 /**
- * Our place beside others, whatever it is: the same hundred rules in every policy engine, and the same MCP call through
- * every proxy, that the registry has and that run without an account. What is no dependency of ours is installed
- * for the occasion into a folder that is deleted again.
+ * Our rank among others, good or bad: the same hundred rules in every policy engine, and the same MCP call through
+ * every proxy, that the registry has and that run without an account. Packages that aren't our dependencies are
+ * installed for this run into a directory that is deleted again.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +16,8 @@ import { alternate, median, type Row } from "./report.ts";
 const RULES = 100;
 
 /**
- * What is done to a call before it is answered: judged by rules, recorded, each record bound to the one before, and on
- * disk. What is said of us holds for the figure beside it.
+ * The work on a call before its answer: evaluated by rules, recorded, each record bound to the one before, and on
+ * disk. The statement about us holds for the figure next to it.
  */
 const DEEDS = ["judged", "recorded", "chained", "durable"] as const;
 type Deed = (typeof DEEDS)[number];

@@ -29,7 +29,7 @@ function selfSigned(folder: string): { key: string; cert: string; file: string }
   return { key: readFileSync(key, "utf8"), cert: readFileSync(file, "utf8"), file };
 }
 
-/** A connection through the proxy, with TLS to whoever answers behind it. */
+/** A connection through the proxy, with TLS to the server behind it. */
 async function tunnel(proxy: number, target: string, ca: string): Promise<Socket> {
   const socket = connect(proxy, "127.0.0.1");
   const key = Buffer.from(`agent:${KEY}`).toString("base64");

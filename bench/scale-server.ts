@@ -21,7 +21,7 @@ async function open(url: string, policy: string): Promise<EngineCore> {
   return { ...testEngine({ manifests: MANIFESTS, policy }).core, env: systemEnv, store };
 }
 
-/** An agent of this tenant with its own run; each call of what is answered asks once. */
+/** An agent of this tenant with its own run; each call of the returned function asks once. */
 async function agent(core: EngineCore, tenant: string | null): Promise<() => Promise<void>> {
   const who: CallerPrincipal = { ...principal("bench"), tenant };
   const run = newRun(core, who, { permissions: ["crm.read"] });

@@ -1,6 +1,6 @@
 /**
- * One, two and four servers on one PostgreSQL: what they decide together, how long the head is held for it, what is
- * decided again, and what a neighbour waits while a tenant floods. What more servers would do is computed from that.
+ * One, two and four servers on one PostgreSQL: their decisions together, the time under the lock of the head, the share
+ * decided again, and another tenant's wait during a burst. Figures for more servers are computed from that.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ interface Together {
   /** A record's part of it by the clock, and the server's CPU in it. */
   held_us: number;
   held_cpu_us: number;
-  /** CPU of the database's processes for us a record; NaN where it is not on this machine, or that is no Linux. */
+  /** CPU of the database's processes per record of ours; NaN where it is not on this machine, or that isn't Linux. */
   database_cpu_us: number;
   again: number;
   /** Documents that were read ahead of the head, a record. */
@@ -114,7 +114,7 @@ interface Server {
   end(): Promise<void>;
 }
 
-/** A server that is warm, and can be measured any number of times, alone and beside others. */
+/** A warm server, which can be measured any number of times, alone and with others. */
 async function start(url: string, work: ScaleWork): Promise<Server> {
   const child = fork(join(HERE, "scale-server.ts"), { execArgv: ["--import", "tsx"] });
   const ended = once(child, "exit");
@@ -165,7 +165,7 @@ async function eachInTurn(url: string, rounds: number, seconds: number): Promise
   return seen;
 }
 
-/** What an intent costs the built servers in processor time, one alone and two beside each other, in turn. */
+/** CPU time of an intent on the built servers, one alone and two together, in turn. */
 async function overHttp(url: string, rounds: number): Promise<{ one: Cpu[]; two: Cpu[] }> {
   const folder = serverFolder();
   const both = await svc(2, "postgres", folder, url);
@@ -266,9 +266,9 @@ export async function run({ rounds, seconds }: BenchOptions): Promise<Row[]> {
 }
 
 /**
- * Costs in CPU, the sync apart, on a machine that has a core for each server and enough for the database. One server works
- * batch after batch, its thread and the database in turn. Of two, one decides while the other writes; what neither can do
- * beside the other is what is done under the head: the server's part of it, and all that the database does but to read ahead.
+ * Costs in CPU, without the sync, on a machine that has a core for each server and enough for the database. One server works
+ * batch after batch, its thread and the database in turn. Of two, one decides while the other writes. Only the work under the
+ * lock of the head excludes the other: the server's part of it, and everything that the database does except to read ahead.
  */
 function model(
   of: (servers: number, pick: (one: Together) => number) => number,

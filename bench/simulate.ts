@@ -1,6 +1,6 @@
 /**
  * How fast history goes through a simulation, against the bare decision function on the same calls and policy;
- * and how long the process that serves decisions stands still while 100,000 calls are simulated beside it.
+ * and the longest pause of the process that serves decisions while it simulates 100,000 calls.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
@@ -74,7 +74,7 @@ function jobAt(now_ms: number): SandboxJob {
   return { ...rules, task: { kind: "simulate" }, now_ms, environment: "prod", storeKey: "bench" };
 }
 
-/** Every fact at hand, nothing gathered, nothing kept: the least that judging a call can cost. */
+/** With every fact loaded and nothing stored: the least cost of evaluating a call. */
 function bareDecisions(calls: readonly HistoricCall[]): number {
   const facts = { run_id: "r", actor: "bot", mode: "enforce" as const, tenant: null };
   const permissions = [...manifests.permissions];
@@ -122,7 +122,7 @@ async function longestStall(work: () => Promise<void>): Promise<number> {
   return delay.max / 1e6;
 }
 
-/** What the machine itself does to a process that serves nobody, beside a thread that only spins. */
+/** The machine's own effect on a process that serves nobody, next to a thread that only spins. */
 function idleStall(ms: number): Promise<number> {
   return longestStall(async () => {
     const spinning = new Worker(`const end = Date.now() + ${ms}; while (Date.now() < end);`, { eval: true });
@@ -130,10 +130,10 @@ function idleStall(ms: number): Promise<number> {
   });
 }
 
-/** The longest that the event loop stood still, in milliseconds, and how many calls a second went through. */
+/** The longest pause of the event loop, in milliseconds, and the calls per second. */
 async function besideServing(now: number): Promise<{ stall_ms: number; per_second: number }> {
   const store = new MemoryStore();
-  // A listing of the memory store looks at every row; real stores have an index, which this stands for.
+  // A listing of the memory store reads every row; real stores have an index, which this replaces.
   const rows = Array.from({ length: HISTORY }, (_, n) => ({
     key: String(n),
     sort: n,

@@ -46,11 +46,11 @@ async function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: num
     });
     const first = timed(() => recorder.warm());
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-    const { others } = overlapWith([], { root, build: false });
+    const { others } = overlapWith([], { root, does: "write" });
     const times: number[] = [];
     for (let n = 0; n < Math.max(rounds, 5); n++) {
       times.push(timed(() => recorder.begin("w")));
-      recorder.end({ window: "w", run: "r", others, build: false });
+      recorder.end({ window: "w", run: "r", others, does: "write" });
     }
     const name = `${files.toLocaleString("en")} files`;
     const paths = pathsBelow(root);

@@ -1,4 +1,4 @@
-/** Processor time of short commands from their start to their end, beside a Node that does nothing. */
+/** CPU time of short commands from start to end, next to a Node that does nothing. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { endedChildrenMs } from "./cpu.ts";
@@ -7,7 +7,7 @@ import { alternate, median, type Row } from "./report.ts";
 import { ROOT } from "./server.ts";
 
 const SVC = join(ROOT, "bin", "svc.js");
-/** The system counts in steps of 10 ms; so many together are told to one. */
+/** The system counts in steps of 10 ms, so this many runs are counted together. */
 const AT_A_TIME = 10;
 const GOAL = { at_most: 100 };
 

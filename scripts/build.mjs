@@ -1,6 +1,6 @@
 /**
- * Makes `dist` from the sources: their types, one file for each entry, and what the entries share in `dist/shared`,
- * packages included. A command then reads some ten files in place of a thousand (docs/adr/0014).
+ * Makes `dist` from the sources: their types, one file for each entry, and the shared parts of the entries in `dist/shared`,
+ * packages included. A command then reads some ten files instead of a thousand (docs/adr/0014).
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { build } from "esbuild";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** Beside what the package exports: what is begun by itself, as a program or in a thread. */
+/** Entries in addition to the package's exports: programs, and code of threads. */
 const BEGUN = [
   "cli/bin",
   "cli/demo",
@@ -31,7 +31,7 @@ const BUNDLED = "zod";
 const NEVER_LOADED = ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"];
 
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-// What it remembers stands with what it made: whoever deletes the one deletes the other.
+// Its cache is kept with its output: deleting the one deletes the other.
 const remembered = ["--incremental", "--tsBuildInfoFile", join(DIST, ".tsbuildinfo")];
 const typed = spawnSync(process.execPath, [tsc, "-p", ROOT, "--emitDeclarationOnly", ...remembered], {
   stdio: "inherit",
@@ -62,7 +62,7 @@ const { metafile, outputFiles } = await build({
   write: false,
   metafile: true,
   format: "esm",
-  // What users install beside us: loaded when it is needed, built for the machine, or reading files beside it.
+  // Packages that users install next to ours: loaded on demand, built for the machine, or reading their own files.
   external: [
     ...Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
     ...NEVER_LOADED,
@@ -85,7 +85,7 @@ await build({
 dropOld(new Set(Object.keys(metafile.outputs).map((path) => join(ROOT, path))));
 writeFileSync(join(DIST, "THIRD-PARTY.txt"), notices(Object.keys(metafile.inputs)));
 
-/** Leaves a module that is imported on use to a file of its own. */
+/** Keeps a module that is imported on use in a separate file. */
 function leftOut(filter, path) {
   const setup = ({ onResolve }) =>
     onResolve({ filter }, ({ kind }) => (kind === "dynamic-import" ? { path, external: true } : undefined));

@@ -1,5 +1,5 @@
 /**
- * Makes a fresh clone ready: installs what is missing and builds. Plain Node without dependencies,
+ * Makes a fresh clone ready: installs the missing packages and builds. Plain Node without dependencies,
  * because it runs before there are any.
  */
 import { spawnSync } from "node:child_process";
@@ -14,7 +14,7 @@ const LOCKFILE = join(ROOT, "package-lock.json");
 const MODULES = join(ROOT, "node_modules");
 const STAMP = join(MODULES, ".svc-install-stamp");
 
-/** A step that failed and has already told why; the caller ends with the code. */
+/** A step that failed and has already reported why; the caller ends with the code. */
 export class StepFailed extends Error {
   constructor(message, exitCode) {
     super(message);

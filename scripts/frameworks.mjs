@@ -1,6 +1,6 @@
 /**
- * The agent frameworks that the adapters' tests run: those that want a newer Node, and an executable of hundreds of
- * megabytes, are no dependencies of ours. They are installed beside those tests when one of them is run.
+ * The agent frameworks that the adapters' tests run. Those that need a newer Node, or an executable of hundreds of
+ * megabytes, aren't our dependencies. They are installed with those tests when one of them is run.
  */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const OUTSIDE = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
 const ENTITIES = { "&amp;": "&", "&quot;": '"', "&#39;": "'" };
 
-/** One line for each dead link: the page, the link, and what is missing. Links to other sites are not followed. */
+/** One line for each dead link: the page, the link, and the missing target. Links to other sites are not followed. */
 export function deadLinks(folder) {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const pages = new Map(

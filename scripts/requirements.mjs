@@ -1,6 +1,6 @@
 /**
- * Tells how many statements of the interface are verified, per issue and per section. `--prune` takes
- * the verified ones off the pending list; `--list <issue>` prints what is pending for one issue.
+ * Reports how many statements of the interface are verified, per issue and per section. `--prune` takes
+ * the verified ones off the pending list; `--list <issue>` prints the pending ones of one issue.
  */
 import { register } from "tsx/esm/api";
 

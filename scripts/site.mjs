@@ -17,7 +17,7 @@ const PAGES = [
   "{CHANGELOG,CONTRIBUTING,SECURITY}.md",
 ];
 
-/** The headings of the sidebar, in its order, and what stands under each: the first that fits. */
+/** The headings of the sidebar, in its order, with their pages: the first that fits. */
 const LIBRARY = "Library";
 const GROUPS = {
   Guides: /^(docs\/guides\/[\w-]+\.md|viewer)/,
@@ -43,7 +43,7 @@ function entryPoints() {
 const WITH_COMPILER = `export const resolve = (name, context, next) =>
   next(name === "typescript" ? "@tsd/typescript" : name, context);`;
 
-/** Writes the site into the folder, and answers what is wrong with it. */
+/** Writes the site into the directory, and returns its problems. */
 async function build(out) {
   register(`data:text/javascript,${encodeURIComponent(WITH_COMPILER)}`);
   const { Application, Comment, CommentTag, Converter, KindRouter } = await import("typedoc");
@@ -93,7 +93,7 @@ async function build(out) {
     page.name = title?.replaceAll("`", "") ?? page.name;
   });
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
-    // Its title stands above it already.
+    // Its title is above it already.
     project.readme[0].text = project.readme[0].text.replace(/^# .*/, "");
     const group = new CommentTag("@group", [{ kind: "text", text: LIBRARY }]);
     for (const module of project.children) module.comment.blockTags.push(group);

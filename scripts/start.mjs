@@ -1,5 +1,5 @@
 /**
- * `npm start`: installs what is missing, builds, and becomes the demo server. The demo runs in this
+ * `npm start`: installs the missing packages, builds, and becomes the demo server. The demo runs in this
  * very process, so that Ctrl-C, SIGTERM and the exit code are its own and reach it once.
  */
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * `npm test`: installs what is missing, builds, runs vitest with the arguments given, and closes with one plain
- * line that says how many passed and failed. Programs of the machine are installed when a test asks for them.
+ * `npm test`: installs the missing packages, builds, runs vitest with the given arguments, and closes with one plain
+ * line that reports how many passed and failed. Programs of the machine are installed when a test asks for them.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -27,7 +27,7 @@ async function main(args) {
     const code = await vitest(args, file);
     const counts = readCounts(file);
     close(counts);
-    // A count that tells of failures must never go with a good exit code, whatever vitest says.
+    // A count of failures must never go with a good exit code, whichever code vitest returns.
     return code === 0 && counts.failed > 0 ? 1 : code;
   } finally {
     rmSync(folder, { recursive: true, force: true });

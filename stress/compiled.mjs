@@ -1,6 +1,6 @@
 /**
- * The proofs, the processes that tests kill by the dozen, and what both use of the sources, as plain JavaScript in a
- * folder of its own: such a process must start fast, and a loader that reads TypeScript costs several times what it does.
+ * The proofs, the processes that tests kill by the dozen, and their shared sources, as plain JavaScript in a separate
+ * directory: such a process must start fast, and a loader that reads TypeScript costs several times what it does.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -31,7 +31,7 @@ export function compiledFolder() {
   return folder;
 }
 
-/** Of everything that may be compiled: what was compiled before from the same is used again. */
+/** Of everything that can be compiled: an earlier result of the same sources is used again. */
 function sourcesHash() {
   const hash = createHash("sha256").update(process.version);
   const files = ["src", "stress", "test"].flatMap((name) => sourcesIn(name));
@@ -49,7 +49,7 @@ function sourcesIn(folder) {
   });
 }
 
-/** Elsewhere first, so that a run beside this one finds all of it or nothing. */
+/** Written elsewhere first, so that a concurrent run finds all of it or nothing. */
 function compileTo(place) {
   for (const old of readdirSync(CACHE).filter((name) => name.startsWith("svc-proof-")))
     if (statSync(join(CACHE, old)).mtimeMs < Date.now() - DAY_MS)
@@ -66,7 +66,7 @@ function compileTo(place) {
     renameSync(draft, place);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
-    // One that was started beside this one may have been faster.
+    // A concurrent run may have been faster.
     if (!existsSync(place)) throw error;
   }
 }

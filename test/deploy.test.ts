@@ -214,7 +214,7 @@ describe("the Kubernetes example", () => {
     expect(() => new (model(broken))(broken).validate()).toThrow(/replicas/);
   });
 
-  it("lets Prometheus scrape what it is told to, and the outside nothing of it", () => {
+  it("lets Prometheus scrape its targets, and the outside nothing of it", () => {
     verifies("beyond.package.scrape");
     const config = parse(kind("ConfigMap")[0]!.data!["svc.config.yaml"]!);
     const { annotations } = kind("Deployment")[0]!.spec.template.metadata;
@@ -335,7 +335,7 @@ describe("the cluster", () => {
 
   it("waits for a standby that has it on disk, and connects to a primary alone", () => {
     verifies("beyond.cluster.deploy");
-    // A word in @ stands for a value, and is not YAML yet.
+    // A word between @ signs is a placeholder, and isn't YAML yet.
     const { bootstrap } = parse(read("ha/patroni.yml").replace(/@\w+@/g, "true"));
     const { dcs, initdb } = bootstrap;
     expect(dcs).toMatchObject({ synchronous_mode: true, synchronous_mode_strict: true });

@@ -1,4 +1,4 @@
-/** The package as its users get it: packed, installed into an empty project beside nothing but its dependencies. */
+/** The package as its users get it: packed, and installed into an empty project with its dependencies only. */
 import { execFile } from "node:child_process";
 import {
   copyFileSync,
@@ -83,7 +83,7 @@ describe("the packed package", () => {
     graftDependencies(project);
     const [packed] = JSON.parse((await packing).stdout) as [{ filename: string; files: { path: string }[] }];
     files = packed.files.map(({ path }) => path);
-    // An empty cache and no network: whatever the tarball needs beyond its dependencies fails here.
+    // An empty cache and no network: anything that the tarball needs beyond its dependencies fails here.
     const offline = ["--offline", "--cache", join(folder, "cache"), "--ignore-scripts", "--no-audit"];
     await run("npm", ["install", ...offline, join(folder, packed.filename)], { cwd: project });
   });

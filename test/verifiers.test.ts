@@ -9,11 +9,11 @@ import { program } from "./support/programs.ts";
 import { verifies } from "./support/verifies.ts";
 
 const PYTHON = await program("python3");
-// Both hold themselves against these where they are there, and pass such tests over where they are not.
+// Both compare themselves with these if they are there, and skip such tests if they are not.
 await program("openssl");
 const CHROME_PATH = await pageBrowser();
 
-/** What it says goes with its exit code, so that a failure shows it. */
+/** The output together with the exit code, so that a failure shows both. */
 async function run(command: string, args: string[]): Promise<{ code: number | null; said: string }> {
   const child = spawn(command, args, {
     cwd: ROOT,

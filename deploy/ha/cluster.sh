@@ -1,6 +1,6 @@
 #!/bin/bash
-# A cluster on one machine, for trying: three PostgreSQL under Patroni with etcd, two servers with HAProxy, each in a
-# network namespace of its own. Needs root, because of the namespaces. docs/operations/deploy-ha.md explains it.
+# A trial cluster on one machine: three PostgreSQL under Patroni with etcd, two servers with HAProxy, each in its own
+# network namespace. Needs root, because of the namespaces. docs/operations/deploy-ha.md explains it.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)

@@ -42,7 +42,7 @@ describe("an Authorization header", () => {
     expect(failures).toEqual([]);
   });
 
-  test("that is missing is told so, one that is wrong is told nothing", async () => {
+  test("that is missing gets an explanation, one that is wrong gets none", async () => {
     const { auth, failures } = await setUp();
     expect(await told(auth.authenticate(undefined))).toBe(
       "unauthenticated: missing credential: send Authorization: Bearer <API key or OIDC token>",
@@ -70,7 +70,7 @@ describe("an Authorization header", () => {
 });
 
 describe("an empty credential", () => {
-  test("is nobody's, on every way in, whatever a ring may hold", async () => {
+  test("is nobody's, on every surface, with any key ring", async () => {
     const { env } = await setUp();
     const nothing = ["", " ", "\n", "\r\n", "\t", "\u0000"];
     const { entry } = readEntry({ name: "n", role: "admin", key_sha256: sha256Hex("something") });

@@ -58,7 +58,7 @@ describe("the issuer's keys", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  test("out of reach from the start: 503, tried again after a while, healed by itself", async () => {
+  test("out of reach from the start: 503, tried again after a while, recovers on its own", async () => {
     const from = await fakeIssuer();
     const warnings: string[] = [];
     const check = verifier(from, {}, warnings);

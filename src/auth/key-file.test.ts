@@ -39,7 +39,7 @@ describe("a key file", () => {
     await expect(KeyFile.open("/dev/zero", { env })).rejects.toThrow(/is a device/);
   });
 
-  test("that changes is noticed, also when neither its size nor its time moves on", async () => {
+  test("that changes is noticed, also when its size and its time stay", async () => {
     verifies("core.auth.keys-on-change");
     const { path, file, holds } = await opened(keys("ann"));
     writeFileSync(path, keys("bob"));
@@ -57,7 +57,7 @@ describe("a key file", () => {
     expect(holds("eve")).toBe(true);
   });
 
-  test("that is gone or broken later changes nothing, and is told of once", async () => {
+  test("that is gone or broken later changes nothing, and is reported once", async () => {
     verifies("core.auth.keys-broken-file");
     const { path, file, holds, warnings } = await opened(keys("ann"));
     for (const broken of ["", "[", "{}", '[{"name": "ann"}]']) {
@@ -109,7 +109,7 @@ describe("a key file", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  test("the watch looks by itself and stops when told", async () => {
+  test("the watch polls on its own and stops on request", async () => {
     const { file } = await opened(keys("ann"));
     const polled = vi.spyOn(file, "poll");
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });

@@ -220,7 +220,7 @@ describe("edits at the same time", () => {
     expect(new Set(raw().map((key) => key["name"])).size).toBe(16);
   });
 
-  test("a lock whose holder died is taken over; one that is held is waited for, then told of", async () => {
+  test("a dead process's lock is taken over; a held one is waited for, then reported", async () => {
     const { manager, path, raw } = await managed(root);
     const dead = 2 ** 22 + 1;
     writeFileSync(`${path}.lock`, `${dead}@${hostname()} 00`);

@@ -182,7 +182,7 @@ describe("reading the file", () => {
   });
 });
 
-test("a key that can ask and approve is told apart", () => {
+test("a key that can ask and approve is marked", () => {
   const roles = (...list: string[]) =>
     canRequestAndApprove(parse({ ...good, role: undefined, roles: list })[0]!);
   expect([

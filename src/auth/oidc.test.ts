@@ -213,7 +213,7 @@ describe("a bad token", () => {
     expect(await told(verifier(from).verify(token))).toBe(INVALID);
   });
 
-  test("what a token names is never fetched, nor anything for a token that cannot be ours", async () => {
+  test("URLs in a token are never fetched, and no keys for a token that cannot be ours", async () => {
     const from = await fakeIssuer();
     const check = verifier(from);
     for (const token of [

@@ -24,7 +24,7 @@ describe("the commands of a rollback", () => {
     await expect(compensatorCommand(check)(call, signal)).resolves.toBeUndefined();
   });
 
-  it("take exit 0 as success whatever was printed, and anything else as failure", async () => {
+  it("take exit 0 as success with any output, and anything else as failure", async () => {
     await expect(
       compensatorCommand(script(`console.log("all gone, not JSON")`))(call, signal),
     ).resolves.toBeUndefined();

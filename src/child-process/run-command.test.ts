@@ -100,7 +100,7 @@ while :; do sleep 1; done`,
     expect(result.stderr.length).toBeLessThan(20_000);
   });
 
-  it("ends the command when told to", async () => {
+  it("ends the command on request", async () => {
     const controller = new AbortController();
     const running = node("setInterval(() => {}, 1000)", { signal: controller.signal });
     setTimeout(() => controller.abort(), 100);

@@ -33,7 +33,7 @@ it("does jobs in their order; a thread that dies fails its own alone, and an err
   await expect(threads.ask("refuse")).rejects.toMatchObject({ name: "SvcError", code: "conflict" });
 });
 
-it("stops a job with its signal, in hand or waiting, and goes on", async () => {
+it("stops a job with its signal, in hand or waiting, and continues", async () => {
   const { threads, ask } = open();
   const [first, second] = [new AbortController(), new AbortController()];
   const begun = new Promise<void>((resolve) => {

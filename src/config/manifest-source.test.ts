@@ -53,7 +53,7 @@ describe("a file or a folder", () => {
     expect(await names(dir)).toEqual(["a"]);
   });
 
-  test("what cannot be read is a problem beside the others, and never hangs", async () => {
+  test("an unreadable file is a problem next to the others, and never hangs", async () => {
     const dir = tempDir("m");
     execFileSync("mkfifo", [join(dir, "pipe.yaml")]);
     symlinkSync("loop.yaml", join(dir, "loop.yaml"));
@@ -154,7 +154,7 @@ describe("a URL", () => {
     expect((await loadManifests({ path: url, egress: down, data })).all[0]?.tool).toBe("a");
   });
 
-  test("nothing told about it holds its path or query", async () => {
+  test("no message about it holds its path or query", async () => {
     const { errors } = await validateManifests(url, answer(404, ""));
     expect(errors).toEqual(["https://m.example.com/********: the server answered 404"]);
     expect((await validateManifests(url)).errors[0]).toMatch(/cannot be fetched here/);

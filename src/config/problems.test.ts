@@ -125,7 +125,7 @@ describe("problems", () => {
     expect(problems(yaml).join("\n")).toMatch(wanted);
   });
 
-  test("all are told at once, from all places", () => {
+  test("all are reported at once, from all places", () => {
     const found = problems("store: mysql\nlisten: {port: 70000}\nnope: 1\n", {
       env: { SVC_CAPTURE: "maybe", SVC_LOG: "loud", SVC_CAPTURE_TTL_DAYS: "x", SVC_CHAT_USERS: "{" },
       flags: { role: "admin" },

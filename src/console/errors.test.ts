@@ -5,7 +5,7 @@ import { failureWords, pageFailureOf } from "./errors.ts";
 
 const hintOf = (error: unknown): string => failureWords(pageFailureOf(error)).hint;
 
-describe("what a person is told", () => {
+describe("errors for people", () => {
   it("says that nothing was recorded only where that is known", () => {
     expect(hintOf(new SvcError("unavailable", "no"))).toContain("Nothing was recorded");
     expect(hintOf(indeterminateCommit("it took too long"))).toContain("may have been recorded");

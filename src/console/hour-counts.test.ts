@@ -24,7 +24,7 @@ const totals = async (counts: HourCounts, now = NOW) => {
 };
 
 describe("HourCounts", () => {
-  it("tells decisions apart", async () => {
+  it("distinguishes decisions", async () => {
     const store = new MemoryStore();
     await append(store, "intended", NOW - 2 * HOUR);
     await append(store, "would_block", NOW - HOUR);
@@ -80,7 +80,7 @@ describe("HourCounts", () => {
     expect(await totals(counts)).toMatchObject({ allowed: 351, whole: true });
   });
 
-  it("goes on after a store that was away for a moment", async () => {
+  it("continues after a store that was away for a moment", async () => {
     const store = new MemoryStore();
     await append(store, "intended", NOW);
     const counts = new HourCounts(store);

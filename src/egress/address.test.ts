@@ -94,7 +94,7 @@ const ruleOf = async (egress: typeof strict, host: string) =>
 describe("every spelling of an address", () => {
   let count = 0;
 
-  it.each(METADATA)("refuses %s, a metadata address, whatever the settings", async (address) => {
+  it.each(METADATA)("refuses %s, a metadata address, with any settings", async (address) => {
     const { direct, tunnels } = spellings(address);
     for (const host of [...direct, ...tunnels]) {
       count++;

@@ -84,7 +84,7 @@ describe("allow list", () => {
   });
 });
 
-describe("addresses that are no place to send to", () => {
+describe("addresses that nothing is sent to", () => {
   const egress = createEgress({ block_private: false, region: "eu-1" }, { lookup: answers(PUBLIC) });
 
   it.each([

@@ -38,7 +38,7 @@ describe("key files", () => {
     await expect(writeKeyFiles(join(prefix, "missing", "x"))).rejects.toThrow("does not exist");
   });
 
-  it("of the wrong kind are told apart in words", () => {
+  it("of the wrong kind are named in the message", () => {
     const folder = tempDir();
     const file = (name: string, text: string) => {
       writeFileSync(join(folder, name), text);

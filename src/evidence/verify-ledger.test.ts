@@ -87,7 +87,7 @@ describe("verifying a ledger file", () => {
     });
   });
 
-  it("says what is no ledger file", async () => {
+  it("reports a file that isn't a ledger", async () => {
     const folder = tempDir();
     mkdirSync(join(folder, "d"));
     execFileSync("mkfifo", [join(folder, "pipe")]);

@@ -214,7 +214,8 @@ export class McpGateway implements GovernedCallDeps {
     );
   }
 
-  private async refresh(): Promise<void> {
+  /** Offers the tools that the upstreams list now. */
+  async refresh(): Promise<void> {
     const before = this.routes();
     this.catalog = buildCatalog(this.upstreams);
     await this.settle();

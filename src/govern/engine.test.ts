@@ -146,7 +146,7 @@ describe("an intent", () => {
     expect((await e.trail()).map((record) => record.event)).toContain("resumed");
   });
 
-  it("is refused while any step stands for it, also once repeats that observe mode let pass have failed", async () => {
+  it("is refused while any active step has it, also once repeats that observe mode let pass have failed", async () => {
     verifies("core.manifest.idempotency", "core.manifest.idempotency-frees");
     const e = testEngine({
       manifests: "- {tool: crm.add, effect: idempotent, permission: crm.write, idempotency: $args.email}",
@@ -164,7 +164,7 @@ describe("an intent", () => {
     expect(await ask("strict")).toMatchObject({ decision: "allow" });
   });
 
-  it("is refused while the same logical call stands, across runs, and free again after it failed", async () => {
+  it("is refused while the same logical call is active, across runs, and free again after it failed", async () => {
     verifies("core.manifest.idempotency", "core.manifest.idempotency-frees");
     const e = engine();
     await e.open(bot, { run_id: "a", permissions });
@@ -223,7 +223,7 @@ describe("an intent", () => {
     });
   });
 
-  it("never lets another principal in, nor says that the run exists", async () => {
+  it("never lets another principal in, or discloses that the run exists", async () => {
     verifies("core.purpose.intent-needs-run");
     const e = engine();
     await e.open(bot, { run_id: "r", permissions });
@@ -334,7 +334,7 @@ describe("an approval", () => {
     expect(await e.store.count("approvals")).toBe(1);
   });
 
-  it("is not enough when the policy became stricter meanwhile", async () => {
+  it("is not enough when the policy became stricter since", async () => {
     verifies("contract.approval.re-evaluated");
     const { e, id } = await pending();
     await decideAs(e, ann, id, "approve");
@@ -404,7 +404,7 @@ describe("an approval", () => {
     );
   });
 
-  it("is not decided by authority that was taken back while it was being used", async () => {
+  it("is not decided by authority that was revoked while it was being used", async () => {
     const { e, id } = await pending();
     const lent = await e.store.transact(
       delegateUnit(e.core, ann, { to: "dep", tools: "*", reason: "away", expires_ms: e.env.now() + 60_000 }),

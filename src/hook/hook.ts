@@ -297,7 +297,10 @@ async function after(event: HookEvent, settings: HookSettings, context: CallCont
   await reportOutcome(settings, note.run, note.step, editOutcome(event, note, end));
   forget();
   const missed = event.moment === "failed" ? [] : note.files;
-  return beyondUndo("edit", end === null ? missed : inFull(end, [...end.lost, ...end.contested]));
+  return beyondUndo(
+    note.edit === null ? "command" : "edit",
+    end === null ? missed : inFull(end, [...end.lost, ...end.contested]),
+  );
 }
 
 const WRITTEN = ["content", "contents", "new_string", "new_source"];

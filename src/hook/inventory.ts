@@ -118,6 +118,16 @@ function startsHook(client: HookClient, file: string): boolean {
   );
 }
 
+/** Clients whose hook starts Node for every event, because the machine had no program that carries it. */
+export function slowHooks({ home, env, folder }: MachinePlaces): HookClient[] {
+  return HOOK_CLIENTS.filter((client) => {
+    const settings = jsonIn(join(folder, `${client}.json`));
+    const file = nonEmptyString(settings?.["hooks_file"]) ?? userHooksFile(client, env, home);
+    const text = textIn(file);
+    return settings !== null && holdsHook(client, text) && !/\bcarrier\.(?:pl|sh)\b/.test(text);
+  });
+}
+
 /** What a governed client cannot enforce. */
 function limitsOf(client: HookClient, version: string | null, { home, env }: MachinePlaces): string[] {
   if (client === "claude-code" && version !== null && isBefore(version, "2.1.295"))

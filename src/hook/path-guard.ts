@@ -28,6 +28,21 @@ interface Surroundings {
 
 /** Settings of every client, because one agent must not disable another agent's hook. */
 const CLIENT_SETTINGS = [...new Set(Object.values(CLIENT_FILES).flatMap(({ settings }) => settings))];
+const TRANSCRIPTS: readonly string[] = [
+  ".claude/projects/*/*.jsonl",
+  ".claude/projects/*/*/subagents",
+  ".codex/sessions",
+  ".gemini/tmp/*/chats",
+];
+const MANAGED: readonly string[] = [
+  ...new Set(Object.values(CLIENT_FILES).flatMap(({ managed }) => Object.values(managed).map(dirname))),
+];
+/** Files of the clients that decide whether the hook runs, or say what ran. Every call that touches one is refused. */
+export const REFUSED_CLIENT_FILES: Readonly<Record<string, readonly string[]>> = {
+  "settings of the clients, in any directory": CLIENT_SETTINGS,
+  "settings of the clients, of the machine": MANAGED,
+  "transcripts in the home directory": TRANSCRIPTS,
+};
 const OF_HOME: readonly string[] = [
   ".config/svc",
   ".ssh",
@@ -47,10 +62,7 @@ const OF_HOME: readonly string[] = [
   ".claude/.credentials.json",
   ".codex/auth.json",
   ".gemini/oauth_creds.json",
-  ".claude/projects/*/*.jsonl",
-  ".claude/projects/*/*/subagents",
-  ".codex/sessions",
-  ".gemini/tmp/*/chats",
+  ...TRANSCRIPTS,
   ...CLIENT_SETTINGS,
 ];
 /** Names of credential files in any directory. */
@@ -69,12 +81,7 @@ const SECRET_SAMPLES: readonly string[] = [
   "id_rsa",
   "id_ed25519",
 ];
-const EVERYWHERE = [
-  "/etc/shadow",
-  "/etc/gshadow",
-  "/etc/sudoers",
-  ...new Set(Object.values(CLIENT_FILES).flatMap(({ managed }) => Object.values(managed).map(dirname))),
-];
+const EVERYWHERE = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", ...MANAGED];
 /** Variables and memory of processes, and their links to the root and the working directory. */
 const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;
 

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
 import type { HookEvent } from "./clients/clients.ts";
@@ -19,6 +21,35 @@ function called(
     changed,
   });
 }
+
+describe("an edit of what judges the calls, or of a program on the path", () => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  it.each([
+    ["this package", join(root, "dist/index.js")],
+    ["its Node", process.execPath],
+    ["the package in a project", "node_modules/takeback/bin/svc.js"],
+    [
+      "a program on the path",
+      join(process.env["PATH"]!.split(":").find((path) => path.startsWith("/"))!, "git"),
+    ],
+    ["one of a part of the project", "packages/web/node_modules/Takeback/dist/x.js"],
+  ])("needs approval: %s", (_, path) => {
+    verifies("beyond.hooks.own-programs");
+    expect(called("Write", { file_path: path, content: "x" })).toMatchObject({
+      tool: "code.edit_unasked",
+      touches: [],
+    });
+    expect(called("Read", { file_path: path }).tool).toBe("code.read");
+    expect(called("Bash", { command: `cp a ${path}` }).tool).toBe("code.shell_unknown");
+    expect(called("Bash", { command: `grep x ${path}` }).tool).toBe("code.shell_read");
+  });
+
+  it("needs none for packages with another name", () => {
+    verifies("beyond.hooks.own-programs");
+    const path = "node_modules/takeback-x/a.js";
+    expect(called("Write", { file_path: path, content: "x" }).tool).toBe("code.edit");
+  });
+});
 
 describe("a patch of Codex", () => {
   it("changes every file that its parser finds a header for, indented ones as well", () => {

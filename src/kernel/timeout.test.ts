@@ -9,7 +9,7 @@ const tooLate = () => {
 };
 
 describe("within", () => {
-  it("is what the work comes to, and leaves neither a sleeper nor a listener behind", async () => {
+  it("is the result of the work, and leaves no sleeper and no listener behind", async () => {
     const env = fakeEnv();
     const { signal } = new AbortController();
     expect(await withTimeout(Promise.resolve(7), 1_000, tooLate, { env, signal })).toBe(7);

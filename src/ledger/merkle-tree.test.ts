@@ -5,7 +5,7 @@ import { EMPTY_ROOT, isConsistent, joinHashes, rootFromProof } from "./merkle-tr
 const leaves = Array.from({ length: 70 }, (_, i) => plainLeaf(`leaf ${i}`));
 
 describe("the tree", () => {
-  it("of nothing is the hash of nothing, and a node is no leaf of the same bytes", () => {
+  it("of nothing is the hash of nothing, and a node differs from a leaf of the same bytes", () => {
     expect(EMPTY_ROOT).toBe(plainRoot([]));
     const [a, b] = leaves as [string, string];
     expect(joinHashes(a, b)).toBe(plainRoot([a, b]));

@@ -25,7 +25,7 @@ describe("ledger records", () => {
     scope_seal: "sha256:x",
   } as const;
 
-  it("hold no half of a character, whoever cut a text there", () => {
+  it("hold no half of a character, wherever a text was cut", () => {
     const halves = { ...draft, reason: "why \ud83d", detail: "\ude00 and so on" };
     const { record, line } = sealRecord(halves, EMPTY_HEAD);
     expect(JSON.parse(line)).toMatchObject({ reason: "why \ufffd", detail: "\ufffd and so on" });

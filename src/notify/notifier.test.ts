@@ -104,7 +104,7 @@ describe("delivery", () => {
     expect(all.received).toHaveLength(NOTICES);
   });
 
-  it("tells the older approval webhook of approval requests, beside the channels", async () => {
+  it("sends approval requests to the older approval webhook, next to the channels", async () => {
     verifies("ops.channel.approval-webhook");
     const older = await receiver();
     const channel = await receiver();
@@ -216,7 +216,7 @@ describe("retries", () => {
 });
 
 describe("a notification never becomes its caller's problem", () => {
-  it("whatever it is given", async () => {
+  it("with any input", async () => {
     const server = await receiver();
     const { notifier, idle, warnings } = setUp(
       [hook(server.url())],

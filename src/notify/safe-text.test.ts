@@ -19,7 +19,7 @@ describe("text", () => {
     expect(plainLine("x".repeat(400))).toHaveLength(300);
   });
 
-  it("neither mentions nor links, and stays readable", () => {
+  it("has no mentions and no links, and stays readable", () => {
     expect(defuseText("@here see https://a.example and www.b.example, mail x@y")).toBe(
       "＠here see https[:]//a.example and www[.]b.example, mail x＠y",
     );

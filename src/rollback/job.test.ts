@@ -112,7 +112,7 @@ describe("a rollback job", () => {
     expect(await resumeJobs(b.core, b.tools)).toEqual([]);
   });
 
-  it("told to stop lets go at once, for the next process to carry on", async () => {
+  it("stopped lets go at once, for the next process to resume", async () => {
     const b = await bench();
     const stop = new AbortController();
     b.world.fails = () => {
@@ -126,7 +126,7 @@ describe("a rollback job", () => {
     expect(await resumed?.done).toMatchObject({ state: "done", report: { compensated: [2, 1, 0] } });
   });
 
-  it("is left alone while the store is away, and carried on afterwards", async () => {
+  it("is left alone while the store is away, and resumes afterwards", async () => {
     const b = await bench();
     const transact = b.store.transact.bind(b.store);
     let writes = 0;
@@ -146,7 +146,7 @@ describe("a rollback job", () => {
     expect(b.world.order).toEqual([2, 2, 1, 0]);
   });
 
-  it("that cannot go on ends as failed and says why", async () => {
+  it("that cannot continue ends as failed and explains why", async () => {
     const b = await bench();
     const compensator = async (): Promise<void> => {
       const run = await b.run();

@@ -40,7 +40,7 @@ describe("readYaml", () => {
     ]);
   });
 
-  it("lets a lint report beside the schema, by path", () => {
+  it("lets a lint report next to the schema, by path", () => {
     const lint = (_: unknown, report: (path: (string | number)[], message: string) => void) => {
       report(["ports", 1, "port"], "is taken");
       report(["ports", 7], "is not there");

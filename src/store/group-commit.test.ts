@@ -106,7 +106,7 @@ describe("group commit", () => {
     expect(answered).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("refuses a batch that is not made durable, and goes on with the next", async () => {
+  it("refuses a batch that is not made durable, and continues with the next", async () => {
     const { batches, submit, answered } = slowStore();
     const a = submit("a");
     await vi.waitFor(() => expect(batches).toHaveLength(1));
@@ -250,7 +250,7 @@ describe("the shares of a batch", () => {
     expect(seen.size).toBe(2 * MAX_BATCH + 1);
   });
 
-  it("whoever waited too long behind its own flood is refused alone", async () => {
+  it("a caller that waited too long behind its own burst is refused alone", async () => {
     const { answers, submit, floodWith, letGo } = flood({ flood: 2 * MAX_BATCH }, 60_000);
     floodWith();
     const now = vi.spyOn(performance, "now");

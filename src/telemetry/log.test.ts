@@ -88,7 +88,7 @@ describe("engine log", () => {
     expect(lines[0]!.match(/"level"/g)).toHaveLength(1);
   });
 
-  it("never throws, whatever it is given", () => {
+  it("never throws, with any input", () => {
     const { lines, log } = logger();
     const loop: Record<string, unknown> = {};
     loop["self"] = loop;
@@ -147,7 +147,7 @@ describe("engine log", () => {
     expect(() => dead.error("x")).not.toThrow();
   });
 
-  it("knows credentials by itself", () => {
+  it("knows credentials on its own", () => {
     const lines: string[] = [];
     const log = createLogger({}, { sink: lineSink((line) => lines.push(line)) });
     log.warn("sent with AKIAIOSFODNN7EXAMPL3", { url: "https://user:hunter2pass@db.example/x" });

@@ -60,7 +60,7 @@ describe("metrics", () => {
     expect(text).toContain('svc_store_errors_total{operation="append"} 1\n');
   });
 
-  it("leaves out what cannot be read, and says so", async () => {
+  it("leaves out unreadable values, and reports it", async () => {
     const metrics = make({
       ...source,
       runs: () => Promise.reject(new Error("store is down")),

@@ -90,7 +90,7 @@ describe("spans", () => {
     expect(new Set([step, verified, undo].map((span) => span!.traceId)).size).toBe(1);
   });
 
-  it("makes a point of what has no beginning here, and keeps ids apart", () => {
+  it("makes a point of a span without a beginning here, and separates ids", () => {
     const spans = new SpanBuilder();
     const [blocked] = spans.add(record("blocked", { step: undefined, detail: "kill switch: drill" }));
     expect(blocked).toMatchObject({ name: "blocked crm.add", status: { code: 0 } });
@@ -102,7 +102,7 @@ describe("spans", () => {
     expect(halted!.name).toBe("halted");
   });
 
-  it("bounds what it keeps open and gives up the oldest as it stands", () => {
+  it("bounds its open spans and gives up the oldest unfinished", () => {
     const spans = new SpanBuilder(2);
     spans.add(record("intended", { step: 1 }));
     spans.add(record("intended", { step: 2 }));

@@ -1,4 +1,4 @@
-/** Attacks and bad inputs as data: what is sent to a real process, what must come back, and whether anything may change. */
+/** Attacks and bad inputs as data: the bytes to send to a real process, the expected answer, and whether anything may change. */
 import { asBytes, type Plain } from "./requests.ts";
 
 export interface Attack {
@@ -12,7 +12,7 @@ export interface Attack {
   changes?: true;
 }
 
-/** Stands in arguments, and must be found nowhere else. */
+/** Occurs in arguments, and must be found nowhere else. */
 export const CANARY = "canary-5c1f09";
 const RUN = "/v1/runs/attacked";
 

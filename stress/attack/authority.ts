@@ -1,7 +1,7 @@
 /**
- * Authority that changes under what is open: one key, whose roles, caps and validity are set anew each round, and
- * the sessions that it opened when it might do everything. Whatever each surface then answers must be what the key
- * may now, not what it might once.
+ * Authority that changes under open sessions: one key, whose roles, caps and validity change each round, and
+ * the sessions that it opened with all rights. Each surface must then answer with the key's current rights,
+ * not with its earlier ones.
  */
 import { seeded } from "../../test/support/env.ts";
 import { replyProblem } from "./batches.ts";
@@ -23,7 +23,7 @@ interface Turn {
   disabled: boolean;
 }
 
-/** What was opened before the first round. */
+/** Sessions opened before the first round. */
 interface Opened {
   target: Target;
   key: string;
@@ -142,7 +142,7 @@ export async function turnRoles(count: number, seed: number): Promise<AreaRow> {
   const target = await Target.start("gateway");
   try {
     const opened = await open(target);
-    // What starting and opening took is no answer to anything.
+    // The start and the first requests don't count as answers.
     await target.stall();
     const random = seeded(seed);
     while (row.inputs < count && row.problems.length < 5) await oneRound(opened, random, row);

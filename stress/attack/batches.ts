@@ -1,7 +1,7 @@
 /**
- * Inputs for a process, in batches over many connections. After each batch: the process lives, nothing was a 500
- * or told of its insides. What was refused is then sent once more, with
- * nothing else under way: not a byte of the ledger or of the working data may move.
+ * Inputs for a process, in batches over many connections. After each batch: the process lives, no answer was a 500
+ * or showed internals. Refused inputs are then sent once more, with
+ * nothing else in progress: not a byte of the ledger or of the working data may move.
  */
 import fc from "fast-check";
 import { type AreaRow, newRow, noteTime } from "./row.ts";
@@ -58,7 +58,7 @@ async function runBatch(plan: BatchPlan, row: AreaRow, inputs: Buffer[], seed: n
 
 type Found = (problem: string, input?: Buffer) => void;
 
-/** A second time, and alone: what is refused leaves nothing. */
+/** A second time, and alone: a refused input leaves nothing. */
 async function checkUnmoved(
   { target }: BatchPlan,
   row: AreaRow,
@@ -66,12 +66,12 @@ async function checkUnmoved(
   accepted: (reply: Reply) => boolean,
   found: Found,
 ): Promise<void> {
-  // What was captured of the first time is written when it suits: on a slow machine only now.
+  // Calls captured the first time are written in the background: on a slow machine only now.
   const since_ms = Date.now();
   const before = await settled(target, since_ms);
   const replies = await sendAll(target, refused, found);
   row.resent += refused.length;
-  // What another input of the batch made possible meanwhile may now be taken; then this batch says nothing.
+  // Another input of the batch can make this one valid. Then this batch shows nothing.
   if (replies.some(accepted)) return;
   const after = await settled(target, since_ms);
   // A checkpoint begins another journal; then the two cannot be compared.
@@ -80,7 +80,7 @@ async function checkUnmoved(
     found(`${refused.length} refused inputs changed the state: ${before} -> ${after}`);
 }
 
-/** What was begun for an earlier answer, such as moving a journal on, has come to rest. */
+/** Background work for an earlier answer, such as moving a journal on, has ended. */
 async function settled(target: Target, since_ms: number): Promise<string> {
   for (let last = target.state(since_ms); ; ) {
     await new Promise((resolve) => setTimeout(resolve, 3));
@@ -107,7 +107,7 @@ async function sendAll(target: Target, inputs: readonly Buffer[], found: Found):
   return replies;
 }
 
-/** What must never be in an answer, whatever was asked. */
+/** Texts that must never be in any answer. */
 export function replyProblem({ status, body }: Reply): string | undefined {
   if (status === 0) return "the connection was closed without an answer";
   if (status >= 500) return `status ${status}: ${body.slice(0, 200)}`;

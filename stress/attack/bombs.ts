@@ -26,7 +26,7 @@ const NESTED = `${"{".repeat(950)}${"}".repeat(950)}`;
 const PRODUCT = `${"x".repeat(1_900)}${"{a,b}".repeat(9)}`;
 const WIDE = `{${"a,".repeat(900)}}`;
 
-/** Policies in the first place; whatever takes text gets them. */
+/** Policies first; every place that takes text gets them. */
 const TEXTS: Readonly<Record<string, (size: number) => string>> = {
   "plain rules": (size) => rules(size, (i) => `${glob(`t${i}.*`)}, reason: no`),
   "nested braces": (size) => rules(size, () => glob(NESTED)),
@@ -71,7 +71,7 @@ export function textBombs(size: number): Bomb[] {
   return bombs;
 }
 
-/** What is no text: wide and deep values, for fields that take any. */
+/** Values other than text: wide and deep ones, for fields that take any. */
 export function valueBombs(size: number): Bomb[] {
   const many = Math.floor(size / 12);
   const wide = Object.fromEntries(Array.from({ length: many }, (_, i) => [`k${i}`, i]));

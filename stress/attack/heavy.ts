@@ -73,7 +73,7 @@ export const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/settings/keys/:index/delete": ["fingerprint"],
 };
 
-/** Nothing that is there: what a parameter of a path stands for, so that no try takes the ground from the next. */
+/** A missing object for a parameter of a path, so that no attempt removes the ground of the next. */
 const PARAMS: Readonly<Record<string, string>> = {
   id: "heavy",
   n: "0",
@@ -85,7 +85,7 @@ const PARAMS: Readonly<Record<string, string>> = {
 const filled = (path: string): string =>
   path.replace(/\{(\w+)\}|:(\w+)/g, (_, a, b) => PARAMS[a ?? b] ?? "x");
 
-/** Bodies are 1 MB at most; what is sent in a line of the request is far less. */
+/** Bodies have at most 1 MB; the request line far less. */
 const LARGEST = 900_000;
 const SMALLEST = 50_000;
 const IN_A_LINE = 6_000;
@@ -121,7 +121,7 @@ export async function runHeavy(count: number, seed: number): Promise<AreaRow> {
   return row;
 }
 
-/** Every page and route on the largest that the limits allow, on a server of its own. */
+/** Every page and route with the largest legal data, on a separate server. */
 async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
   const sizes = is_whole ? WHOLE : SMALL;
   const setup = { patience_ms: PATIENCE_MS, manifests: HOLD_MANIFESTS, policy: HOLD_POLICY };
@@ -165,7 +165,7 @@ function holdTable(holds: ReadonlyMap<string, Hold>, bytes: number): string {
 
 const columnOf = (ms: number): string => ms.toFixed(0).padStart(6);
 
-/** Sends, and looks at the answer and at how long the event loop stood still for it. */
+/** Sends a request, and returns the answer and the time that it held the event loop. */
 class Watch {
   private readonly target: Target;
   private readonly row: AreaRow;
@@ -256,17 +256,17 @@ async function tryOperation(row: HttpRow, size: number, target: Target, watch: W
       await watch.see(`${name}, ${field}: ${bomb}`, send(path, { ...sample, [field]: value }));
 }
 
-/** What is short may be read in another way than what is long. */
+/** Short input can take another path than long input. */
 function textsFor(field: string, size: number): Bomb[] {
   const short = () => textBombs(SHORT).map(({ name, value }) => ({ name: `${name}, short`, value }));
   return DOCUMENTS.has(field) ? [...textBombs(size), ...short()] : textBombs(size);
 }
 
-/** A body that is fine but for what is put into it. */
+/** A valid body around the given part. */
 function sampleOf({ op, ...row }: HttpRow): JsonObject {
   const form = new RegExp(`^${row.path.replace(/\{\w+\}/g, "[^/]+")}$`);
   const body = REQUESTS.find(({ method, path }) => method === row.method && form.test(path))?.body ?? {};
-  // Either of the two is given, and the text is what is tried.
+  // Either of the two is given, and the text is the input.
   return op.id === "publish_manifest" ? {} : body;
 }
 
@@ -296,7 +296,7 @@ async function tryConsole(target: Target, size: number, watch: Watch): Promise<v
   }
 }
 
-/** A large policy that is right: it comes into force, is read again, and is looked at. */
+/** A large valid policy: activated, read again, and shown. */
 async function tryInForce(target: Target, size: number, watch: Watch): Promise<void> {
   const [plain] = textBombs(size);
   const post = (key: string, path: string, body: JsonValue) => () =>

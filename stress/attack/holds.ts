@@ -12,7 +12,7 @@ import { asBytes } from "./requests.ts";
 import type { Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
 
-/** Sends one request, notes how long it held the event loop, and answers what came back. */
+/** Sends one request, notes how long it held the event loop, and returns the answer. */
 export type Observe = (what: string, send: () => Promise<Reply>) => Promise<Reply>;
 
 /** How large the tried things are. */
@@ -52,7 +52,7 @@ export const HOLD_MANIFESTS = `
   compensation: {tool: big.put, args: {path: $args.path, text: $before.text}, kind: inverse}
 `;
 
-/** Every check that looks at values is on, and people are asked about whatever can be written. */
+/** Every check of values is on, and everything that can be written needs approval. */
 export const HOLD_POLICY = `version: 1
 approvals: {four_eyes: true, max_open_per_run: 100, flood: {max: 20, window: 1h}}
 content: {secrets: require_approval, pii: require_approval, injection: require_approval}
@@ -84,7 +84,7 @@ export function parseTimes(bytes: number): { platform_ms: number; strict_ms: num
   return found;
 }
 
-/** What is tried, one part after the other; each leaves what the next ones find in lists. */
+/** The parts to try, one after the other; each leaves the data that the next ones find in lists. */
 const PARTS = ["calls", "changes", "plans", "flood", "longRun"] as const;
 
 export async function tryLargest(
@@ -240,7 +240,7 @@ class Largest {
     await this.observe(`withdraw a plan: ${shape}`, () => this.post("agent", `/v1/plans/${id}/withdraw`, {}));
   }
 
-  /** Hundreds of requests of one agent, a few of them large, looked at and decided as a group. */
+  /** Hundreds of requests of one agent, a few of them large, shown and decided as a group. */
   async flood(): Promise<void> {
     const { open_requests } = this.sizes;
     const large = LARGEST_PAIRS["every other line"]!(this.sizes.bytes / 10);

@@ -1,6 +1,6 @@
 /**
- * The parsers, fuzzed in this process: whatever the text, each answers with a value or with an error of ours, soon.
- * What one accepts must hold: it can be used, and nothing of its meaning was lost.
+ * The parsers, fuzzed in this process: for any text, each returns a value or one of our errors, soon.
+ * An accepted value must be usable, with nothing of its meaning lost.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -177,7 +177,7 @@ const CHECKS: Record<
   ledger(text, { texts }) {
     const lines = text.replace(/\n$/, "").split("\n");
     const ok = checkTail(lines, 0).bad === null;
-    // A ledger that was cut between two records verifies by itself; that is what anchors are for.
+    // A ledger that was cut between two records verifies on its own; that is what anchors are for.
     if (ok)
       demand(
         texts.ledger.some((sound) => `${sound}\n`.startsWith(lines.join("\n"))),

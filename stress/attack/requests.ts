@@ -12,7 +12,7 @@ export interface Plain {
   headers?: Record<string, string>;
 }
 
-/** A request with a true length and nothing odd about it but what was asked for. */
+/** A request with a true length and nothing odd about it except the given part. */
 export function asBytes({ key, method, path, body, headers = {} }: Plain): Buffer {
   const payload = body === undefined ? undefined : Buffer.from(body as string);
   const lines = [`${method} ${path} HTTP/1.1`];

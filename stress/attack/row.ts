@@ -1,8 +1,8 @@
-/** What came of one area of the run. */
+/** The result of one area of the run. */
 export interface AreaRow {
   area: string;
   inputs: number;
-  /** How many were accepted: a fuzzer whose inputs are all refused at the door has tried only the door. */
+  /** How many were accepted: a fuzzer whose inputs are all refused by the parser has tried only the parser. */
   accepted: number;
   /** Refused inputs that were sent a second time to see that nothing changes. */
   resent: number;

@@ -1,7 +1,7 @@
 /**
- * Loaded into the server process before it starts: measures how long its event loop stood still and tells whoever
- * started it over the process channel. The longest standstill, and how much of it was the process's own work:
- * on a machine that others use too, a process may wait its turn through no fault of its own.
+ * Loaded into the server process before it starts: measures how long its event loop paused and reports to its parent
+ * over the process channel. It reports the longest pause, and how much of it was the process's own work:
+ * on a machine that others use too, a process may wait its turn through no fault of its code.
  */
 import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
@@ -19,7 +19,7 @@ const TURN_MS = 20;
 const delay = monitorEventLoopDelay({ resolution: 10 });
 delay.enable();
 
-/** Threads beside the event loop may compute as much as they like, so its own time is asked for where it can be. */
+/** Threads can compute as much as they like, so the event loop's own time is read where the system has it. */
 function computed_ms(): number {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
@@ -76,6 +76,6 @@ process.on("message", (message) => {
   collections.length = 0;
   process.send?.(stall);
 });
-// Whoever started it is gone: nobody would end it.
+// The parent is gone: nobody would end this process.
 process.on("disconnect", () => process.exit(1));
 process.channel?.unref();

@@ -1,4 +1,4 @@
-/** Tries every attack of the table, one input at a time, and looks at everything that must not have happened. */
+/** Tries every attack of the table, one input at a time, and checks everything that must not have happened. */
 import { ATTACKS, type Attack, CANARY } from "./attacks.ts";
 import { replyProblem } from "./batches.ts";
 import { COVERED } from "./covered.ts";
@@ -60,7 +60,7 @@ async function tryOne(
   noteTime(row, (await target.stall()).busy_ms, name);
 }
 
-/** The value that stood in arguments: not on the ledger, in what was printed, or in the metrics. */
+/** The value from the arguments: not on the ledger, in printed text, or in the metrics. */
 async function lookForValues(target: Target, row: AreaRow): Promise<void> {
   const metrics = await target.send(asBytes({ key: "auditor", method: "GET", path: "/metrics" }));
   const places = { ledger: target.ledger, log: target.printed, metrics: metrics.body };

@@ -14,13 +14,13 @@ import { type Reply, Wire } from "./wire.ts";
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 // The program as it was compiled with this file; run by vitest it is TypeScript, which a child cannot load.
 const IS_COMPILED = import.meta.url.endsWith(".js");
-/** The time in a journal's line about what was captured of a call. */
+/** The time in a journal's line about captured data of a call. */
 const CAPTURED_AT = /^\["captures","[^"]*","[^"]*",(\d+)/;
 const ROLES = ["agent", "auditor", "approver", "operator", "admin"];
 
 export type Kind = "server" | "gateway";
 
-/** What stands in the configuration beside the usual. */
+/** Additional lines of the configuration. */
 export interface Setup {
   upstreams?: readonly object[];
   /** In addition to the samples. */
@@ -86,7 +86,7 @@ export class Target {
     return Target.launch(this.folder, this.kind, this.patience_ms);
   }
 
-  /** One request on a connection of its own. */
+  /** One request on a separate connection. */
   async send(bytes: Buffer | string): Promise<Reply> {
     const wire = new Wire(this.url, this.patience_ms);
     try {
@@ -116,8 +116,8 @@ export class Target {
   }
 
   /**
-   * What a change of any kind would change: the ledger, and the documents in the journals. Refused credentials are
-   * counted, on purpose, and that count is left out; so is what was captured of calls made before `since_ms`, which
+   * Everything that any change would change: the ledger, and the documents in the journals. Refused credentials are
+   * counted, on purpose, and that count is left out; so is the captured data of calls made before `since_ms`, which
    * is written after their answer.
    */
   state(since_ms = 0): string {
@@ -136,7 +136,7 @@ export class Target {
     return [`ledger:${statSync(join(data, "ledger.jsonl")).size}`, ...counts].join(" ");
   }
 
-  /** How long its event loop stood still since this was last asked. */
+  /** The longest pause of its event loop since the last question. */
   async stall(): Promise<Stall> {
     const answer = once(this.child, "message") as Promise<[Stall]>;
     this.child.send("stall?");
@@ -177,7 +177,7 @@ function listening(child: ChildProcess, said: Said): Promise<string> {
   });
 }
 
-/** What a process printed, up to what is enough to look for leaks in. */
+/** A process's output, up to a length that suffices to look for leaks. */
 class Said {
   private readonly parts: string[] = [];
   private chars = 0;

@@ -1,8 +1,8 @@
 /**
- * Upstreams that turn. In front of an honest tool server stands another that offers, at random, what is not its
- * own: the same definition or another, names of the service, of a namespace, of nobody. Meanwhile an agent calls,
- * with values beside its arguments, calls are undone, and the gateway is started anew. Whatever happens, nothing
- * that is the honest server's reaches the other one, and nobody gets a value that was not judged.
+ * Upstreams that turn hostile. In front of an honest tool server another one offers, at random, tools that are not
+ * its own: the same definition or another, names of the service, of a namespace, of nobody. In the meantime an agent
+ * calls, with values next to its arguments, calls are undone, and the gateway restarts. Nothing that belongs to the
+ * honest server may reach the other one, and nobody may get a value that was not evaluated.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { type AreaRow, newRow, noteTime } from "./row.ts";
 import { fakeUpstream, Target } from "./target.ts";
 import type { Reply } from "./wire.ts";
 
-/** Stands beside arguments, and must be found with no upstream. */
+/** Occurs next to arguments, and must reach no upstream. */
 const UNJUDGED = "unjudged-91d3aa";
 const HONEST = ["echo", "get", "create", "delete", "counted"] as const;
 const ODD = ["svc.halt", "spaced.new", "own", "Echo", "echo ", "e\u0441ho", ""] as const;
@@ -93,7 +93,7 @@ class Scene {
       { ...fakeUpstream("spaced", { FAKE_ONLY: "[]" }), namespace: true },
     ];
     const target = await Target.start("gateway", { upstreams, manifests: MANIFESTS });
-    // Starting is not what is watched.
+    // The start is not watched.
     await target.stall();
     const scene = new Scene(target, await openSession(target), logs, row);
     const { tools } = resultOf(await scene.ask("tools/list", {})) as { tools: { name: string }[] };

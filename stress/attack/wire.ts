@@ -12,7 +12,7 @@ export interface Reply {
 }
 
 const PATIENCE_MS = 120_000;
-/** What becomes of a connection is told by its end. */
+/** How the connection ended. */
 const ignore = (): void => {};
 const NONE: Reply = { status: 0, headers: "", body: "" };
 
@@ -29,7 +29,7 @@ export class Wire {
     this.port = Number(port);
   }
 
-  /** Sends one request; answers what came back, or NONE where the server hung up on it. */
+  /** Sends one request; returns the answer, or NONE if the server hung up on it. */
   async send(bytes: Buffer | string): Promise<Reply> {
     const reused = this.socket !== undefined && !this.socket.destroyed;
     const reply = await this.exchange(bytes);
@@ -101,7 +101,7 @@ class Answer {
   private readHead(): void {
     const end = this.bytes.indexOf("\r\n\r\n");
     if (end < 0) return;
-    // "100 Continue" is no answer yet.
+    // "100 Continue" isn't an answer yet.
     if (this.bytes.toString("latin1", 0, 12) === "HTTP/1.1 100") {
       this.bytes = this.bytes.subarray(end + 4);
       this.readHead();

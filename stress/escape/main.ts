@@ -30,7 +30,7 @@ export interface TriedWay {
 
 export interface EscapeReport {
   readonly tried: TriedWay[];
-  /** What was seen outside: connections, changed files, files that would run. */
+  /** Effects seen outside: connections, changed files, files that would run. */
   readonly outside: string[];
   readonly code: number | null;
   readonly output: string;

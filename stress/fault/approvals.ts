@@ -1,6 +1,6 @@
 /**
  * One request, four processes: two people decide it, its time runs out, and the agent tries to use it, all at
- * once. One decision stands; an approval lets exactly one call through; nothing else does.
+ * once. One decision counts; an approval lets exactly one call through; nothing else does.
  */
 import type { Linked } from "../../test/support/first-bad.ts";
 import type { Bench } from "./bench.ts";
@@ -22,7 +22,7 @@ const decideHeat: Heat = ({ random }, writer) => {
   return act === "expire" && random() < 0.8 ? ["use"] : [act, "use"];
 };
 
-/** Everybody uses it, and its time may run out meanwhile. */
+/** Everybody uses it, and its time may run out at the same moment. */
 const useHeat: Heat = ({ random }) => (random() < 0.05 ? ["use", "expire", "use"] : ["use", "use"]);
 
 function objections(results: readonly AttemptResult[], trail: readonly Linked[]): string[] {
@@ -32,7 +32,7 @@ function objections(results: readonly AttemptResult[], trail: readonly Linked[])
   const byEngine = wrote("approved", "engine");
   const byPeople = wrote("approved") - byEngine;
   const found: string[] = [];
-  // Losers of the second heat open requests of their own, and those may run out as well.
+  // Losers of the second heat open their own requests, and those may run out as well.
   if (won("approve") + won("deny") > 1) found.push("two decisions were answered as made");
   if (byPeople !== won("approve")) found.push(`${won("approve")} approvals answered, ${byPeople} recorded`);
   if (wrote("denied") !== won("deny"))

@@ -1,6 +1,6 @@
 /**
- * What must hold of a store after any fault, looked at through a handle of its own: the ledger is read and
- * checked by code that shares nothing with the one that wrote it, and so are the documents beside it.
+ * Properties that must hold of a store after any fault, checked through a separate handle: the ledger is read and
+ * checked by code that shares nothing with the writer's, and so are the documents.
  */
 import { intentUnit } from "../../src/govern/decide/intent.ts";
 import type { StateStore } from "../../src/govern/port/store.ts";
@@ -16,7 +16,7 @@ export interface Findings {
   /** Two records at one place, or behind one. */
   forks: number;
   broken_chains: number;
-  /** `allow` was answered and there is no record of it. */
+  /** `allow` was answered and its record is missing. */
   bare_allows: number;
   /** State and ledger disagree: part of a unit is there and part is not. */
   half_units: number;

@@ -1,6 +1,6 @@
 /**
- * The faults that have tests of their own: disks that fail, fill up, freeze and lose their power, torn tails and
- * rot, databases that go away. They are run as they are; each tells how many trials it made, and a test that
+ * The faults that have their own tests: disks that fail, fill up, freeze and lose their power, torn tails and
+ * rot, databases that go away. They run unchanged; each reports how many trials it made, and a test that
  * fails is a row with its name.
  */
 import { spawn } from "node:child_process";
@@ -14,7 +14,7 @@ import { newRow, type Row } from "./row.ts";
 
 const ON_ALL = ["test/faults/server.test.ts", "test/faults/unrecordable.test.ts"];
 const SYNCS = "test/faults/syncs.test.ts";
-/** What is on disk is not what it was. */
+/** The bytes on disk changed. */
 const ALTERED = [
   "src/store/journal/set-back.test.ts",
   "test/faults/set-back.test.ts",

@@ -1,6 +1,6 @@
 /**
- * Clocks that jump under load, each process's by itself: an hour back, a year on. The ledger keeps its order,
- * and a request that has run out stays so, whatever a clock says afterwards.
+ * Clocks that jump under load, each process's separately: an hour back, a year on. The ledger keeps its order,
+ * and an expired request stays expired, regardless of later clocks.
  */
 import { audit } from "./audit.ts";
 import { type Bench, pause, WRITERS } from "./bench.ts";

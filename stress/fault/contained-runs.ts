@@ -49,7 +49,7 @@ export async function containedRuns(bench: Bench): Promise<Row> {
   return row;
 }
 
-/** The calls of all runs side by side; answers what they made, in the order in which it stands on the ledger. */
+/** The calls of all runs concurrently; returns their records in the order of the ledger. */
 async function makeCalls({ app }: Server, runs: readonly string[], steps: number): Promise<string[]> {
   const { core } = app;
   const made: { name: string; seq: number }[] = [];

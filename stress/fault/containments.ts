@@ -1,6 +1,6 @@
 /**
- * Containments under load. While four processes ask for one agent as fast as they can, a server beside them contains
- * it over HTTP. After the answer there is no allow for it in any process until a person lifts the halt, and every
+ * Containments under load. While four processes make calls for one agent as fast as they can, a server contains it
+ * over HTTP. After the answer no process gets an allow for the agent until a person lifts the halt, and every
  * containment ends with one record.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -50,7 +50,7 @@ export async function serverAt(place: Place, env: Record<string, string> = {}) {
 }
 
 /** The job as it ended. */
-/** A store that does not answer for a while ends no containment: it is carried on when the store is back. */
+/** A store that does not answer for a while doesn't end a containment: it resumes when the store is back. */
 export async function ended(store: StateStore, id: string): Promise<ContainmentDoc> {
   for (;;) {
     const job = await store.get("containments", id).catch((error: unknown) => {
@@ -72,7 +72,7 @@ async function containing(place: Place): Promise<Means> {
     async stop(number) {
       const body = { actor: AGENT.name, reason: `drill ${number}`, confirm: true };
       let answer = await call("POST", "/v1/contain", body);
-      // A busy store refuses and says that nothing was recorded; what may be found is carried on by asking again.
+      // A busy store refuses and reports that nothing was recorded. After an unknown commit, the same request resumes it.
       while (answer.statusCode === 503) answer = await call("POST", "/v1/contain", body);
       const answered = clock();
       if (answer.statusCode !== 202) throw new Error(`contain: ${answer.statusCode} ${answer.body}`);

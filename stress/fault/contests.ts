@@ -1,6 +1,6 @@
 /**
- * Races over four processes: many calls are prepared, everybody tries at once to move each of them, and what each
- * was told is then held to the ledger.
+ * Races over four processes: many calls are prepared, everybody tries at once to move each of them, and every
+ * answer is then compared with the ledger.
  */
 import { openStore } from "../../src/store/open.ts";
 import type { Linked } from "../../test/support/first-bad.ts";
@@ -21,7 +21,7 @@ export interface Contest {
   call: Parameters<WorkerOps["seed"]>[0]["call"];
   /** One after the other; within a heat everybody tries at the same time. */
   heats: readonly Heat[];
-  /** What is wrong with what was answered for a call, given the records of its run. */
+  /** Faults in the answers for a call, given the records of its run. */
   objections(results: readonly AttemptResult[], trail: readonly Linked[]): string[];
 }
 

@@ -36,7 +36,7 @@ const rules = {
   }),
 };
 
-/** `ahead` is asked at every look at the clock: how far this process's clock is ahead of the machine's. */
+/** `ahead` is asked at every read of the clock: how far this process's clock is ahead of the machine's. */
 export function engineOn(store: StateStore, ahead: () => number = () => 0): EngineCore {
   return {
     store,

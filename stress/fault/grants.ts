@@ -1,6 +1,6 @@
 /**
- * One use of a grant, four processes: everybody makes the call that it covers, and its giver takes it back now and
- * then. It lets exactly one call through, or none where it was taken back first.
+ * One use of a grant, four processes: everybody makes the call that it covers, and its giver revokes it now and
+ * then. It lets exactly one call through, or none if it was revoked first.
  */
 import type { Linked } from "../../test/support/first-bad.ts";
 import type { Bench } from "./bench.ts";

@@ -1,6 +1,6 @@
 /**
- * Halts under load. While four processes ask for calls as fast as they can, one of them is told to halt. After
- * the halt's record there is no allow in any process until it is lifted. What stops by more than a halt is tried alike.
+ * Halts under load. While four processes make calls as fast as they can, one of them is ordered to halt. After
+ * the halt's record no process gets an allow until it is lifted. Operations that include a halt are tried too.
  */
 import type { Linked } from "../../test/support/first-bad.ts";
 import { audit } from "./audit.ts";
@@ -20,12 +20,12 @@ interface Span {
 
 /** How calls are stopped: a halt, or more than that. */
 export interface Means {
-  /** Answers the halt and the place of its record on the ledger; `settled` waits for what goes on after the answer. */
+  /** Returns the halt and the position of its record on the ledger; `settled` waits for the work after the answer. */
   stop(
     number: number,
     pick: () => Writer,
   ): Promise<{ id: string; seq: number; answered: number; settled?(): Promise<void> }>;
-  /** What is wrong with the ledger in the end. */
+  /** Faults in the ledger at the end. */
   objections?(records: readonly Linked[]): string[];
   close?(): Promise<void>;
 }

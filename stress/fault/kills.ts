@@ -1,6 +1,6 @@
 /**
- * SIGKILL under load. Four processes write to one store; some of them, or all, are killed at a moment that
- * nobody chose; those that are left must go on, and whoever opens the store next must find all that was answered.
+ * SIGKILL under load. Four processes write to one store; some of them, or all, are killed at a random moment.
+ * The others must continue, and the next process that opens the store must find every answered write.
  */
 import { audit } from "./audit.ts";
 import { type Bench, pause, WRITERS } from "./bench.ts";
@@ -19,7 +19,7 @@ export async function kills(bench: Bench): Promise<Row> {
     const writers = await bench.crew.hireAll(WRITERS, place);
     const acks: Ack[] = [];
     for (let round = 0; round < ROUNDS_A_PLACE && row.trials < bench.count; round++) {
-      // All of them in the end, since the place is left: no process is ended in any other way.
+      // All of them at the end, since the place is left: no process is ended in any other way.
       await killSome(bench, row, writers, acks, round, round === ROUNDS_A_PLACE - 1);
       addFindings(row, (await audit(place, acks)).findings);
       if (round === ROUNDS_A_PLACE - 1) break;

@@ -2,7 +2,7 @@
  * `npm run fault [-- --kills n --approvals n --grants n --outcomes n --halts n --containments n --contained-runs n
  * --clocks n --outages n --set-backs n --slow-commits n
  * --power-cuts n --power-losses n --store files|sqlite|postgres --only processes|catalogue --seed s --json]`: breaks
- * things for real and counts what came of it. Exits 1 when anything but zeros is found, or a fault hit nothing.
+ * real processes and counts the damage. Exits 1 if a count is not zero, or a fault hit nothing.
  * `npm run fault -- --cluster`: see stress/fault/cluster/main.ts; `-- --upgrade`: see upgrade.ts next to it.
  */
 import { parseArgs } from "node:util";

@@ -1,6 +1,6 @@
 /**
  * PostgreSQL going away under load, in every manner: crashed, killed, restarted, its connections cut. Four
- * processes write; each is refused for a while, none is told anything that is not so, and all go on by themselves.
+ * processes write; each is refused for a while, none gets a false answer, and all recover on their own.
  */
 import pg from "pg";
 import type { PgServer } from "../../test/support/pg-server.ts";

@@ -7,7 +7,7 @@ export interface Place {
   database_url: string | null;
 }
 
-/** An answer that was given, and the record that it stands on. */
+/** An answer, and the record that proves it. */
 export interface Ack {
   kind: "allow" | "blocked" | "outcome";
   seq: number;
@@ -44,7 +44,7 @@ export interface WorkerOps {
   open(place: Place): void;
   /** Begins to ask for calls, in so many runs side by side. */
   load(input: { label: string; width: number }): void;
-  /** Ends the load once what is under way was answered; says how often the store refused so far. */
+  /** Ends the load once all open requests are answered; returns how often the store refused so far. */
   rest(): number;
   /** How often the store has refused so far. */
   refusals(): number;

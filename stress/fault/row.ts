@@ -1,4 +1,4 @@
-/** One line of the table that the fault run prints: a fault, a store, and what came of it. */
+/** One line of the table that the fault run prints: a fault, a store, and the result. */
 import type { StoreKind } from "../../src/store/open.ts";
 import { type Findings, nothingWrong } from "./audit.ts";
 

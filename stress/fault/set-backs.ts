@@ -1,6 +1,6 @@
 /**
- * PostgreSQL set back to an older state under four live processes, and back again. As long as it lacks what any of
- * them was told, each of them refuses; once it has everything again, all go on.
+ * PostgreSQL restored to an older state under four live processes, and back again. While it lacks a record that
+ * a process has seen, that process refuses; once it has everything again, all continue.
  */
 import { backUp } from "../../test/support/pg-backup.ts";
 import { audit } from "./audit.ts";

@@ -1,6 +1,6 @@
 /**
- * Four processes on a PostgreSQL that takes longer over a COMMIT than anybody waits. Every process holds the numbers of
- * its steps against what it was told: a call that was refused for good may not have taken one.
+ * Four processes on a PostgreSQL that takes longer over a COMMIT than callers wait. Every process compares the numbers of
+ * its steps with its answers: a finally refused call must not have taken one.
  */
 import pg from "pg";
 import { audit } from "./audit.ts";

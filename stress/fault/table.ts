@@ -2,7 +2,7 @@
 import type { Findings } from "./audit.ts";
 import { isClean, type Row } from "./row.ts";
 
-/** What a test has checked by itself is not shown as counted. */
+/** Checks that a test makes itself are not shown as counts. */
 const counted =
   (name: "answers" | keyof Findings) =>
   (row: Row): string | number =>

@@ -24,7 +24,7 @@ let isLoading = false;
 let lanes: Promise<void>[] = [];
 let refused = 0;
 
-// Standard output is a pipe, and written to at once: what was said before a SIGKILL is heard after it.
+// Standard output is a pipe, and written at once: text from before a SIGKILL arrives after it.
 const say = (message: unknown): boolean => process.stdout.write(`${JSON.stringify(message)}\n`);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -94,7 +94,7 @@ const ops: { [Op in keyof WorkerOps]: (input: never) => Promise<ReturnType<Worke
   },
 };
 
-/** An agent that asks, acts and reports until it is told to rest, or dies. */
+/** An agent that asks, acts and reports until it is stopped, or dies. */
 async function work(run_id: string): Promise<void> {
   await insist(() => core.store.transact(openRunUnit(newRun(core, AGENT, { run_id, permissions: ["p"] }))));
   const input = { tool: PLAIN, args: { run_id }, reason: "load", depends_on: [] };

@@ -57,7 +57,7 @@ export class Writer {
     });
   }
 
-  /** Waits until that holds; it is looked at whenever the process says something. */
+  /** Waits until the condition holds; it is checked whenever the process prints something. */
   async until(holds: () => boolean): Promise<void> {
     const deadline = Date.now() + PATIENCE_MS;
     while (!holds()) {

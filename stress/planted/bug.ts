@@ -6,7 +6,7 @@ export interface Bug {
   /** Fits one place of the file; identifiers may have other names there, and spaces do not count. */
   readonly find: string;
   readonly replace: string;
-  /** Test files of which at least one must fail. */
+  /** Test files; at least one must fail. */
   readonly tests: readonly string[];
   /** Only the tests whose name matches this, where a file has many that have nothing to do with it. */
   readonly only?: string;

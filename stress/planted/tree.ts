@@ -1,6 +1,6 @@
 /**
- * A copy of the repository to plant bugs in. The working tree is never touched: what a run leaves behind after
- * a kill is a folder of its own, and nothing in it is a repository.
+ * A copy of the repository to plant bugs in. The working tree is never touched: after a kill, only
+ * a separate directory remains, and nothing in it is a repository.
  */
 import { spawnSync } from "node:child_process";
 import {

@@ -51,14 +51,14 @@ function randomFrom(seed: number): Random {
   };
 }
 
-/** What one call did, as the history tells it. `run_id` is absent for another writer, who is no agent. */
+/** The effect of one call, as the history records it. `run_id` is absent for another writer, who isn't an agent. */
 interface Deed {
   run_id?: string;
   step?: number;
   token: string;
   /** Documents that it appended its token to. */
   docs: string[];
-  /** What it left beside the documents. */
+  /** Its effects outside the documents. */
   left?: string;
   /** Tokens that it took from its run's earlier reads. */
   took: string[];
@@ -127,7 +127,7 @@ async function play(engine: Engine, world: World, random: Random, n: number): Pr
   } else if (random(4) === 0) world.happen({ token, docs: [id], took: [] });
 }
 
-/** Plays one history and its rollback, and returns what is wrong with it. */
+/** Plays one history and its rollback, and returns the faults. */
 export async function playCascade(seed: number): Promise<string[]> {
   const random = randomFrom(seed);
   const engine = testEngine({ manifests: MANIFESTS, policy: POLICY });

@@ -131,11 +131,12 @@ function begin(history: History): RunningCall | null {
 function beginCommand({ random, root, recorder, running }: History, build: boolean): RunningCall {
   const window = `w${random(1_000_000_000)}`;
   recorder.begin(window);
-  const overlap = overlapOf(running, { root, build });
+  const does = build ? "build" : "write";
+  const overlap = overlapOf(running, { root, does });
   return {
     overlap,
     act: () => (build ? writeOutput(random, root) : change(random, root)),
-    end: () => idOf(recorder.end({ window, run: "r", others: overlap.others, build })!),
+    end: () => idOf(recorder.end({ window, run: "r", others: overlap.others, does })!),
   };
 }
 
@@ -163,7 +164,7 @@ function beginEdit({ random, root, folder, running }: History): RunningCall | nu
     overlap,
     act: () =>
       attempt(() => {
-        // Only a file that the call names: what is behind a link by now may be another.
+        // Only a file that the call names: a link may lead to another one by now.
         if (editedFiles(window).includes(join(realpathSync(dirname(path)), basename(path))))
           writeNamed(random, root, path);
       }),

@@ -79,7 +79,7 @@ async function proveCascades(args: string[]): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Every history in a directory of its own, which goes if it holds. */
+/** Every history in a separate directory, which is deleted if the history holds. */
 function proveHistories(args: string[]): number {
   const { values } = parseArgs({
     args,

@@ -1,6 +1,6 @@
 /**
- * What can happen in a history: agents ask, plan, withdraw and report, people decide, offer, grant, lend, lose their
- * role, halt and roll back, clocks jump, processes crash. An action names what it is about by number, counted around,
+ * The actions of a history: agents ask, plan, withdraw and report, people decide, offer, grant, delegate, lose their
+ * role, halt and roll back, clocks jump, processes crash. An action names its object by number, counted around,
  * so that any part of a history is one too.
  */
 import { seeded } from "../../test/support/env.ts";
@@ -11,7 +11,7 @@ export const TOOLS = ["look", "make", "fill", "send", "pay", "once", "far", "gho
 export const PLANNED = ["pay", "make", "look"] as const;
 export type PlannedTool = (typeof PLANNED)[number];
 export type ToolName = (typeof TOOLS)[number];
-/** Two approvers, and somebody who can only decide with what they lend. */
+/** Two approvers, and somebody who can decide only with their delegation. */
 export const PEOPLE = ["ann", "dan", "eve"] as const;
 export const STATUSES = ["succeeded", "failed", "uncertain"] as const;
 

@@ -1,9 +1,9 @@
 /**
- * Undo beside a foreign writer. Runs put and drop documents, calls of different runs overlap, and a foreign writer
- * writes the same documents all the while, also between the undos of a rollback. An undo may replace nothing but what
- * its own call left; without a foreign write everything is in the end what it was. Two windows are left out, as the
- * guide names them: from a call to the read after it, and from the check to the undo. Now and then all calls are one
- * run's and overlap with their reads and writes in any order: then a rollback that calls itself complete has restored
+ * Undo with a concurrent foreign writer. Runs put and drop documents, calls of different runs overlap, and a foreign
+ * writer writes the same documents all the while, also between the undos of a rollback. An undo may replace nothing
+ * except its own call's result; without a foreign write the end state equals the start. Two windows are left out, as
+ * the guide names them: from a call to the read after it, and from the check to the undo. Now and then all calls are
+ * one run's and overlap with their reads and writes in any order: then a rollback that reports complete has restored
  * all.
  */
 import { type EngineCore, silentListeners } from "../../src/govern/core.ts";
@@ -42,7 +42,7 @@ const RULES = {
 const AGENT = principal("bot");
 const IDS = ["a", "b", "c"] as const;
 const RUNS = ["r0", "r1", "r2"] as const;
-/** Few enough that the foreign writer now and then writes what is there, or was. */
+/** Few enough values that the foreign writer now and then writes the current one, or an earlier one. */
 const WORDS = ["old", "one", "two", "three"] as const;
 
 export interface ForeignCounts {
@@ -60,7 +60,7 @@ export class ForeignHistory {
   private readonly dice: Dice;
   private readonly core: EngineCore;
   private readonly store = new MemoryStore();
-  /** What is there; null where nothing is. */
+  /** The current content; null if there is none. */
   private readonly there = new Map<string, string | null>();
   private readonly first: ReadonlyMap<string, string | null>;
   /** What each call left, by run and step. */
@@ -139,7 +139,7 @@ export class ForeignHistory {
   private async intend(): Promise<void> {
     const { core, dice, store } = this;
     const [run_id, id] = [this.side_by_side ? RUNS[0] : dice.pick(RUNS), dice.pick(IDS)];
-    // Calls side by side deceive most where one puts back what another found.
+    // Concurrent calls deceive most where one restores a state that another read.
     const word = dice.chance(this.side_by_side ? 70 : 20);
     const text = dice.chance(15) ? null : word ? dice.pick(WORDS) : `ours ${this.counts.calls}`;
     const tool = text === null ? "drop" : "put";

@@ -14,7 +14,7 @@ import { openPlace, type SimStore } from "./handles.ts";
 import { type Disagreement, least, play } from "./play.ts";
 
 const STORES: readonly SimStore[] = ["memory", ...STORE_KINDS];
-/** What a store gets of the histories asked for, and how many of them share a place and go on side by side. */
+/** The share of the requested histories that a store gets, and how many of them run concurrently on one store. */
 const SHARES: Record<SimStore, { part: number; a_place: number; abreast: number }> = {
   memory: { part: 1, a_place: 1, abreast: 1 },
   files: { part: 0.02, a_place: 50, abreast: 10 },
@@ -99,7 +99,7 @@ async function shrink(store: SimStore, found: Found, places: Places): Promise<Di
   });
 }
 
-/** Rollbacks that die, are paused and taken over have a simulation of their own. */
+/** Rollbacks that die, are paused and replaced have a separate simulation. */
 async function playRollbacks(first: number, count: number): Promise<string | undefined> {
   for (let seed = first; seed < first + count; seed++) {
     const one = new Case(seed);

@@ -1,6 +1,6 @@
 /**
  * The service, written down a second time in a few plain lines: lists and loops, no ledger, no store, nothing of
- * the engine's code. What undo means (order, dependents, report) is told by the model of the rollback tests.
+ * the engine's code. The model of the rollback tests defines undo (order, dependents, report).
  */
 import { RunModel, type StepFacts, type ToolFacts } from "../../test/sim/rollback-model.ts";
 import type { Action, Said, ToolName } from "./actions.ts";
@@ -51,14 +51,14 @@ interface Request {
   arg: number;
   status: "pending" | "approved" | "denied" | "expired" | "consumed";
   until: number;
-  /** Who stands behind each of its approvals: the one who gave it, and then whose authority it was. */
+  /** The authority of each of its approvals: the one who gave it, and then the delegator. */
   approvals: number[][];
 }
 
 interface Grant {
   person: number;
   agent: number;
-  /** Who had lent to its giver by then. */
+  /** The people who had delegated to its giver by then. */
   lenders: number[];
   left: number;
 }
@@ -68,7 +68,7 @@ interface Plan {
   status: "pending" | "approved" | "denied" | "expired" | "ended" | "done";
   until: number;
   next: number;
-  /** A call that needs a person has a request of its own, which nothing but the plan's order leads to. */
+  /** A call that needs a person has a separate request, which only the plan's order reaches. */
   calls: { tool: ToolName; arg: number; request: Request | null }[];
 }
 
@@ -339,7 +339,7 @@ export class Model {
     return ["approval_expired", ...this.endPlan(plan, "expired")];
   }
 
-  /** What was approved for it and not used ends with it. */
+  /** Its unused approval ends with it. */
   private endPlan(plan: Plan, status: "ended" | "expired"): string[] {
     plan.status = status;
     const unused = requestsOf(plan).filter((request) => request.status === "approved");
@@ -352,7 +352,7 @@ export class Model {
     return approvals.filter((people) => this.isApprover[people.at(-1)!]);
   }
 
-  /** No person counts twice, neither by deciding nor by having lent. */
+  /** No person counts twice, by deciding or by delegating. */
   private isEnough(request: Request): boolean {
     const counted = new Set<number>();
     const counting = this.standing(request).filter((people) => {

@@ -40,7 +40,7 @@ export async function play(
   return same(expected, got) ? undefined : { trace: [...actions], model: expected, service: got };
 }
 
-/** Leaves out whatever can be left out of a history on which the sides disagree. */
+/** Leaves out every action that a disagreeing history does not need. */
 export async function least(
   found: Disagreement,
   again: (actions: readonly Action[]) => Promise<Disagreement | undefined>,

@@ -320,7 +320,7 @@ export class Service {
     return NOTHING;
   }
 
-  /** What is left at the end, as the store has it. */
+  /** The final state, as the store has it. */
   async state(): Promise<{ steps: string[][]; requests: string[]; plans: string[] }> {
     const store = this.handle.store();
     const steps: string[][] = [];

@@ -1,4 +1,4 @@
-/** The AI SDK's own loop with a scripted model: what the model is told, what is carried out, what is recorded. */
+/** The AI SDK's own loop with a scripted model: the answers that the model gets, the calls that run, the records. */
 import { generateText, type ModelMessage, stepCountIs, streamText, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -42,7 +42,7 @@ function agent(run: Run, turns: Call[][], options: GovernOptions = {}) {
 function saidIn(result: { response: { messages: ModelMessage[] } }): ModelMessage[] {
   return (result as { responseMessages?: ModelMessage[] }).responseMessages ?? result.response.messages;
 }
-/** What the model was told last, for each call. */
+/** The last prompt of each call to the model. */
 const told = (messages: ModelMessage[]) =>
   messages.flatMap((message) =>
     message.role === "tool"
@@ -61,7 +61,7 @@ function answer(messages: ModelMessage[], approved: boolean): void {
 }
 
 describe("takeback/ai-sdk", () => {
-  it("carries out what is allowed, in parallel, and records the tool's own value", async () => {
+  it("makes the allowed calls, in parallel, and records the tool's own value", async () => {
     verifies("beyond.adapter.ai-sdk", "beyond.adapter.allowed");
     const run = await world.run();
     const { go, messages } = agent(run, [
@@ -78,7 +78,7 @@ describe("takeback/ai-sdk", () => {
     expect(actions.map((action) => action.kind)).toEqual(["compensate", "compensate"]);
   });
 
-  it("answers a blocked call with reasons and hints, and the model goes on", async () => {
+  it("answers a blocked call with reasons and hints, and the model continues", async () => {
     verifies("beyond.adapter.blocked");
     const run = await world.run();
     const { go, messages } = agent(run, [[["notes_wipe", {}]], [["notes_add", { text: "c" }]]]);
@@ -91,7 +91,7 @@ describe("takeback/ai-sdk", () => {
     expect(await world.steps(run)).toEqual(["succeeded"]);
   });
 
-  it("makes no call whose arguments cannot be judged as they are, and the model goes on", async () => {
+  it("makes no call whose arguments cannot be evaluated unchanged, and the model continues", async () => {
     verifies("beyond.adapter.undecided");
     const run = await world.run();
     const added = world.ran.notes_add ?? 0;
@@ -209,7 +209,7 @@ describe("takeback/ai-sdk", () => {
     expect(await world.steps(run)).toEqual(["succeeded", "failed", "failed", "uncertain"]);
   });
 
-  it("streams, and a tool that yields goes on yielding", async () => {
+  it("streams, and a tool that yields continues yielding", async () => {
     verifies("beyond.adapter.streaming");
     const run = await world.run();
     async function* slowly() {

@@ -1,4 +1,4 @@
-/** LangChain's own agent on LangGraph with a scripted model: interrupts, resumes, messages and what is recorded. */
+/** LangChain's own agent on LangGraph with a scripted model: interrupts, resumes, messages and records. */
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { Command, MemorySaver } from "@langchain/langgraph";
@@ -51,7 +51,7 @@ const pausedOn = (result: unknown) =>
   (result as { __interrupt__?: { id: string; value: { approval_id: string } }[] }).__interrupt__!;
 
 describe("takeback/langchain", () => {
-  it("carries out what is allowed, and records the tool's own value", async () => {
+  it("makes the allowed calls, and records the tool's own value", async () => {
     verifies("beyond.adapter.langchain", "beyond.adapter.allowed");
     const run = await world.run();
     const turn: Call[] = [
@@ -68,7 +68,7 @@ describe("takeback/langchain", () => {
     ]);
   });
 
-  it("answers a blocked call with reasons and hints, and the agent goes on", async () => {
+  it("answers a blocked call with reasons and hints, and the agent continues", async () => {
     verifies("beyond.adapter.blocked");
     const run = await world.run();
     const result = await agentOf(run, [[["notes_wipe", {}]], [["notes_add", {}]]]).invoke(
@@ -85,7 +85,7 @@ describe("takeback/langchain", () => {
     expect(world.ran.notes_wipe).toBeUndefined();
   });
 
-  it("interrupts the graph, and another process carries out once what was decided meanwhile", async () => {
+  it("interrupts the graph, and another process makes the call once after the decision", async () => {
     verifies("beyond.adapter.waiting", "beyond.adapter.once", "beyond.adapter.previews");
     const run = await world.run();
     const turn: Call[] = [
@@ -131,7 +131,7 @@ describe("takeback/langchain", () => {
     expect(await world.steps(run)).toEqual(["succeeded"]);
   });
 
-  it("reports what a tool throws, and the agent goes on as without a middleware", async () => {
+  it("reports what a tool throws, and the agent continues as without a middleware", async () => {
     verifies("beyond.adapter.errors");
     const run = await world.run();
     const wrong: Call = ["notes_add", { text: 7 }];

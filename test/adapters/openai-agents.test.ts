@@ -1,4 +1,4 @@
-/** The OpenAI Agents SDK's own runner with a scripted model: interruptions, serialised state, and what is recorded. */
+/** The OpenAI Agents SDK's own runner with a scripted model: interruptions, serialized state and records. */
 import { Agent, type Model, type ModelResponse, Runner, RunState, tool, Usage } from "@openai/agents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -67,14 +67,14 @@ const agentOf = (run: RunOrContext<Thread>, turns: Call[][], options: GovernOpti
   });
 const runner = new Runner({ tracingDisabled: true });
 const context = { thread: "t" };
-/** What the model was told, for each call. */
+/** The prompt of each call to the model. */
 const told = ({ newItems }: { newItems: { type: string; rawItem?: unknown }[] }) =>
   newItems
     .filter(({ type }) => type === "tool_call_output_item")
     .map(({ rawItem }) => JSON.stringify((rawItem as { output: unknown }).output));
 
 describe("takeback/openai-agents", () => {
-  it("carries out what is allowed, and records the tool's own value", async () => {
+  it("makes the allowed calls, and records the tool's own value", async () => {
     verifies("beyond.adapter.openai-agents", "beyond.adapter.allowed");
     const run = await world.run();
     const turn: Call[] = [
@@ -89,7 +89,7 @@ describe("takeback/openai-agents", () => {
     ]);
   });
 
-  it("answers a blocked call with reasons and hints, and the model goes on", async () => {
+  it("answers a blocked call with reasons and hints, and the model continues", async () => {
     verifies("beyond.adapter.blocked");
     const run = await world.run();
     const result = await runner.run(agentOf(run, [[["notes_wipe", {}]], [["notes_add", {}]]]), "go", {

@@ -1,13 +1,20 @@
 /** The coding agents of a machine, as `svc agents` finds them. */
-import { chmodSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, it } from "vitest";
 import type { AgentEntry } from "../../src/hook/inventory.ts";
 import { svc } from "../support/cli.ts";
+import { ROOT } from "../support/files.ts";
 import { hookedPlace } from "../support/hooked.ts";
+import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
+
+const GIT = await program("git");
 
 function machine() {
   const home = realpathSync(tempDir("agents"));
@@ -24,7 +31,7 @@ function machine() {
   const agents = async (): Promise<AgentEntry[]> => JSON.parse((await run("agents", "--json")).out).agents;
   const row = async (client: string, workspace: string | null) =>
     (await agents()).find((one) => one.client === client && one.workspace === workspace);
-  return { home, shop, install, run, agents, row };
+  return { home, shop, env, install, run, agents, row };
 }
 
 it("lists what is governed, partly, and not, with the reason", async () => {
@@ -112,6 +119,100 @@ it("lists a workspace that the hook saw and that nobody registered", async () =>
   await until(async () => (await reported()).length > 0, "the report");
   expect((await reported()).map(({ workspace }) => workspace)).toEqual([other, place.shop, null]);
   await place.server.stop();
+});
+
+it("says slow for a hook that starts Node, whatever the machine has since", async () => {
+  verifies("beyond.hooks.slow");
+  const { shop, env, run } = machine();
+  // Without perl and nc.
+  const made = await svc(["connect", "codex", "--hooks"], { cwd: shop, env: { ...env, PATH: "/nowhere" } });
+  expect(made.out).toContain("slow: without perl and nc every event starts Node");
+  await run("connect", "claude-code", "--hooks");
+  const slow =
+    "slow: every event of codex starts Node; install perl or nc, and run svc connect codex --hooks\n";
+  const poor = { cwd: shop, env: { ...env, PATH: "/nowhere" } };
+  expect([(await run("agents")).err, (await svc(["agents"], poor)).err]).toEqual([slow, slow]);
+  await run("connect", "codex", "--hooks");
+  expect((await run("agents")).err).toBe("");
+});
+
+it("takes a server for the gateway only if it sends the agent's key there", async () => {
+  verifies("beyond.hooks.inventory");
+  const { shop, run, agents } = machine();
+  await run("connect", "claude-code", "--url", "http://127.0.0.1:8787/mcp");
+  const file = join(shop, ".mcp.json");
+  const config = JSON.parse(readFileSync(file, "utf8"));
+  config.mcpServers.other = { type: "http", url: "https://tools.example.net/mcp" };
+  writeFileSync(file, JSON.stringify(config));
+  const rows = (await agents()).map(({ client, governed }) => [client, governed]);
+  expect(rows).toEqual(
+    expect.arrayContaining([
+      ["claude-code MCP server svc", "yes"],
+      ["claude-code MCP server other", "no"],
+    ]),
+  );
+});
+
+it("puts the servers that clients start behind gateways, and leaves others with the reason", async () => {
+  verifies("beyond.hooks.connect-all");
+  const { home, shop, env, run, agents } = machine();
+  const server = join(ROOT, "test/gateway/support/fake-upstream.mjs");
+  const own = { command: process.execPath, args: [server], env: { SECRET_TOKEN: "s3cret" } };
+  const before = JSON.stringify({
+    mcpServers: {
+      tools: own,
+      broken: { command: "/nowhere/server" },
+      remote: { type: "http", url: "https://tools.example.net/mcp" },
+      inputs: { ...own, args: [["$", "{input:token}"].join("")] },
+      held: { ...own, trust: true },
+    },
+  });
+  writeFileSync(join(shop, ".mcp.json"), before);
+  const gateways = join(home, ".config/svc/gateways");
+  const asked = await run("connect", "--all");
+  expect([asked.code, asked.err]).toEqual([1, expect.stringContaining("--yes")]);
+  const line = (name: string, what: string) => `claude-code: ${name} of ${join(shop, ".mcp.json")} ${what}`;
+  const behind = (name: string) =>
+    `is started once to read its tools, and then behind a gateway in ${join(gateways, `claude-code-${name}`)}`;
+  expect(asked.out.trim().split("\n")).toEqual([
+    "no coding agent was found",
+    line("tools", behind("tools")),
+    line("broken", behind("broken")),
+    line("remote", "is left: it is not started by a command"),
+    line("inputs", "is left: its command has variables of the client"),
+    line("held", "is left: a gateway does not take its trust"),
+  ]);
+  expect([existsSync(gateways), readFileSync(join(shop, ".mcp.json"), "utf8")]).toEqual([false, before]);
+
+  const done = await run("connect", "--all", "--yes");
+  expect([done.code, done.err]).toEqual([1, expect.stringContaining("claude-code: broken is left: ")]);
+  const { mcpServers } = JSON.parse(readFileSync(join(shop, ".mcp.json"), "utf8"));
+  const { tools: _, ...others } = JSON.parse(before).mcpServers;
+  expect(mcpServers).toMatchObject({ ...others, tools: { args: expect.arrayContaining(["gateway"]) } });
+  // Values of variables stay in the client's file.
+  const config = join(gateways, "claude-code-tools/svc.config.yaml");
+  expect(readFileSync(config, "utf8")).not.toContain("s3cret");
+  expect((await agents()).find(({ client }) => client.endsWith(" tools"))?.governed).toBe("yes");
+  // The client starts the gateway, and the gateway the server.
+  const client = new Client({ name: "test", version: "1" });
+  const { command, args } = mcpServers.tools;
+  await client.connect(new StdioClientTransport({ command, args, env: { ...env, ...mcpServers.tools.env } }));
+  const offered = (await client.listTools()).tools.map(({ name }) => name);
+  await client.close();
+  expect(offered).toContain("echo");
+  await run("connect", "claude-code", "--undo");
+  expect(readFileSync(join(shop, ".mcp.json"), "utf8")).toBe(before);
+});
+
+it("leaves servers of a file that git tracks", async () => {
+  verifies("beyond.hooks.connect-all");
+  const { shop, run } = machine();
+  const git = (...args: string[]) => execFileSync(GIT, args, { cwd: shop });
+  git("init", "-q");
+  writeFileSync(join(shop, ".mcp.json"), '{"mcpServers": {"tools": {"command": "tools"}}}');
+  git("add", ".mcp.json");
+  const { out, code } = await run("connect", "--all", "--yes");
+  expect([out, code]).toEqual([expect.stringContaining("is left: git tracks its file"), 0]);
 });
 
 it("connects all that it finds after one confirmation", async () => {

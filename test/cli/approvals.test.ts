@@ -83,7 +83,7 @@ describe("svc approvals", () => {
     const ledger = readFileSync(join(folder, "data", "ledger.jsonl"), "utf8");
     expect(ledger).toContain(`request ${id}: fine; card ${json.card_hash}`);
     expect(ledger).not.toContain("ada@example.com");
-    // A request that was decided says so, whatever card it had.
+    // A decided request reports its decision, regardless of the card.
     expect(await svc("approvals", "deny", id)).toMatchObject({
       code: 1,
       err: expect.stringContaining("already decided"),
@@ -175,7 +175,7 @@ describe("svc approvals", () => {
     expect(await svc("approvals", "deny", id)).toMatchObject({ code: 0 });
   });
 
-  it("refuses a decision on a card that is no longer so", async () => {
+  it("refuses a decision on a card that has changed", async () => {
     verifies("beyond.card.hash-409");
     const id = await ask("two");
     const { card_hash } = JSON.parse((await svc("approvals", "show", id, "--json")).out);
@@ -195,7 +195,7 @@ describe("svc approvals", () => {
     expect(done.out).toMatch(new RegExp(`^${id}: denied\napr_[0-9a-f-]{36}: offered instead\n$`));
   });
 
-  it("warns of what a rule reads and the card does not show, and names what is wrong in a template", async () => {
+  it("warns of arguments that a rule reads and the card hides, and names mistakes in a template", async () => {
     verifies("beyond.card.unseen-warned", "beyond.card.bad-template");
     const policy = join(folder, "reads.yaml");
     const rule = (path: string) =>
@@ -227,7 +227,7 @@ describe("svc approvals", () => {
     }
   });
 
-  it("lists what waits, without values", async () => {
+  it("lists pending requests, without values", async () => {
     verifies("beyond.cli.approvals-watch");
     expect((await svc("approvals", "watch", "--once")).out).toBe("no pending requests\n");
     const id = await ask("three");

@@ -1,4 +1,4 @@
-/** `svc config show|check`: what is in force and why, without a secret; and every problem of a file at once. */
+/** `svc config show|check`: the active settings and their sources, without a secret, and every problem of a file at once. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -345,7 +345,7 @@ describe.each(["files", "sqlite"] as const)("a %s store", (store) => {
   const open = () =>
     openApp(loadSettings({ flags: { store, data: join(folder, "data") }, env: {}, cwd: folder }), systemEnv);
 
-  it("has its tail verified, its halts told, and no trace left behind", async () => {
+  it("verifies its tail, reports its halts, and leaves no trace", async () => {
     const app = await open();
     await app.core.store.transact(haltUnit(app.core, "ann", { reason: "drill" }));
     await app.close();
@@ -424,7 +424,7 @@ describe("the ledger's tail", () => {
 describe("clock and disk", () => {
   const now = Date.UTC(2026, 5, 15);
 
-  it("judges the clock by itself and by the ledger", async () => {
+  it("checks the clock on its own and against the ledger", async () => {
     expect(clockFindings(now, null)[0]!.status).toBe("ok");
     expect(clockFindings(now, now - 1)[0]!.status).toBe("ok");
     expect(clockFindings(now, now + 3_600_000)[0]).toMatchObject({ status: "warn" });
@@ -525,7 +525,7 @@ upstreams: [{name: tools, url: "${url}mcp"}]
     expect(bad.of("send-test")[0]).toMatch(/^fail: bad \(webhook\): .*410/);
   });
 
-  it("warns where there is no channel to test", async () => {
+  it("warns if no channel can be tested", async () => {
     expect((await doctor(["--send-test"])).of("send-test")).toEqual([
       "warn: no notification channel is configured",
     ]);
@@ -533,7 +533,7 @@ upstreams: [{name: tools, url: "${url}mcp"}]
 });
 
 describe("anchors", () => {
-  it("warns where every sink lies beside the ledger, and fails where one cannot be written", async () => {
+  it("warns if every sink is next to the ledger, and fails if one cannot be written", async () => {
     write(
       "svc.config.yaml",
       "anchor: {sinks: [{type: file, path: anchors.jsonl}, {type: file, path: none/there.jsonl}]}\n",

@@ -119,7 +119,15 @@ describe("svc drill --draft", () => {
     expect(text).toMatch(/tool: unarchive_note # guess, tried on notes, .*changes/);
   });
 
-  it("says so if the upstream does not start, and writes nothing", async () => {
+  it("waits for a server that starts slowly", async () => {
+    verifies("beyond.draft.tried");
+    const env = ["SLOW_START=1"];
+    const slow = await drafted(env);
+    const { out } = await drill(slow.config, ["create_note", "--disposable", "notes"], env);
+    expect(out).toMatch(/^create_note +undone$/m);
+  });
+
+  it("reports an upstream that does not start, and writes nothing", async () => {
     verifies("beyond.draft.disposable");
     const gone = await drafted();
     const before = readFileSync(gone.manifests, "utf8");

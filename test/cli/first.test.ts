@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 const svc = (args: string[]) => speak(args, { cwd: folder });
 
-/** Two runs: one that ended well, one with a call that failed and one of which nobody knows. */
+/** Two runs: one that ended well, one with a failed call and a call whose outcome is unknown. */
 async function seed(store: "files" | "sqlite"): Promise<void> {
   const service = await open({
     manifests: join(folder, "manifests.yaml"),
@@ -42,7 +42,7 @@ async function seed(store: "files" | "sqlite"): Promise<void> {
 }
 
 describe("svc runs", () => {
-  it("tells why and how each run stands, and finds by filters", async () => {
+  it("shows why and how each run ended, and finds by filters", async () => {
     verifies("beyond.first.runs", "beyond.first.store-found");
     await seed("sqlite");
     const { out } = await svc(["runs", "-d", "data"]);

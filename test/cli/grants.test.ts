@@ -89,7 +89,7 @@ describe("svc grants", () => {
       [1, 4],
       [1, 0],
     ]);
-    // Whoever holds the data is an admin; an approver takes back only its own.
+    // With access to the data, the user is an admin. An approver revokes only their own grants.
     expect((await here("revoke", grant.id)).code).toBe(0);
     expect((await here("list")).err).toContain("no grants");
   });

@@ -9,7 +9,7 @@ import { SETTINGS_TABLE } from "../../src/config/settings.ts";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { verifies } from "../support/verifies.ts";
 
-/** Values of which a command has one where none is given. */
+/** Options with a default value. */
 const COUNTED = /^--host |<(?:n|period|kind|format|spelling)>$/;
 /** What narrows a list down, or replaces a value of the policy, has no default. */
 const NARROWS = /^only |^days to keep, instead of|^how many actors the glob matches|^report on a period/;

@@ -70,7 +70,7 @@ describe("a call that waits for a person", () => {
     await off.server.stop();
   });
 
-  /** Approves what waits, and expects that nobody uses it. */
+  /** Approves the pending request, and expects that nobody uses the approval. */
   async function expectUnused(place: Awaited<ReturnType<typeof hookedPlace>>) {
     const id = await waiting(place);
     await place.svc("approvals", "approve", id, "--yes");

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { carrierWords } from "../../src/cli/commands/agents/carrier.ts";
 import { connectHooks } from "../../src/cli/commands/agents/connect-hooks.ts";
 import type { CommandContext } from "../../src/cli/context.ts";
@@ -21,6 +21,7 @@ import { hooksFile } from "../../src/hook/clients/install.ts";
 import { type CliResult, startSvcServer, svc } from "../support/cli.ts";
 import { program } from "../support/programs.ts";
 import { tempDir } from "../support/tmp.ts";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 
 const GIT = await program("git");
@@ -87,6 +88,8 @@ async function governed() {
       cwd,
     );
   const runs = async () => (await svc(["runs", "--json", "--config", config], options)).out;
+  // The first event starts the process that judges. On a busy machine, that can take longer than a decision may.
+  await until(async () => (await remove("first", at.home)).code === 0, "the hook answers");
   return { ...at, folder, server, remove, runs };
 }
 
@@ -131,25 +134,51 @@ describe("svc connect --hooks", () => {
     expect(settings(client).protect).toEqual([join(moved, name)]);
   });
 
-  it("warns if the workspace holds the program that the hook starts", async () => {
+  it("takes no program from a workspace, and names the installation outside", async () => {
     verifies("beyond.hooks.own-programs");
-    const { home, shop } = place();
-    const installed = join(shop, "node_modules/takeback/bin");
-    mkdirSync(installed, { recursive: true });
-    writeFileSync(join(installed, "svc.js"), "");
-    const [program] = process.argv.splice(1, 1, join(installed, "svc.js"));
-    onTestFinished(() => void process.argv.splice(1, 1, program!));
-    const connected = async (cwd: string) => {
-      let warned = "";
-      const io = { env: { HOME: home }, cwd, out: () => {}, err: (text: string) => (warned += text) };
-      const flags = { url: "http://127.0.0.1:1" };
-      await connectHooks({ io } as unknown as CommandContext, "codex", flags);
-      return warned;
+    const { home, shop, git } = place();
+    const installed = (folder: string, name = "takeback") => {
+      const bin = join(folder, "node_modules", name, "bin");
+      mkdirSync(bin, { recursive: true });
+      writeFileSync(join(bin, "svc.js"), "");
+      return join(bin, "svc.js");
     };
-    expect(await connected(shop)).toContain(`the hook starts ${join(installed, "svc.js")}, which the agent`);
+    const connected = async (program: string, cwd: string, flags: object = {}) => {
+      const [real] = process.argv.splice(1, 1, program);
+      const io = { env: { HOME: home }, cwd, out: () => {}, err: () => {} };
+      try {
+        await connectHooks({ io } as unknown as CommandContext, "codex", {
+          url: "http://127.0.0.1:1",
+          ...flags,
+        });
+        return "connected";
+      } catch (error) {
+        return (error as Error).message;
+      } finally {
+        process.argv.splice(1, 1, real!);
+      }
+    };
     const other = join(home, "other");
     mkdirSync(other);
-    expect(await connected(other)).toBe("");
+    const own = installed(shop);
+    const refused = `the hook would start ${own}, which the agent of that workspace can change; install it outside with npm install --global takeback, then run svc connect codex --hooks`;
+    symlinkSync(join(shop, "node_modules/takeback"), join(home, "linked"));
+    for (const program of [own, join(home, "linked/bin/svc.js")]) {
+      expect(await connected(program, shop)).toBe(refused);
+      expect(await connected(program, join(shop, "node_modules"))).toBe(refused);
+    }
+    expect(await connected(own, shop, { print: true })).toBe(refused);
+    // Every directory is a workspace.
+    expect(await connected(own, other, { user: true })).toBe(refused);
+    expect(existsSync(join(home, ".config/svc/hooks"))).toBe(false);
+    expect(existsSync(join(home, ".codex"))).toBe(false);
+    expect(await connected(own, other)).toBe("connected");
+    // An installation for the user is in the home directory, which may be a repository.
+    git("init", "-q", home);
+    const versions = installed(join(home, ".versions/lib"));
+    expect(await connected(versions, shop, { user: true })).toBe("connected");
+    expect(await connected(versions, home)).toBe("connected");
+    expect(await connected(installed(home), home)).toContain("install it outside");
   });
 
   it("takes no carrier through a link in the workspace, and says slow without one", async () => {
@@ -184,7 +213,7 @@ describe("svc connect --hooks", () => {
     expect(settings("claude-code").workspaces).toEqual([shop]);
   });
 
-  it("takes the registration back, and the hook with the last one", async () => {
+  it("removes the registration, and the hook with the last one", async () => {
     verifies("beyond.hooks.undo-refused");
     const { home, shop, connect, settings } = place();
     const mine = '{"model": "opus"}\n';
@@ -224,7 +253,7 @@ describe("svc connect --hooks", () => {
 });
 
 describe("a governed workspace", () => {
-  it("stays hooked whatever git does to its files", async () => {
+  it("stays hooked when git changes its files", async () => {
     verifies("beyond.hooks.stays-hooked");
     const { shop, git, server, remove } = await governed();
     mkdirSync(join(shop, ".claude"));
@@ -278,7 +307,7 @@ describe("a governed workspace", () => {
     // It began outside, and stays ungoverned inside.
     expect(await remove(`in ${other}`, shop)).toEqual(PASSED);
     expect(await remove(`in ${shop}`, other)).toMatchObject(REFUSED);
-    // Even after the workspace was renamed, or its registration taken back.
+    // Even after the workspace was renamed, or its registration removed.
     renameSync(shop, join(home, "renamed"));
     const settings = join(folder, "claude-code.json");
     writeFileSync(
@@ -360,7 +389,7 @@ describe("svc connect --hooks --managed", () => {
     },
   );
 
-  it("denies an account without hook settings of its own, whatever HOME says", async () => {
+  it("denies an account without its own hook settings, with any HOME", async () => {
     verifies("beyond.hooks.managed");
     const { home, connect } = place();
     await connect(["claude-code", "--hooks", "--user"]);

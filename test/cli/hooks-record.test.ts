@@ -122,7 +122,7 @@ describe("edits and commands of a session", () => {
     await s.server.stop();
   });
 
-  it("take a commit back, although the index was refreshed since", async () => {
+  it("undo a commit, although the index was refreshed since", async () => {
     verifies("beyond.record.git");
     const s = await session();
     const git = (...args: string[]) => execFileSync(GIT, args, { cwd: s.cwd, encoding: "utf8" });
@@ -265,7 +265,7 @@ describe("a rollback that cannot restore everything", () => {
     await s.server.stop();
   });
 
-  it("never writes through a link, whoever made it", async () => {
+  it("never writes through a link, of any owner", async () => {
     verifies("beyond.record.links");
     const s = await session();
     mkdirSync(s.at("d"));
@@ -308,6 +308,26 @@ describe("a rollback that cannot restore everything", () => {
       { step: 0, error },
     ]);
     expect([readFileSync(s.at("a"), "utf8"), existsSync(s.at("b"))]).toEqual(["second", true]);
+    await s.server.stop();
+  });
+
+  it("lists what changed during a read, and leaves it", async () => {
+    verifies("beyond.record.overlap");
+    const s = await session();
+    writeFileSync(s.at("a"), "first");
+    await s.call(bash("ls"), () => {});
+    // Another wrote while it ran; a call of the run has its own record.
+    const read = { ...bash("tail -n 3 a"), tool_use_id: "read" };
+    await s.event("PreToolUse", read);
+    await s.call(write(s.at("own")), () => writeFileSync(s.at("own"), "own"));
+    writeFileSync(s.at("a"), "second");
+    const { out } = await s.event("PostToolUse", { ...read, tool_response: {} });
+    expect(JSON.parse(out).systemMessage).toContain("beyond undo, changed by this command: ");
+    const { compensated, failed, skipped } = await s.rollback();
+    const error = "conflict: changed while another was writing";
+    expect(failed).toEqual([{ step: 1, line: "Run tail -n 3 a", error, parts: [{ path: "a", error }] }]);
+    expect([compensated, skipped]).toMatchObject([[{ step: 2 }], [0]]);
+    expect([readFileSync(s.at("a"), "utf8"), existsSync(s.at("own"))]).toEqual(["second", false]);
     await s.server.stop();
   });
 
@@ -431,7 +451,7 @@ describe("the record itself", () => {
     await s.server.stop();
   });
 
-  it("is refused or told when it cannot be made", async () => {
+  it("is refused or reported when it cannot be made", async () => {
     verifies("beyond.record.required", "beyond.record.told");
     const s = await session({ snapshot: { required: true } });
     rmSync(join(s.folder, "record"), { recursive: true, force: true });

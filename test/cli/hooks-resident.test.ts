@@ -150,7 +150,7 @@ describe("the resident process", () => {
     await place.server.stop();
   });
 
-  it("is asked through nc where there is no perl, and through Node without both", async () => {
+  it("is asked through nc without perl, and through Node without both", async () => {
     verifies("beyond.hooks.carrier");
     const bin = tempDir("bin");
     symlinkSync(NC, join(bin, "nc"));

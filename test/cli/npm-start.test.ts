@@ -77,7 +77,7 @@ const run = async (line: string) => JSON.parse((await promisify(execFile)("sh", 
 // The lines to paste call it.
 await program("curl");
 
-/** What the agent did can be looked at, decided and taken back: it was done for real. */
+/** The agent's real calls can be read, decided and undone. */
 async function checkStory(text: string, url: string, keys: Record<string, string>, folder: string) {
   verifies("beyond.first.story", "beyond.first.link");
   expect(text).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/console\/login\/link\?token=[\w-]{43}$/m);
@@ -182,7 +182,7 @@ describe("npm start", () => {
     await checkStory(text, url, keys, folder);
     expect(await demo.stop()).toBe(0);
 
-    // A second one finds everything built, and makes keys of its own.
+    // A second start finds everything built, and makes its own keys.
     verifies("beyond.first.empty", "beyond.demo.empty");
     const again = await start(folder, "dist/cli/demo.js", npm, "--empty");
     expect(again.out()).not.toContain("the shop");
@@ -195,7 +195,7 @@ describe("npm start", () => {
   });
 });
 
-/** A running demo in the shared clone, with the agent's story told from the start if `fresh`. */
+/** A running demo in the shared clone; with `fresh`, the agent's story starts again. */
 async function liveDemo(fresh = true) {
   const { folder, npm } = clone;
   if (fresh) rmSync(join(folder, ".demo"), { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** The registry from the command line: the same operations as the routes, with words that say what comes next. */
+/** The registry from the command line: the same operations as the routes, with messages that name the next step. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -68,7 +68,7 @@ describe("svc registry", () => {
     expect(err).not.toMatch(/\n\s+at /);
   });
 
-  it("says so where no folder is configured", async () => {
+  it("reports that no folder is configured", async () => {
     write("svc.config.yaml", "data: data\n");
     const { code, err } = await svc("registry", "list");
     expect([code, err]).toEqual([

@@ -134,7 +134,7 @@ describe("a command against a server", () => {
       "connect cursor --print": "use --url",
     };
     for (const [line, said] of Object.entries(needs)) {
-      // Whatever the key: no key helps here.
+      // With any key: no key helps here.
       const words = line.split(" ");
       for (const argv of [
         [...words, "--server", server.url],

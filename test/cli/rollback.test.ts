@@ -101,7 +101,7 @@ describe("svc rollback", () => {
 });
 
 describe("svc rollback after a crash", () => {
-  it("waits for the lease that was left behind, says so, and completes", async () => {
+  it("waits for a dead process's lease, reports it, and completes", async () => {
     verifies("beyond.lease.wait", "beyond.lease.left-behind");
     const data = await made(join(folder, "crashed"), ["thing.make"]);
     // The crashed process's clock was a day ahead; its lease lasts for a moment only.

@@ -14,7 +14,7 @@ const folder = tempDir("strange");
 const seen: (string | undefined)[] = [];
 let answer: RequestListener = (_request, response) => void response.end();
 const strange = createServer((request, response) => answer(request, response));
-/** Answers as a server would, and remembers who came with which key. */
+/** Answers as a server would, and remembers the key of each request. */
 const elsewhere = createServer((request, response) => {
   seen.push(request.headers.authorization);
   response.writeHead(200, { "content-type": "application/json" }).end('{"runs":[],"next_cursor":null}');
@@ -153,7 +153,7 @@ describe("a server that redirects", () => {
     expect(seen).toEqual([]);
   });
 
-  it("to itself is not followed either, nor by the library", async () => {
+  it("to itself is not followed either, also by the library", async () => {
     verifies("beyond.cli.server-redirect");
     answer = (_request, response) => void response.writeHead(308, { location: "/v2/runs" }).end();
     expect((await run("runs")).err).toContain("Redirects are not followed; use the server's own URL");

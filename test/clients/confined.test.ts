@@ -1,4 +1,4 @@
-/** The same session of a real coding agent with and without `svc run`: what it asks, what is governed, what is undone. */
+/** The same session of a real coding agent with and without `svc run`: its questions, its records, and its undo. */
 import { describe, expect, it } from "vitest";
 import { program } from "../support/programs.ts";
 import { verifies } from "../support/verifies.ts";

@@ -1,6 +1,6 @@
 /**
  * Tool servers by other authors that demand OAuth, behind the gateway: an agent's first call gets a link, an admin
- * consents, and the call runs. `SVC_PYTHON_MCP` names a Python with FastMCP for its rows.
+ * consents, and the call runs.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -15,6 +15,7 @@ import { tempDir } from "../support/tmp.ts";
 import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { PROVES_ALL_CLIENTS } from "./support/chosen.ts";
+import { fastMcpPython } from "./support/fastmcp.ts";
 
 const EXAMPLE = "node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js";
 const FASTMCP_TOOL = `
@@ -87,7 +88,7 @@ async function startPython(script: string, issuer: string): Promise<string> {
   const file = join(tempDir("guarded"), "server.py");
   writeFileSync(file, script);
   const port = await freePort();
-  await started([process.env["SVC_PYTHON_MCP"]!, file, String(port), issuer], port);
+  await started([await fastMcpPython(), file, String(port), issuer], port);
   return `http://127.0.0.1:${port}/mcp`;
 }
 

@@ -1,4 +1,4 @@
-/** `svc console`: a console over a data folder, for whoever sits at the machine. */
+/** `svc console`: a console over a data directory, for the user of the machine. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, it } from "vitest";

@@ -15,7 +15,7 @@ approvals: {flood: {max: 1, window: 10m}}
 rules: [{id: ask, match: {tool: "pay.*"}, action: require_approval, reason: ask}]
 `;
 
-it("shows requests alike as a table and decides them after a confirmation, what nothing takes back by itself", async () => {
+it("shows similar requests as a table and decides them after a confirmation, irreversible ones separately", async () => {
   verifies(
     "beyond.flood.console",
     "beyond.flood.irreversible-alone",

@@ -168,7 +168,7 @@ describe("approvals", () => {
     );
   });
 
-  it("lends authority, lets the deputy decide, and takes it back", async () => {
+  it("delegates authority, lets the deputy decide, and revokes it", async () => {
     await using("approver", async (page, { open }) => {
       await open("/approvals");
       await page.getByText("Delegate my authority").click();
@@ -190,7 +190,7 @@ describe("approvals", () => {
     });
   });
 
-  it("says so when somebody was faster", async () => {
+  it("reports that somebody was faster", async () => {
     const { reasons } = await ask("pay.refund", { amount: 4_000 });
     const id = /apr_[\w-]+/.exec(reasons.at(-1))![0];
     const { page, open, context } = await browsing.as("approver", { script: false });
@@ -559,7 +559,7 @@ describe("settings", () => {
     });
   });
 
-  it("shows what retention would delete, and deletes it when told twice", async () => {
+  it("shows what retention would delete, and deletes it after a second confirmation", async () => {
     await succeed("crm.get", {}, {});
     env.forward(40 * 86_400_000);
     browsing.forget();

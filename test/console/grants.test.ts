@@ -1,4 +1,4 @@
-/** Grants in the console, in a real browser: from a card, from the page, and taken back. */
+/** Grants in the console, in a real browser: given from a card and from the page, and revoked. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
@@ -272,7 +272,7 @@ it("does not offer the next ones where the person's decision alone could not be 
   expect(await grantCount()).toBe(before);
 });
 
-it("decides nothing where there is no room for a grant like it any more", async () => {
+it("decides nothing if there is not enough room for a grant like it", async () => {
   verifies("beyond.grant.console-whole");
   const id = await request(1_700, "pay.refund", "twin");
   const approver = await loggedIn(server.url, "approver");

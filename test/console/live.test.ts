@@ -52,7 +52,7 @@ describe("live pages", () => {
     await visitor.context.close();
   });
 
-  it("keeps what somebody types, and marks what is gone meanwhile", async () => {
+  it("keeps typed text, and marks entries that have gone", async () => {
     const { page, open, context } = await browsing.as("approver");
     const [mine, other] = [await waiting(902), await waiting(903)];
     await open(`/approvals/${mine}`);

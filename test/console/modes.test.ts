@@ -403,7 +403,7 @@ describe("login", () => {
     await until(async () => (await ann.get("/console")).status === 303, "the key to be refused");
   });
 
-  it(`refuses what a role may not do, whatever the form says ${verifies("core.auth.console-lower-role", "core.auth.console-follows-role")}`, async () => {
+  it(`refuses what a role may not do, with any form ${verifies("core.auth.console-lower-role", "core.auth.console-follows-role")}`, async () => {
     const auditor = await loggedIn(server.url, "auditor");
     const csrf = await auditor.csrf("/console/evidence");
     expect(csrf).not.toBe("");

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { verifies } from "../support/verifies.ts";
 import { walkPhone } from "./support/phone-walk.ts";
 
-it("decides every card in a few taps after its message, and says what came in between", async () => {
+it("decides every card in a few taps after its message, and names changes in between", async () => {
   verifies("beyond.phone.walk");
   const walked = await walkPhone();
   expect(Object.fromEntries(walked.map(({ card, taps }) => [card, taps]))).toEqual({

@@ -24,7 +24,7 @@ afterAll(async () => {
   await server?.close();
 });
 
-it("shows a plan with each call's arguments to whoever decides, and decides it once", async () => {
+it("shows a plan with each call's arguments to its approvers, and decides it once", async () => {
   verifies("beyond.plan.console");
   await server.api("agent", "POST", "/v1/runs", { run_id: "planned", permissions: ["pay.refund"] });
   const calls = [900, 901].map((amount) => ({ tool: "pay.refund", args: { amount } }));
@@ -88,7 +88,7 @@ it("shows each decider the calls that are theirs, on the page and in the termina
   }
 });
 
-it("asks for the box, too, where nothing takes back what is approved or offered", async () => {
+it("asks for the box, too, if nothing undoes the approved or offered call", async () => {
   verifies("beyond.plan.console", "beyond.card.second-gesture");
   const mail = (to: string) => ({ tool: "mail.send", args: { to, text: "a\u202eb" }, reason: "asked for" });
   await server.api("agent", "POST", "/v1/runs", { run_id: "mails", permissions: ["mail.send"] });

@@ -32,7 +32,7 @@ afterEach(() => expect(service.problems).toEqual([]));
 const devices = async () => (await server.api("admin", "GET", "/v1/push")).body.devices;
 const said = (page: Page) => page.locator("main .notice").first().innerText();
 
-/** A headless browser has no push service of its own: its subscription is made here, its worker is real. */
+/** A headless browser has no push service. Its subscription is made here, its worker is real. */
 async function phone(browser: PushBrowser): Promise<Visitor> {
   const visitor = await browsing.as("ann", { phone: true });
   await visitor.context.grantPermissions(["notifications"], { origin: url });
@@ -141,7 +141,7 @@ it("turns messages on, shows a request, opens its card with one tap, and withdra
   await expect.poll(async () => (await shown(worker)).map(({ tag }) => tag)).toEqual(["test"]);
   await expect.poll(() => worker.evaluate("badges")).toEqual([0, 1, 1, 0]);
 
-  // Bytes that are no message still show something, and nothing of themselves.
+  // Bytes that aren't a message still show something, and none of their content.
   await deliver("<script>alert(1)</script>");
   await expect
     .poll(async () => (await shown(worker)).find(({ tag }) => tag === "waiting"))

@@ -106,7 +106,7 @@ const unknown = (path: string) =>
   );
 
 describe.each(FORMS)("POST %s (%s) %j", (path, least, button = {}) => {
-  it("is refused to every lower role, whatever is missing or unknown", async () => {
+  it("is refused to every lower role, also for a missing or unknown object", async () => {
     verifies("beyond.forms.role-first");
     const lower = PEOPLE.slice(0, PEOPLE.indexOf(least as (typeof PEOPLE)[number]));
     const paths = [unknown(path)];
@@ -121,7 +121,7 @@ describe.each(FORMS)("POST %s (%s) %j", (path, least, button = {}) => {
         }
       }
     }
-    // The role itself is not what is wrong for those who have it.
+    // A user who has the role gets another error.
     const able = people.get(least)!;
     const { text } = await able.submit(`/console${unknown(path)}`, button);
     expect(text).not.toContain(capitalizeFirst(ROLE_MESSAGES[least]));
@@ -138,7 +138,7 @@ it("asks for the second gesture only of a person whose vote counts", async () =>
     for (const way of ["", "/offer"] as const) {
       const path = `/console/approvals/${irreversible}${way}`;
       const answer = await people.get(name)!.submit(path, { decision: "approve", args: "{}" });
-      // An offer that is not confirmed comes back with what was typed.
+      // An unconfirmed offer returns with the typed text.
       const expected = typeof status === "number" ? status : status[way];
       expect([name, way, answer.status]).toEqual([name, way, expected]);
     }

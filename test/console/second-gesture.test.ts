@@ -59,7 +59,7 @@ it("code.shell_packages is approved with one", async () => {
   expect(await statusOf(id)).toBe("approved");
 });
 
-it("such calls are decided one by one: not together in the console, nor as a group on the command line", async () => {
+it("such calls are decided one by one: not together in the console, or as a group on the command line", async () => {
   verifies("beyond.record.confirm");
   const ids = [
     await request("code.shell_unknown", "node a.js"),

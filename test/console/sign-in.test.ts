@@ -69,7 +69,7 @@ async function refusedWith(seen: Seen, status: number, words: string, client: Cl
   expect((await client.get("/console")).to).toContain("/console/login");
 }
 
-/** What the chat service is told when it tells of a tap that only opened an address. */
+/** The request that the chat service sends for a tap that only opened a URL. */
 const OPENED = { action: "svc_open", status: 200, text: '{"text":""}' };
 const NOT_BEGUN = "not started in this browser";
 
@@ -171,7 +171,7 @@ describe("a sign-in", () => {
     expect([arrived.status, arrived.text.includes('href="/console/runs"')]).toEqual([200, true]);
     expect(arrived.set_cookies.join()).toMatch(/SameSite=Strict/);
     expect((await client.get("/console")).text).toContain("johndoe");
-    // The id token of the console's client is no credential of the API, for which no audience is configured here.
+    // The id token of the console's client isn't a credential of the API: no audience is configured for it here.
     const id_token = tokens.at(-2)!;
     expect(id_token.split(".").length).toBe(3);
     expect((await server.api(id_token, "GET", "/v1/runs")).status).toBe(401);
@@ -231,7 +231,7 @@ describe("a sign-in", () => {
     await refusedWith(await client.get(said), 403, "did not sign you in (access_denied)", client);
   });
 
-  it(`leads nowhere else, whatever name it is asked under ${verifies("beyond.sign-in.redirect")}`, async () => {
+  it(`leads to no other host, under any name ${verifies("beyond.sign-in.redirect")}`, async () => {
     for (const next of ["https://evil.example", "//evil.example", "/console/../v1", "/\\evil.example"]) {
       const client = new Client(server.url);
       const { back } = await atIssuer(client, next);

@@ -1,4 +1,4 @@
-/** The console, and the command line, of somebody who is bound to a tenant: neither tells a byte of a neighbour. */
+/** The console, and the command line, of a user who is bound to a tenant: neither shows a byte of another tenant. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ import { type ConsoleServer, consoleServer } from "./support/server.ts";
 
 const PEOPLE = ["approver", "admin"];
 const NOW = systemEnv.now();
-/** Nothing is a second older when it is looked at again. */
+/** The clock stops, so that a second read shows the same times. */
 const clock = { ...systemEnv, now: () => NOW };
 
 let s: ConsoleServer;
@@ -215,7 +215,7 @@ describe("a neighbour's thing is answered like one that was never there", () => 
     const parted: unknown[] = [];
     for (const { method, path } of CONSOLE_ROUTES) {
       if (method === "GET" && !path.includes(":id")) continue;
-      // Whatever they make of a name is theirs: containing, and making a key.
+      // Tenants decide about their own names: containing, and making a key.
       if (path === "/contain" || path === "/settings/keys") continue;
       for (const role of PEOPLE) {
         const client = clients.get(`acme-${role}`)!;

@@ -1,4 +1,4 @@
-/** The whole ledger of a store held to itself, with a check of the chain that was written apart. */
+/** Compares the whole ledger of a store with itself, with a check of the chain that was written separately. */
 import { expect } from "vitest";
 import type { StateStore } from "../../src/govern/port/store.ts";
 import { firstBad, type Linked, START } from "../support/first-bad.ts";

@@ -1,6 +1,6 @@
 /**
- * SIGKILL in the middle of load. What was answered for must be there, with its document; what was not
- * may be there or not, but never by half.
+ * SIGKILL in the middle of load. Every answered write must be there, with its document. An unanswered one
+ * can be there or not, but never half of it.
  */
 import { describe, expect, it } from "vitest";
 import { seeded } from "../support/env.ts";

@@ -1,4 +1,4 @@
-/** Documents come back as they were put, whatever is in them and whatever their key. */
+/** Documents return as they were put, with any content and any key. */
 import { describe, expect, it } from "vitest";
 import { TABLE_NAMES, type TableDocs, type TableName } from "../../src/govern/port/tables.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
@@ -80,7 +80,7 @@ export function documentTests(bench: Bench): void {
       expect(await store.get("meta", "wide")).toBe("short");
     });
 
-    it("are apart in each table", async () => {
+    it("are separate in each table", async () => {
       const store = await bench.open();
       const plain = TABLE_NAMES.filter((name) =>
         ["meta", "payloads", "manifests", "counters", "leases"].includes(name),

@@ -110,7 +110,7 @@ export function handleTests(bench: Bench): void {
       for (let i = 0; i < 5; i++) {
         const [writer, waiter] = i % 2 === 0 ? [one, two] : [two, one];
         const seen = (async () => {
-          // Whoever asks first and waits afterwards misses what happens in between.
+          // A caller that reads first and waits afterwards misses the changes in between.
           for (let change = waiter.changed(signal); (await waiter.get("meta", "i")) !== i; ) {
             await change;
             change = waiter.changed(signal);
@@ -130,7 +130,7 @@ export function handleTests(bench: Bench): void {
       await woken;
     });
 
-    it("go on when another one closes", async () => {
+    it("continue when another one closes", async () => {
       const place = await bench.place();
       const [one, two] = [await place.open(), await place.open()];
       await append(one);

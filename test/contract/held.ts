@@ -1,4 +1,4 @@
-/** Stores whose commits can be kept from becoming durable, each by what makes it so on its medium. */
+/** Stores whose commits a test can keep from becoming durable, each by the means of its medium. */
 import pg from "pg";
 import { vi } from "vitest";
 import type { StateStore } from "../../src/govern/port/store.ts";

@@ -20,7 +20,7 @@ export function lifeTests(bench: Bench): void {
       }
     });
 
-    it("shows the change to whoever was woken by it", async () => {
+    it("shows the change to a reader that it woke", async () => {
       const store = await bench.open();
       const seen = store.changed(new AbortController().signal).then(() => store.get("meta", "a"));
       await put(store, "meta", { a: "new" });

@@ -1,4 +1,4 @@
-/** The memory store, held to the contract. */
+/** The contract tests on the memory store. */
 import { memoryPlace } from "./place.ts";
 import { describeStore } from "./store.ts";
 

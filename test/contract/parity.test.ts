@@ -52,7 +52,7 @@ function randomUnit(random: () => number): UnitOfWork<unknown> {
   };
 }
 
-/** Runs the workload, some of it all at once, and answers what came of each unit. */
+/** Runs the workload, some of it concurrently, and returns the result of each unit. */
 async function workload(store: StateStore): Promise<unknown[]> {
   const random = seeded(2026);
   const outcomes: unknown[] = [];

@@ -1,6 +1,6 @@
 /**
- * A pooler in transaction mode between the store and PostgreSQL: many clients, few server connections, each lent for
- * one transaction. What belongs to a session is found by somebody else, or not at all.
+ * A pooler in transaction mode between the store and PostgreSQL: many clients share few server connections, each for one
+ * transaction. State of a session reaches another client, or nobody.
  */
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
@@ -71,7 +71,7 @@ export class PgPooler {
     for (const { socket } of [...this.clients, ...this.backends]) socket.destroy();
   }
 
-  /** Lends a server connection, the one that was used last first, as soon as there is one. */
+  /** Hands out a server connection, the last used first, as soon as one is free. */
   lend(client: PooledClient): void {
     this.queue.push(client);
     if (this.idle.length === 0 && this.places > 0) {

@@ -1,6 +1,6 @@
 /**
- * Two servers that decide before they take the head. A stranger holds it meanwhile, so that each is caught between
- * deciding and checking; then they continue in the order in which they came.
+ * Two servers that decide before they take the head. Another session holds it, so that both are between deciding
+ * and checking. Then they continue in the order in which they came.
  */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -132,7 +132,7 @@ describe("a batch that was decided before it took the head", () => {
     expect(batchStatsOf(b.store)!.again).toBe(again + 1);
   });
 
-  it("is not decided under the head: whatever rules and arguments cost is over when it is taken", async () => {
+  it("is not decided under the head: the cost of rules and arguments is over when it is taken", async () => {
     verifies("beyond.beside.decided-ahead");
     await beside();
     let decided = 0;

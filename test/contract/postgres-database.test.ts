@@ -44,7 +44,7 @@ function as(url: string, role: string, password: string): string {
 }
 
 describe("the tables", () => {
-  it("are made once, by whoever comes first, and kept", async () => {
+  it("are made once, by the first process, and kept", async () => {
     const { url } = await freshDatabase(server);
     const stores = await Promise.all(Array.from({ length: 6 }, () => open(url)));
     await Promise.all(stores.map((store) => append(store)));
@@ -79,7 +79,7 @@ describe("the tables", () => {
     CREATE INDEX svc_docs_tag ON svc_docs (tbl, tag, sort, key) WHERE tag <> '';
     UPDATE svc_schema SET version = 1`;
 
-  it("of an older version are changed once, while a server goes on writing", async () => {
+  it("of an older version are changed once, while a server continues writing", async () => {
     const { url } = await freshDatabase(server);
     const running = await open(url);
     await append(running);
@@ -200,7 +200,7 @@ describe("the tables", () => {
     expect(rows).toEqual([{ ledger: null }]);
   });
 
-  it("may lie in a schema of their own", async () => {
+  it("may be in a separate schema", async () => {
     const { url } = await freshDatabase(server);
     await postgresSql(url).run("CREATE SCHEMA other");
     const there = new URL(url);
@@ -249,7 +249,7 @@ describe("the role", () => {
     });
   });
 
-  it("that may not create tables is told so", async () => {
+  it("that may not create tables gets an error about it", async () => {
     const { url } = await freshDatabase(server);
     await postgresSql(url).run("CREATE ROLE svc_nobody LOGIN PASSWORD 'pw'");
     const { message } = await refusal(as(url, "svc_nobody", "pw"));
@@ -318,7 +318,7 @@ describe("connections", () => {
     const own = `datname = '${new URL(url).pathname.slice(1)}' AND application_name = 'svc'`;
     await sql.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${own}`);
     const asked = Promise.all([append(store), store.head(), append(store), store.get("meta", "a")]);
-    // Those who hold them leave while the store waits; it would be refused for good only past its deadline.
+    // Their holders leave while the store waits. The final refusal would come only after its deadline.
     for (const client of others) await client.end();
     await asked;
     expect(await expectWhole(store)).toHaveLength(2);
@@ -326,8 +326,8 @@ describe("connections", () => {
   });
 });
 
-describe("what is said", () => {
-  it("never holds the password, whatever is wrong with the URL", async () => {
+describe("messages", () => {
+  it("never hold the password, with any mistake in the URL", async () => {
     const secret = "s3cr3t-p4ss";
     const good = new URL(server.url());
     const urls = [
@@ -535,7 +535,7 @@ describe("plans", () => {
     expect(await own({ order: "desc", from: 102, limit: 7 })).toEqual(all.toReversed().slice(0, 7));
     expect(await own({ since_ms: 500 * 60_000, until_ms: 900 * 60_000, tool: "t0" })).toEqual([701]);
     await store.close();
-    // Backends report their counts when they end, a moment after they were told to.
+    // Backends report their counts when they end, a moment after the request to end.
     await aMoment(300);
     expect(await scans()).toBe(before);
     const looked = async (): Promise<number> => {

@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const UNAVAILABLE = { code: "unavailable" };
 
-/** Asks for as long as it is told that the store is unavailable: how a caller sees that it has mended itself. */
+/** Repeats the call while the store is unavailable, as a caller would see its recovery. */
 async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -128,7 +128,7 @@ describe("a PostgreSQL that fails", () => {
     countTrials("postgres", "server frozen", 1);
   });
 
-  it("wakes whoever waits once the store can listen again", async () => {
+  it("wakes waiting readers once the store can listen again", async () => {
     const { url } = await fresh();
     const store = await openAt(url);
     const other = await openAt(url);
@@ -145,7 +145,7 @@ describe("a PostgreSQL that fails", () => {
     await heard;
   });
 
-  it("does not let a session that stands still with the head block the others for ever", async () => {
+  it("does not let a session that hangs with the head block the others for ever", async () => {
     const { url } = await fresh();
     const store = await openAt(url);
     const client = new pg.Client(url);

@@ -79,7 +79,7 @@ describe.each(POOLERS)("behind %s", (_, Pooler) => {
     for (let i = 0; i < 5; i++) {
       const [writer, waiter] = i % 2 === 0 ? [one, two] : [two, one];
       const seen = (async () => {
-        // Whoever asks first and waits afterwards misses what happens in between.
+        // A caller that reads first and waits afterwards misses the changes in between.
         for (let change = waiter.changed(signal); (await waiter.get("meta", "i")) !== i; ) {
           await change;
           change = waiter.changed(signal);
@@ -90,7 +90,7 @@ describe.each(POOLERS)("behind %s", (_, Pooler) => {
     }
   });
 
-  it("commits are durable whatever the role's own setting, and strangers find nothing of ours", async () => {
+  it("commits are durable with any setting of the role, and other clients find nothing of ours", async () => {
     const { database, url, open } = await behind(Pooler, 1);
     const sql = postgresSql(database.url);
     await sql.run(`ALTER DATABASE ${database.name} SET synchronous_commit = off`);

@@ -1,4 +1,4 @@
-/** The postgres store, held to the contract. */
+/** The contract tests on the postgres store. */
 import { verifies } from "../support/verifies.ts";
 import { postgresPlace } from "./place.ts";
 import { describeStore } from "./store.ts";

@@ -82,7 +82,7 @@ export function processTests(bench: Bench): void {
       await waiting;
     });
 
-    it("go on when one of them is killed while it writes", async () => {
+    it("continue when one of them is killed while it writes", async () => {
       const place = await bench.place();
       const store = await place.open();
       const [doomed] = await start(1, place.settings);

@@ -7,7 +7,7 @@ import { append, draft, T0 } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
 const HOUR = 3_600_000;
-/** Names that could be taken for one another, or for something else, where they are looked for as text. */
+/** Names that a text search could confuse with one another, or with something else. */
 const TENANTS = ["acme", "acme-2", 'a "b" \\ c', "ümlaut", "nul\0", ',"tenant":"acme",'];
 
 export function recordTests(bench: Bench): void {
@@ -23,7 +23,7 @@ export function recordTests(bench: Bench): void {
       expect(await store.records({ limit: 0 })).toEqual([]);
     });
 
-    it("take bounds on seq, both inclusive, and go on from there", async () => {
+    it("take bounds on seq, both inclusive, and continue from there", async () => {
       const store = await bench.open();
       await write(
         store,

@@ -7,7 +7,7 @@ import pg from "pg";
 export interface Sql {
   /** Runs the statements and answers the rows of the last one. */
   run(text: string): Promise<Record<string, unknown>[]>;
-  /** Statements that would change or remove record 0, each of which the database must refuse. */
+  /** Statements that would change or remove record 0. The database must refuse each. */
   readonly forbidden: readonly string[];
   /** Takes the triggers away, changes a record's line, and leaves. */
   tamper(seq: number, change: (line: string) => string): Promise<void>;

@@ -1,4 +1,4 @@
-/** The sqlite store, held to the contract. */
+/** The contract tests on the sqlite store. */
 import { verifies } from "../support/verifies.ts";
 import { sqlitePlace } from "./place.ts";
 import { describeStore } from "./store.ts";

@@ -1,6 +1,6 @@
 /**
  * The store contract: one suite that every store runs, with a test for each sentence of
- * src/govern/port/store.ts. What only some stores can do (outlive the process, speak SQL) is told by traits.
+ * src/govern/port/store.ts. Traits name the abilities that only some stores have (outlive the process, speak SQL).
  */
 import { afterEach, describe } from "vitest";
 import type { StateStore } from "../../src/govern/port/store.ts";

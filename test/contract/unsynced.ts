@@ -27,7 +27,7 @@ const LOOKS: Record<string, (store: StateStore) => Promise<boolean>> = {
       .catch((error) => error.code === "conflict"),
 };
 
-/** As a process that is stopped: no timer of its own runs in the meantime. */
+/** As a stopped process: none of its timers runs in the meantime. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 const aWhile = () => new Promise((resolve) => setTimeout(resolve, 200));

@@ -75,7 +75,7 @@ export class StoreProcess {
     await ended;
   }
 
-  /** Stops the process where it stands, holding whatever it holds. */
+  /** Stops the process at once, with all its locks held. */
   thaw(): void {
     this.child.kill("SIGCONT");
   }

@@ -1,5 +1,5 @@
 /**
- * Three verifiers, written apart, must agree on every file: good ones, and ones changed in every way that we
+ * Three separate verifiers must agree on every file: good ones, and files changed in every way that we
  * could think of. SVC_AGREEMENT=full tries a thousand good ones and ten thousand changed ones.
  */
 import { writeFileSync } from "node:fs";
@@ -165,7 +165,7 @@ describe("three verifiers agree", () => {
   );
 
   it(
-    `on bundles of which a witness is demanded ${verifies("beyond.witness.three-verifiers")}`,
+    `on bundles that require a witness ${verifies("beyond.witness.three-verifiers")}`,
     async () => {
       const good = await Promise.all(
         Array.from({ length: WITNESSED / 4 }, async (_, i): Promise<Case> => {

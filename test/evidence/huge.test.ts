@@ -1,4 +1,4 @@
-/** Bundles made to exhaust whoever checks them: each of the three verifiers says that it does not hold. */
+/** Bundles made to exhaust a verifier: each of the three verifiers reports that the bundle does not hold. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -214,7 +214,7 @@ describe("the oversight report", () => {
     expect(text).toContain("- decided in a group: 2");
   });
 
-  it("says what anybody can count again from the ledger, with a program that was written apart", async () => {
+  it("reports only figures that a separate program can count again from the ledger", async () => {
     verifies("beyond.oversight.recounted");
     const { body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
     const ledger = (await server.app.core.store.records({ limit: 1_000 })).join("\n");

@@ -1,4 +1,4 @@
-/** What the period report, the one on oversight and the alerts make of flows, plans, grants and what was taken back. */
+/** Flows, plans, grants and undone calls in the period report, the oversight report and the alerts. */
 import { beforeAll, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await s.call("agent", "POST", `/v1/plans/${await propose(8)}/withdraw`);
 });
 
-it("counts a reason as one, whatever semicolons it holds, and calls that follow different steps together", async () => {
+it("counts a reason with semicolons as one, and calls that follow different steps together", async () => {
   verifies("ops.period.blocked");
   const { body } = await s.call("auditor", "GET", "/v1/report?since=1d&format=json");
   const reasons = body.blocked_reasons.map(({ reason, count }: { reason: string; count: number }) => [

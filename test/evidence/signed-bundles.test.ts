@@ -163,7 +163,7 @@ describe("--approvers", () => {
 });
 
 describe("an archive", () => {
-  it("holds the signatures of a run that retention deletes; the ledger's bundle then says so", async () => {
+  it("holds the signatures of a run that retention deletes; the ledger's bundle then names it", async () => {
     verifies("beyond.signed.archives");
     const other = await signedWorld(`signing_key: ${signing}\n`);
     await other.s.env.advance(400 * 86_400_000);

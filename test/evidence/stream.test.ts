@@ -121,14 +121,14 @@ describe("the stream", () => {
       server.env.advance(60_000);
       return new Set(posted()).size === wanted.length;
     }, "the webhook");
-    // At least once: what is new comes in order.
+    // At least once: new records come in order.
     expect([...new Set(posted())]).toEqual(wanted);
     const { body, headers } = hooks[0]!;
     expect(headers["x-svc-signature"]).toBe(`sha256=${hmacHex("s3cret", body)}`);
     expect([headers["x-svc-first-seq"], headers["content-type"]]).toEqual(["0", "application/x-ndjson"]);
   });
 
-  it("goes on where it was after a restart", async () => {
+  it("continues where it was after a restart", async () => {
     verifies("beyond.stream.caught-up");
     const before = (await ledger()).length;
     await until(() => linesOf("out.ocsf").length === before, "the third file");
@@ -233,7 +233,7 @@ interface Schema {
   objects: Record<string, { attributes: Attributes; constraints: { at_least_one?: string[] } }>;
 }
 
-/** What the schema holds against a value: names, required ones, enumerations, constraints, at every depth. */
+/** The schema's complaints about a value: names, required members, enumerations, constraints, at every depth. */
 function problemsOf(value: Record<string, unknown>, attributes: Attributes, schema: Schema): string[] {
   const found: string[] = [];
   for (const [name, { requirement }] of Object.entries(attributes))

@@ -26,7 +26,7 @@ it(`nothing schedules a report or a bundle ${verifies("ops.anchoring.no-schedule
   const keys = tempDir("keys");
   await writeKeyFiles(join(keys, "k"));
   const anchors = join(keys, "anchors.jsonl");
-  // Everything that runs beside the requests is on, and could carry a report if there were one.
+  // All background work is on, and could carry a report if there were one.
   const s = await testServer({
     policy: "version: 1\nretention: {default_days: 1}\n",
     config: `signing_key: ${join(keys, "k.key")}

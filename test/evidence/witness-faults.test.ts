@@ -1,5 +1,5 @@
 /**
- * A witness that loses its power or is killed: whatever it answered it remembers, and it cosigns no second history.
+ * A witness that loses its power or is killed: it remembers every answer, and cosigns no second history.
  * SVC_WITNESS_KILLS=100 kills it so often.
  */
 import { spawn } from "node:child_process";
@@ -81,7 +81,7 @@ it("remembers what it answered when the power is cut at any sector of what it wr
     const after = join(folder, `cut-${cuts}`);
     mkdirSync(after);
     copyFileSync(join(folder, "witness.db"), join(after, "witness.db"));
-    // What was not synced is not there, or is there as zeros.
+    // Unsynced bytes are missing or zeros.
     const left =
       cuts % 2 === 0
         ? bytes.subarray(0, at)
@@ -97,7 +97,7 @@ it("remembers what it answered when the power is cut at any sector of what it wr
   state.close();
 });
 
-describe.runIf(LoopDisk.isPossible)("a witness on a disk of its own", () => {
+describe.runIf(LoopDisk.isPossible)("a witness on a separate disk", () => {
   it("has on the disk what it answers, whenever the power goes", async () => {
     verifies("beyond.witness.power");
     const disk = LoopDisk.make();
@@ -119,7 +119,7 @@ describe.runIf(LoopDisk.isPossible)("a witness on a disk of its own", () => {
   });
 });
 
-/** Runs a witness until it has told so many answers, and kills it. */
+/** Runs a witness until it has given this many answers, and kills it. */
 async function killed(
   folder: string,
   keyFile: string,

@@ -156,7 +156,7 @@ describe("svc witness serve", () => {
     expect(ask(good).status).toBe(200);
   });
 
-  it("signs nothing for a log of which it cosigned more than it remembers", async () => {
+  it("signs nothing for a log if it cosigned more than it remembers", async () => {
     const signing = readSigningKey(at("w.key"));
     const witness = witnessOf(new Map([[ORIGIN, [logKey(ORIGIN, log)]]]), { name: "w", signing });
     const later = signCheckpoint(await head(20), log);

@@ -303,7 +303,7 @@ describe("a witnessed bundle", () => {
     expect((await run("r.json")).out).toContain("not checked: the witnesses' cosignatures");
     expect((await run("r.json", "--quorum", "1")).err).toContain("--witness <key>");
     expect((await run("r.json", "--witness", first.key, "--quorum", "2")).code).toBe(1);
-    // What came behind the last cosignature was seen by this server alone.
+    // Only this server has seen the records after the last cosignature.
     await oneCall("b2");
     const late = await bundle("/v1/runs/b2/bundle", "late.json");
     expect(await threeSay(late, [first.key])).toEqual([false, false, false]);
@@ -353,7 +353,7 @@ describe("a witnessed bundle", () => {
 });
 
 describe("a second history, signed with the stolen key", () => {
-  it("is found by whoever demands the witness, also behind the last cosigned checkpoint", async () => {
+  it("is found by a verifier that requires the witness, also behind the last cosigned checkpoint", async () => {
     verifies("beyond.fork.witness");
     const real = await storeOf(drafts(8, 20));
     const head = { origin: `svc/${key.key_id}`, ...(await LedgerProofs.of(real)).snapshot.tree };

@@ -3,7 +3,7 @@ import { freshDatabase } from "../support/postgres.ts";
 import { runExample, shownInReadme, steady } from "./support/example.ts";
 
 describe("examples/two-servers", () => {
-  it("does what its README shows, on a database of its own", async () => {
+  it("does what its README shows, on a separate database", async () => {
     const database = await freshDatabase();
     try {
       const { code, out, err, left } = await runExample("two-servers", { DATABASE_URL: database.url });

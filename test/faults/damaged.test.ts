@@ -1,6 +1,6 @@
 /**
- * A server on a store that has lost text, or records, between two starts: whatever it answered before, it answers the
- * same or refuses. Nothing that was there is unknown, and no number is smaller.
+ * A server on a store that lost text or records between two starts. It gives the same answer as before, or refuses.
+ * Nothing that was there is unknown, and no number is smaller.
  */
 import {
   copyFileSync,
@@ -49,7 +49,7 @@ async function fill(server: TestServer): Promise<void> {
 const ask = (server: TestServer, run_id: string, body: object) =>
   server.call("agent", "POST", `/v1/runs/${run_id}/intents`, body);
 
-/** Everything that can be read, by whoever may read all, and by the agent whose runs they are. */
+/** All readable pages, for a reader of everything and for the agent of the runs. */
 async function readAll({ call }: TestServer): Promise<Map<string, Answer>> {
   const paths = HTTP_TABLE.filter(({ method }) => method === "GET").flatMap(({ path }) =>
     path.includes("/runs/{id}") ? RUNS.map((run) => path.replace("{id}", run)) : [path],
@@ -162,7 +162,7 @@ describe.each(DAMAGES)("$store, $name", ({ store, name, ledger, do: damage }) =>
     }
     expect(refused).toBeGreaterThan(0);
     expect(scraped).toEqual(expect.arrayContaining(await series(after)));
-    // What is whole is shown: the trail of a run is on the ledger.
+    // Undamaged parts are shown: the trail of a run is on the ledger.
     const trail = await after.call("admin", "GET", "/v1/runs/late/export");
     if (ledger) expect(trail.text).toBe(expected.get("admin /v1/runs/late/export")!.text);
     else expect(trail.status).toBe(503);

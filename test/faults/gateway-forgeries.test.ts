@@ -1,4 +1,4 @@
-/** The forging service against the gateway: its own service answers whatever the table says. */
+/** The forging service against the gateway: the gateway's own service answers as the table says. */
 import { beforeAll, describe, it, vi } from "vitest";
 import type { ServiceOperation } from "../../src/operations/pipeline/operation.ts";
 import { call, fakeUpstream, type GatewayTest, testGateway } from "../gateway/support/gateway.ts";

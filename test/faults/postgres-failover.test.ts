@@ -89,7 +89,7 @@ describe("a primary and a synchronous standby", () => {
     expect(await verify(both())).toBe(there);
   });
 
-  it("a server goes on with the standby that was promoted, and nothing that was answered is lost", async () => {
+  it("a server continues with the standby that was promoted, and nothing that was answered is lost", async () => {
     verifies("beyond.standby.promoted", "beyond.standby.hosts");
     const server = await serverOn(both());
     const answered: number[] = [];
@@ -106,7 +106,7 @@ describe("a primary and a synchronous standby", () => {
       const enough = answered.length + more;
       return until(() => answered.length >= enough, "further answers");
     };
-    // What is answered after it is on the standby, so this is, too.
+    // Every answered record is on the standby, so this one is, too.
     const [{ xid }] = (await query(database.url, "SELECT pg_current_xact_id() AS xid")) as [{ xid: string }];
     const { timeline } = await session();
     await answers(50);

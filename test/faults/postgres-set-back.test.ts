@@ -1,6 +1,6 @@
 /**
- * A database that is set back to an older state under live servers: restored from a backup, or taken over by a standby
- * that lagged behind. Whoever has been told of a record must not see another one in its place.
+ * A database that returns to an older state under live servers: restored from a backup, or taken over by a standby
+ * that lagged behind. A caller that got a record must not see another one with its number.
  */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AcknowledgedHead } from "../../src/store/postgres/acknowledged-head.ts";
@@ -39,7 +39,7 @@ async function database(): Promise<string> {
 }
 
 describe("a PostgreSQL that is set back under a live server", () => {
-  it("gets no further decision, until what was told of is there again", async () => {
+  it("gets no further decision, until the reported records are there again", async () => {
     const url = await database();
     const server = await serverOn(url);
     expect(await server.call("agent", "POST", "/v1/runs", RUN)).toMatchObject({ status: 201 });
@@ -82,7 +82,7 @@ describe("a PostgreSQL that is set back under a live server", () => {
     countTrials("postgres", "database set back and gone on with", 1);
   });
 
-  it("is refused by a server that has only heard of what another one was told", async () => {
+  it("is refused by a server that knows another server's answers", async () => {
     const url = await database();
     const writing = await openPostgresStore(url, () => {});
     onTestFinished(() => writing.close());

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL that takes its time over every COMMIT, up to more than anybody waits. Whoever is refused is either
- * not on the ledger, now or later, or was told that he may be found there.
+ * A PostgreSQL that takes longer over every COMMIT than callers wait. A refused request is either never on the
+ * ledger, or its answer said that it may have been recorded.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
@@ -69,7 +69,7 @@ async function expectTrue(answers: ReadonlyMap<string, Answer>): Promise<void> {
 }
 
 describe("a COMMIT that takes", () => {
-  it.each([2_900, 6_000])("%i ms leaves nothing behind of which nobody was told", async (slow_ms) => {
+  it.each([2_900, 6_000])("%i ms leaves nothing behind without an answer", async (slow_ms) => {
     const runs = Array.from({ length: 8 }, (_, i) => `slow-${slow_ms}-${i}`);
     for (const run of runs) await open(run);
     await commitsTake(slow_ms);

@@ -113,7 +113,7 @@ it("a key ends everywhere at the same time", async () => {
   await until(async () => (await statuses()).every((status) => status === 401), "the end of the key");
 });
 
-it("a server that is off says so in its log and in readyz, and stays ready", async () => {
+it("a server whose clock is off reports it in its log and in readyz, and stays ready", async () => {
   verifies("beyond.cluster.clock-warning");
   for (const [{ call, logged }, days, where] of [
     [ahead, 1, "ahead of"],

@@ -1,6 +1,6 @@
 /**
- * A server of its own under load over HTTP, on each store: told to stop, on a disk that takes its time, and with
- * everything that it talks to beside its store dead. What was answered is looked for on the ledger afterwards.
+ * A separate server under load over HTTP, on each store: stopped, on a slow disk, and with everything dead that it
+ * talks to except its store. Every answer must be on the ledger afterwards.
  */
 import { writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
@@ -19,11 +19,11 @@ const STOPPED_WITHIN_MS = 30_000;
 /** More of them where they are counted. */
 const STOPS = process.env[TRIALS_FILE] === undefined ? 1 : 5;
 
-/** Clients that ask as fast as they are answered, each in its own run, until they are told to stop. */
+/** Clients that send requests as fast as they get answers, each in its own run, until they are stopped. */
 class Load {
   /** `run/step` of every allow that arrived. */
   readonly allowed: string[] = [];
-  /** Statuses that are no answer. */
+  /** Statuses that don't count as an answer. */
   readonly odd: number[] = [];
   private over = false;
   private readonly clients: Promise<void>[];
@@ -51,7 +51,7 @@ class Load {
         else if (status !== 503) this.odd.push(status);
       }
     } catch {
-      // A server that has stopped listening is no answer either way.
+      // A server that has stopped listening gives no answer.
     }
   }
 }
@@ -74,7 +74,7 @@ async function expectRecorded({ flags, folder, env }: Place, allowed: readonly s
 }
 
 describe.each(STORE_KINDS)("a server on %s", (store) => {
-  it("that is told to stop answers what it has taken on, and has recorded what it answered", async () => {
+  it("that is stopped answers every accepted request, and has recorded every answer", async () => {
     const place = await placeOn(store);
     const all: string[] = [];
     for (let round = 0; round < STOPS; round++) {
@@ -112,7 +112,7 @@ describe.each(STORE_KINDS)("a server on %s", (store) => {
     countTrials(store, "slow disk", 1);
   });
 
-  it("beside which everything else is dead decides as ever, and stops in time", async () => {
+  it("with everything else dead decides as ever, and stops in time", async () => {
     const place = await placeOn(store);
     const hole = await blackHole();
     const config = {

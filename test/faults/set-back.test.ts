@@ -1,6 +1,6 @@
 /**
- * A server of its own whose data are set back under it, as somebody who restores a backup too early does, and one that
- * is started on what is left: no place on the ledger is given away twice.
+ * A separate server whose data return to an older state under it, as after a restore that came too early, and one
+ * that starts on the rest: no position of the ledger is used twice.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -91,7 +91,7 @@ describe("a server on files that is started", () => {
     countTrials("files", "older ledger at a start", 1);
   });
 
-  it("on a ledger whose last line was torn goes on behind the one before", async () => {
+  it("on a ledger whose last line was torn continues after the one before", async () => {
     const { place, server, data } = await halfDone("files", () => {});
     await server.stop("SIGKILL");
     const ledger = readFileSync(join(data, "ledger.jsonl"));
@@ -103,7 +103,7 @@ describe("a server on files that is started", () => {
 });
 
 describe("a server on sqlite that is started", () => {
-  it("on a backup of svc.db alone makes its checkpoint anew and goes on", async () => {
+  it("on a backup of svc.db alone makes its checkpoint again and continues", async () => {
     const { place, server, data } = await halfDone("sqlite", () => {});
     await copyDatabase(join(data, "svc.db"), join(data, "..", "older"));
     await server.stop("SIGKILL");

@@ -1,7 +1,7 @@
 /**
- * A server of its own whose disk takes long to sync, fails to, or which is stopped at the worst moment, asked over
- * HTTP. Nobody is told of anything that a power cut could still take, and whoever is refused finds nothing of his
- * request, or was told that he may.
+ * A separate server whose disk syncs slowly, fails to sync, or stops at the worst moment, used over HTTP. No answer
+ * depends on bytes that a power cut could take. A refused request leaves nothing, or its answer said that it may
+ * have been recorded.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const PAY = { tool: "pay", args: { n: 1 }, reason: "pay it" };
 const WAIT = { timeout: 30_000, interval: 20 };
 const aWhile = (ms = 300) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A place whose disk can be told what to do, and servers on it. */
+/** A place with a controlled disk, and servers on it. */
 class Bench {
   readonly place: Place;
   private readonly store: (typeof STORES)[number];
@@ -55,7 +55,7 @@ class Bench {
     rmSync(join(this.hooks, hook), { force: true });
   }
 
-  /** When the process has come to where it was told to stop. */
+  /** Resolves when the process has reached the stop that the test ordered. */
   async taken(hook: string): Promise<void> {
     await vi.waitFor(() => expect(existsSync(join(this.hooks, hook))).toBe(false), WAIT);
   }

@@ -1,4 +1,4 @@
-/** The gateway verifies signed approvals itself, whatever its service decides. */
+/** The gateway verifies signed approvals itself, regardless of its service's decision. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";

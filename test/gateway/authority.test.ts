@@ -110,8 +110,8 @@ describe("a run in observe mode", () => {
   });
 });
 
-describe("what comes later", () => {
-  it("a decision that was waited for is not told to a key that is gone", async () => {
+describe("later changes", () => {
+  it("a decision does not reach a key that is gone", async () => {
     const agent = await g.connect("bot", { headers: { "svc-run-id": "waits" } });
     const approval_id = (await call(agent, "slow")).structuredContent.approval_id;
     // Whether it is waiting already or still on its way, the key is gone by the time of the answer.

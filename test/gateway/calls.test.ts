@@ -1,4 +1,4 @@
-/** The governed call: what passes, what is recorded, what the agent is told. */
+/** The governed call: allowed calls, records, and the agent's answers. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { aMoment } from "../support/until.ts";
@@ -109,7 +109,7 @@ describe.each(["legacy", "modern"] as const)("a client of the %s era", (mode) =>
 });
 
 describe("outcomes", () => {
-  it(`are failed when the tool says so, without the values it repeats ${verifies("contract.values.echoed-arguments")}`, async () => {
+  it(`are failed when the tool reports it, without the values it repeats ${verifies("contract.values.echoed-arguments")}`, async () => {
     const client = await g.connect("agent");
     const result = await call(client, "fail", { secret: "hunter2-of-canary" });
     expect(result).toMatchObject({
@@ -132,7 +132,7 @@ describe("outcomes", () => {
     expect(g.logged.join("\n")).not.toContain("hunter2-of-canary");
   });
 
-  it("that cannot be recorded are not answered as if they were: a run whose seal broke meanwhile", async () => {
+  it("that cannot be recorded are not answered as if they were: a run whose seal broke in between", async () => {
     const client = await g.connect("agent", { headers: { "svc-run-id": "broken-seal" } });
     const { store } = g.service.core;
     const answer = call(client, "slow", { ms: 400 }).then(
@@ -149,7 +149,7 @@ describe("outcomes", () => {
     expect((await store.get("steps", "broken-seal/0"))?.status).toBe("intended");
   });
 
-  it("that an operator told meanwhile stand, and the agent gets its answer", async () => {
+  it("that an operator reported earlier stay, and the agent gets its answer", async () => {
     const client = await g.connect("agent", { headers: { "svc-run-id": "told-before" } });
     const answer = call(client, "slow", { ms: 400 });
     await until(

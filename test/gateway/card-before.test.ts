@@ -1,4 +1,4 @@
-/** What a call would change is on its card, read when the question is asked; a use of the answer is held against it. */
+/** The card shows what a call would change, read when the request opens. Before the call, the state is compared with it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -273,7 +273,7 @@ describe("an edit on a card", () => {
     expect(put.text).toContain('What changes in text (does not consider: "append"):');
   });
 
-  it("says where masked text stands on both sides, and where only the end of the last line differs", async () => {
+  it("names masked text on both sides, and a difference at the end of the last line only", async () => {
     verifies("beyond.card.mask-length", "beyond.card.whole-value");
     const token = (end: string) => `key ghp_0123456789abcdefghijABCDEFGHIJ01234${end}\n`;
     writeFileSync(at("keys.txt"), token("5"));

@@ -51,7 +51,7 @@ it("svc.show_approval shows every value in full", async () => {
   expect(shown.structuredContent.more[0]).toMatchObject({ text: n, size: "30,018 characters" });
 });
 
-it("svc.await_approval hands an offer on, and svc.withdraw takes a question back", async () => {
+it("svc.await_approval passes an offer on, and svc.withdraw withdraws a request", async () => {
   verifies("beyond.offer.found", "beyond.withdraw.surfaces");
   const agent = await g.connect("agent", { headers: { "svc-run-id": "offered" } });
   const ask = async (n: number) =>

@@ -41,7 +41,7 @@ const approvalIn = (text: string) => /apr_[0-9a-f-]{36}/.exec(text)![0];
 const decide = async (verb: string, given: AnyResult) =>
   expect((await call(operator, `svc.${verb}`, given)).isError).toBeUndefined();
 
-/** Each column of the table, in order: what is done, and what the client must have been told. */
+/** Each column of the table, in order: the action, and the answer that the client must get. */
 async function columns(client: Connected, run_id: string, name: string): Promise<Record<string, boolean>> {
   const seen: Record<string, boolean> = {};
   const says = (column: string, text: string, ...parts: string[]) => {
@@ -88,7 +88,7 @@ async function columns(client: Connected, run_id: string, name: string): Promise
 }
 
 describe("a client as published", () => {
-  // One after the other: the memory server loses what is written at the same time.
+  // One after the other: the memory server loses concurrent writes.
   it.each(CLIENT_KINDS)("$title", async ({ title, entry, connect }) => {
     verifies("beyond.clients.matrix");
     const run_id = title.replaceAll(/[^\w]+/g, "-");

@@ -105,7 +105,7 @@ describe("svc connect", () => {
     );
   });
 
-  it("does not undo over somebody else's change, nor write what it cannot read", async () => {
+  it("does not undo over somebody else's change, or write what it cannot read", async () => {
     const { folder, options } = home();
     const file = join(folder, ".vscode", "mcp.json");
     await svc(["connect", "vscode"], options);
@@ -131,7 +131,7 @@ describe("svc connect", () => {
     expect((await svc(["connect", "cursor", "--url", "ftp://x"], options)).err).toContain("--url");
   });
 
-  it("writes a command that starts a working gateway, whatever the client", async () => {
+  it("writes a command that starts a working gateway, for any client", async () => {
     const { folder, options } = home();
     writeFileSync(join(folder, "manifests.yaml"), FAKE_MANIFESTS);
     const config = { manifests: "manifests.yaml", data: "data", upstreams: [fakeUpstream()] };
@@ -182,7 +182,7 @@ describe("svc connect", () => {
     expect(readFileSync(join(folder, ".mcp.json")).equals(bytes)).toBe(true);
   });
 
-  it("says so when the config is not there, and when the gateway wants to be called instead", async () => {
+  it("reports a missing config, and a gateway that has to be named instead", async () => {
     const { folder, options } = home();
     expect((await svc(["connect", "cursor"], options)).out).toContain("does not exist yet; svc init --from");
     const listen = { host: "127.0.0.1", port: 8799 };

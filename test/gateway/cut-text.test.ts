@@ -20,7 +20,7 @@ it("of an agent's error", async () => {
   expect(JSON.parse(line!).detail).toBe(CUT);
 });
 
-it("of a reason beside a call through the gateway, and of what the tool said", async () => {
+it("of a reason next to a call through the gateway, and of the tool's message", async () => {
   verifies("beyond.library.whole-characters");
   const g = await testGateway({ upstreams: [fakeUpstream({})] });
   const client = await g.connect("agent");

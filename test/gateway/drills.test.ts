@@ -10,7 +10,7 @@ import {
   until,
 } from "./support/gateway.ts";
 
-/** `counted` is called for its undo here, and does nothing to what was created. */
+/** `counted` is called for its undo here, and leaves the created object alone. */
 const MANIFESTS = FAKE_MANIFESTS.replace(
   "- {tool: delete,",
   `  drill: {args: {n: 7}, expect: {id: 1}}

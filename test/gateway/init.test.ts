@@ -192,7 +192,7 @@ describe("guesses", () => {
     });
     const several = drafts([tool("create_events", needs("id")), tool("delete_event", needs("id"))]);
     expect(several[0]!.compensation).toBeNull();
-    // One word that all names begin with is no prefix if it is a verb, or if it is the whole name.
+    // A word that all names begin with isn't a prefix if it is a verb, or the whole name.
     expect(drafts([tool("list_a"), tool("list_b")]).map(({ effect }) => effect)).toEqual(["read", "read"]);
     expect(drafts([tool("kube"), tool("kube_get")]).map(({ effect }) => effect)).toEqual([
       "irreversible",
@@ -225,7 +225,7 @@ describe("guesses", () => {
     expect(drafts([update, tool("get_issue", needs("number"))])[0]!.compensation).toBeNull();
   });
 
-  it("do not call a tool that runs any SQL a read, unless it says so itself", () => {
+  it("do not call a tool that runs any SQL a read, unless its definition does", () => {
     const sql = { inputSchema: { type: "object", properties: { sql: { type: "string" } } } };
     const described = {
       description: "Run a SQL query",
@@ -303,7 +303,7 @@ async function started<T>(config: string, use: (client: Client) => Promise<T>): 
 }
 
 describe("svc init", () => {
-  it("drafts a gateway for the filesystem server that works as it stands", async () => {
+  it("drafts a gateway for the filesystem server that works unchanged", async () => {
     const folder = tempDir("init");
     const work = join(folder, "work");
     mkdirSync(work);

@@ -58,7 +58,7 @@ beforeAll(async () => {
 const pid = ({ content }: AnyResult) => JSON.parse(content[0].text).pid as number;
 
 describe("isolation", () => {
-  it(`keeps principals apart, over their sessions and without any ${verifies("beyond.isolation.principal")}`, async () => {
+  it(`separates principals, over their sessions and without any ${verifies("beyond.isolation.principal")}`, async () => {
     const [a, b] = [await g.connect("agent"), await g.connect("agent2")];
     const { id } = (await call(a, "create", { mine: true })).structuredContent;
     expect((await call(b, "get", { id })).structuredContent).toMatchObject({ exists: false });

@@ -90,7 +90,7 @@ describe("tool_names: underscores", () => {
     expect((await call(client, "svc_plan_rollback")).isError).toBeUndefined();
   });
 
-  it(`never guesses which of several tools a name that none has stands for ${verifies("beyond.names.both-spellings")}`, async () => {
+  it(`never guesses which of several tools an unknown name means ${verifies("beyond.names.both-spellings")}`, async () => {
     const names = ["a.b", "a_b", "a/b", "write_file"];
     const FAKE_ONLY = JSON.stringify(names.map((name) => ({ name, inputSchema: { type: "object" } })));
     const clashing = await testGateway({
@@ -190,7 +190,7 @@ describe("ask_reason", () => {
 });
 
 describe("svc.await_approval", () => {
-  it(`cuts what is too long for clients, and tells that it goes on ${verifies("beyond.await.cut", "beyond.await.progress")}`, async () => {
+  it(`cuts texts that are too long for clients, and says that more follows ${verifies("beyond.await.cut", "beyond.await.progress")}`, async () => {
     const client = await g.connect("agent");
     const { "svc/approval_id": approval_id } = (await call(client, "fake.create", { n: 2 }))._meta;
     const told: { total?: number }[] = [];

@@ -82,12 +82,12 @@ const metadataOf = (url: string, more: object = {}) => ({
 const METADATA = "/.well-known/oauth-authorization-server";
 
 describe("a link", () => {
-  it("is of no use to anybody else, nor without a sign-in", async () => {
+  it("is of no use to anybody else, or without a sign-in", async () => {
     verifies("beyond.upstream-oauth.link-person");
     const link = await linkFor("person");
     for (const key of ["admin", "operator", "acme-admin"]) {
       const seen = await (await signedIn(g, key)).get(pathOf(link));
-      // A key's agent is lent an account by an admin; one bound to a tenant is no admin of others.
+      // An admin connects an account for a key's agent. An admin bound to a tenant has no rights in others.
       expect([key, seen.status]).toEqual([key, key === "admin" ? 200 : 403]);
     }
     expect((await (await signedIn(g, "person")).get(pathOf(link))).status).toBe(200);
@@ -132,7 +132,7 @@ describe("the callback", () => {
     const [mine, theirs] = [await signedIn(g, "admin"), await signedIn(g, "admin")];
     const back = await issuer.signIn(await pressConnect(mine, await linkFor("bot")), "eve");
     const before = redeemed();
-    // Somebody gets another person to open the callback of their own sign-in.
+    // An attacker makes another person open the callback of the attacker's sign-in.
     expect((await theirs.get(pathOf(back))).status).toBe(400);
     theirs.cookies.set(
       [...mine.cookies.keys()].find((name) => name.includes("_connect_"))!,
@@ -356,7 +356,7 @@ describe("a tool server", () => {
 });
 
 describe("the gateway", () => {
-  it("registers once, whatever the number of links, and does not repeat a refused registration at once", async () => {
+  it("registers once for any number of links, and does not repeat a refused registration at once", async () => {
     verifies("beyond.upstream-oauth.registration");
     issuer.asked.length = 0;
     const mine = await oauthUpstream(issuer.url);
@@ -440,7 +440,7 @@ describe("the gateway", () => {
     for (const secret of [code, ...mine.tokens]) expect(shown).not.toContain(secret);
   });
 
-  it("keeps tenants apart", async () => {
+  it("separates tenants", async () => {
     verifies("beyond.upstream-oauth.tenants");
     const mine = await oauthUpstream(issuer.url);
     const from = await consentGateway(mine.url, { keys: KEYS });
@@ -448,7 +448,7 @@ describe("the gateway", () => {
     const acme = await signedIn(from, "acme-admin");
     expect((await acme.get(pathOf(theirs))).status).toBe(403);
     await consent(acme, issuer, ours, "ann");
-    // Another tenant sees neither the connection nor what it listed.
+    // Another tenant sees no connection, and none of its tools.
     const globex = await signedIn(from, "globex-admin");
     expect((await globex.get("/console/upstreams")).text).not.toContain("acme-bot");
     expect(await toolNames(await from.connect("acme-bot"))).toEqual(["whoami", "write"]);

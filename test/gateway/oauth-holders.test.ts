@@ -66,7 +66,7 @@ async function remake(g: GatewayTest, name: string, secret: string, tenant: stri
 }
 
 describe("a key that is made again in another tenant", () => {
-  it("gets a link of its own, and nobody of the earlier tenant finishes a sign-in for it", async () => {
+  it("gets its own link, and nobody of the earlier tenant finishes a sign-in for it", async () => {
     verifies("beyond.upstream-oauth.remade");
     const g = await consentGateway(up.url, { keys: KEYS });
     const first = linkIn(await whoami(g, "bot"))!;

@@ -50,7 +50,7 @@ beforeAll(async () => {
           const { subject_token, subject_token_type, resource } = ctx.oidc.params;
           exchanged.push({ subject_token, subject_token_type, resource, client: ctx.oidc.client.clientId });
           const { sub } = decodeJwt(subject_token);
-          // Two tokens of one second are told apart by their id.
+          // Two tokens of one second differ by their id.
           const jti = String(exchanged.length);
           const access_token = await sign({ sub, aud: resource, scope: "tools.read", jti });
           ctx.body = { access_token, token_type: "Bearer", expires_in: 300, issued_token_type: "x" };
@@ -117,7 +117,7 @@ describe("a person of the issuer", () => {
 });
 
 describe("exchange", () => {
-  it("gives each caller a token of their own, from the configured issuer", async () => {
+  it("gives each caller their own token, from the configured issuer", async () => {
     verifies("beyond.upstream-exchange.caller");
     const auth = { type: "exchange", client_id: "gateway", client_secret: "the-secret-of-the-gateway" };
     const g = await testGateway({
@@ -146,7 +146,7 @@ describe("exchange", () => {
     expect(exchanged).toHaveLength(3);
   });
 
-  it("needs the caller's token, so that a key gets an error that says so", async () => {
+  it("needs the caller's token, so a key gets an error that names it", async () => {
     verifies("beyond.upstream-exchange.key");
     const auth = { type: "exchange", client_id: "gateway", client_secret: "wrong" };
     const g = await testGateway({

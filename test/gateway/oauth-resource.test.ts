@@ -236,12 +236,12 @@ describe("somebody who lies with a token", () => {
     verifies("beyond.oauth.audience");
     const agents = await tokenFor("ann");
     expect((await post("/mcp", agents)).status).toBe(200);
-    // A token for the agents' endpoint opens neither the operators' endpoint nor the API.
+    // A token for the agents' endpoint works at the agents' endpoint only, not for operators or the API.
     expect((await post("/operator/mcp", agents)).status).toBe(401);
     const api = await fetch(`${g.url}/v1/runs`, { headers: { authorization: `Bearer ${agents}` } });
     expect(api.status).toBe(401);
     expect(api.headers.get("www-authenticate")).toBe("Bearer");
-    // Nor does the endpoint accept it again because another place has seen it before.
+    // The endpoint doesn't accept it again because another endpoint has seen it before.
     expect((await post("/mcp", agents)).status).toBe(200);
     const operators = await tokenFor("olga", "/operator/mcp");
     expect((await post("/operator/mcp", operators)).status).toBe(200);

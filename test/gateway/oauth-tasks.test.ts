@@ -27,7 +27,7 @@ beforeAll(async () => {
 const clients: Client[] = [];
 afterAll(() => Promise.allSettled(clients.map((client) => client.close())));
 
-/** A client of revision 2025-11-25, which has tasks of its own. */
+/** A client of revision 2025-11-25, which has its own tasks. */
 async function older(key: string): Promise<Client> {
   const client = new Client({ name: "tasks", version: "1" }, { capabilities: {} });
   const requestInit = { headers: { authorization: `Bearer ${key}` } };

@@ -324,7 +324,7 @@ describe("svc.preview_impact", () => {
 });
 
 describe("svc.export_evidence", () => {
-  it("says so where no key is set", async () => {
+  it("reports that no key is set", async () => {
     const result = await call(await operator("auditor"), "svc.export_evidence");
     expect(result).toMatchObject({
       isError: true,

@@ -1,6 +1,6 @@
 /**
- * What `svc init` drafts for public tool servers, tried with those servers: each undo against what is really there. Their
- * table is in the guide.
+ * The drafts of `svc init` for public tool servers, tried with those servers: each undo is compared with the real state.
+ * Their table is in the guide.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -67,7 +67,7 @@ const SERVERS: Record<string, Program> = {
         },
       }),
 };
-/** What a person who knows the tool makes of its draft, where that says only that nothing is known to take it back. */
+/** The corrections that a person who knows the tool makes in its draft, if that only says that no undo is known. */
 const OWN_UNDO = {
   draft: /(- tool: playwright\.browser_navigate\n.*?effect: )irreversible[^\n]*/s,
   manifest: "$1compensable\n  compensation: {tool: playwright.browser_navigate_back, args: {}}",
@@ -83,7 +83,7 @@ const upstreamOf = (name: string) => {
   };
 };
 
-/** A call of each server that says one word, where the policy finds that word, and what is there of it afterwards. */
+/** A call of each server that says one word, the place where the policy finds that word, and the state afterwards. */
 interface Saying {
   tool: string;
   path: string;
@@ -212,7 +212,7 @@ beforeAll(async () => {
 });
 
 let runs = 0;
-/** Calls that pass, in a run of their own; then the plan and the report of its rollback. */
+/** Calls that pass, in a separate run; then the plan and the report of its rollback. */
 async function takenBack(calls: [string, object][], between: () => void | Promise<void> = () => {}) {
   const run_id = `run-${runs++}`;
   const agent = await g.connect("agent", { headers: { "svc-run-id": run_id } });
@@ -346,7 +346,7 @@ describe("the filesystem pack", () => {
     expect(report).toMatchObject({ compensated: [], unrecoverable: [0], complete: false });
   });
 
-  it("says so where a file comes back under a name of another Unicode form", async () => {
+  it("reports a file that returns under a name of another Unicode form", async () => {
     verifies("beyond.packs.names");
     const [composed, apart] = ["caf\u00e9.txt", "cafe\u0301.txt"];
     put(apart, "tea");
@@ -370,7 +370,7 @@ describe("the filesystem pack", () => {
     expect(report).toMatchObject({ compensated: [0], unrecoverable: [1], failed: [], complete: false });
   });
 
-  it("says what it cannot take back, and leaves alone what another wrote", async () => {
+  it("names what it cannot undo, and leaves another's writes alone", async () => {
     verifies("beyond.packs.tried", "beyond.before.lossless");
     put("bytes.bin", Buffer.from([0xff, 0xfe, 0]));
     put("a.txt", "old");
@@ -402,7 +402,7 @@ describe("the memory pack", () => {
   const graph = async () => (await asked("memory.read_graph")).structuredContent;
   const person = (name: string) => ({ name, entityType: "person", observations: ["likes tea"] });
 
-  it("takes out what was added, and makes again what was deleted", async () => {
+  it("removes additions, and restores deletions", async () => {
     verifies("beyond.packs.tried");
     for (const name of ["ann", "bob"]) await asked("memory.create_entities", { entities: [person(name)] });
     const before = await graph();
@@ -433,7 +433,7 @@ describe("the memory pack", () => {
 });
 
 describe("the git pack", () => {
-  it("takes back staging, commits and checkouts", async () => {
+  it("undoes staging, commits and checkouts", async () => {
     verifies("beyond.packs.tried");
     const [head, path] = [gitNow("rev-parse", "HEAD"), repository];
     writeFileSync(join(repository, "a.txt"), "two\n");
@@ -472,7 +472,7 @@ describe("the sqlite pack", () => {
       INSERT INTO codes VALUES ('big', 9007199254740993), ('blob', x'00ff'), ('twice', 1), ('twice', 2)`);
     return () => db.close();
   });
-  /** Integers apart from other numbers, and none of them rounded. */
+  /** Integers separately from other numbers, and none of them rounded. */
   const all = () =>
     ["items", "codes"].map((table) => {
       const statement = db.prepare(`SELECT * FROM ${table}`);
@@ -506,7 +506,7 @@ describe("the sqlite pack", () => {
     expect(all()).toEqual(before);
   });
 
-  it("says of rows that the server cannot show or tell apart that they are not taken back", async () => {
+  it("does not undo rows that the server cannot show or distinguish, and reports it", async () => {
     verifies("beyond.packs.tried");
     const { plan, report } = await takenBack([
       ["sqlite.update_records", { ...codes("big"), data: { value: 1 } }],

@@ -1,4 +1,4 @@
-/** What is not a tool: refused, unless an upstream's passthrough names it. */
+/** Everything except tools: refused, unless an upstream's passthrough names it. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -168,7 +168,7 @@ describe("what an upstream asks of the client", () => {
       client,
       prepare: prepare({ action: "accept", content: { ok: true } }),
     });
-    // The upstream is told of no client that could be asked, and so refuses the call itself.
+    // The upstream learns of no client that it could ask, and so refuses the call itself.
     await expect(agent.callTool({ name: "confirm", arguments: {} })).rejects.toMatchObject({ code: -32021 });
   });
 });

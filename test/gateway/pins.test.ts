@@ -10,7 +10,7 @@ import { ask, call, FAKE_MANIFESTS, fakeUpstream, testGateway, toolNames, until 
 const CHANGED = /the definition of this tool changed/;
 
 describe("a definition that changes", () => {
-  it(`is noted, hidden and blocked until its manifest is approved anew ${verifies("contract.gateway.tool-changed-blocked", "contract.gateway.tool-changed")}`, async () => {
+  it(`is noted, hidden and blocked until its manifest is approved again ${verifies("contract.gateway.tool-changed-blocked", "contract.gateway.tool-changed")}`, async () => {
     const g = await testGateway();
     const client = await g.connect("agent");
     expect((await call(client, "echo")).isError).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Runs that no session carries: a principal's, a call's own, and the run of a request that still stands. */
+/** Runs without a session: a principal's, a call's own, and the run of a request that is still open. */
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory/store.ts";
 import { verifies } from "../support/verifies.ts";
@@ -40,7 +40,7 @@ describe("runs by principal", () => {
     expect(run(await call(client, "echo"))).not.toBe(first);
   });
 
-  it(`goes on over a restart and beside another gateway, under the same scope alone ${verifies("beyond.runs.restart", "beyond.runs.scope")}`, async () => {
+  it(`continues over a restart and next to another gateway, under the same scope alone ${verifies("beyond.runs.restart", "beyond.runs.scope")}`, async () => {
     const store = new MemoryStore();
     const close = store.close.bind(store);
     store.close = async () => {};
@@ -65,8 +65,8 @@ describe("runs by call", () => {
   });
 });
 
-describe("a call whose request still stands", () => {
-  it(`goes on in the request's run ${verifies("beyond.runs.same-call")}`, async () => {
+describe("a call whose request is still open", () => {
+  it(`continues in the request's run ${verifies("beyond.runs.same-call")}`, async () => {
     const g = await gateway({ by: "call" });
     const client = await g.connect("agent", { mode: "modern" });
     const blocked = await call(client, "create", { n: 1 });
@@ -84,7 +84,7 @@ describe("a call whose request still stands", () => {
     expect(run(await call(client, "create", { n: 1 }))).not.toBe(run(blocked));
   });
 
-  it("also from a session that was opened after the gateway was started anew", async () => {
+  it("also from a session that was opened after the gateway restarted", async () => {
     const store = new MemoryStore();
     const close = store.close.bind(store);
     store.close = async () => {};

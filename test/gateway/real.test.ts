@@ -35,7 +35,7 @@ let folder: string;
 let workspace: string;
 
 beforeAll(async () => {
-  // The example as it stands, two folders below the modules as in the repository.
+  // The unchanged example, two directories below the modules as in the repository.
   const root = tempDir("real");
   folder = join(root, "examples", "gateway");
   cpSync(join(ROOT, "examples", "gateway"), folder, {
@@ -324,7 +324,7 @@ describe("the filesystem server", () => {
 });
 
 describe("the memory server", () => {
-  it("forgets what it was told, relations and observations included", async () => {
+  it("forgets its facts, relations and observations included", async () => {
     const client = await agent("memory");
     const graph = async () => (await call(client, "memory.read_graph")).structuredContent;
     await call(client, "memory.create_entities", {

@@ -96,7 +96,7 @@ describe("a bad id", () => {
 });
 
 describe("without Svc-Run-Id", () => {
-  it("each session has a run of its own, from its first call on", async () => {
+  it("each session has its own run, from its first call on", async () => {
     const before = await g.service.core.store.count("runs");
     const [a, b] = [await g.connect("agent"), await g.connect("agent")];
     await toolNames(a);
@@ -198,7 +198,7 @@ describe("svc.await_approval", () => {
 });
 
 describe("svc.plan_rollback on the agent endpoint", () => {
-  it(`shows the session's run, and only runs of its own ${verifies("core.gateway.agent-plan-rollback", "core.rollback.plan-gateway-dry")}`, async () => {
+  it(`shows the session's run, and only its own runs ${verifies("core.gateway.agent-plan-rollback", "core.rollback.plan-gateway-dry")}`, async () => {
     const client = await g.connect("agent");
     const fresh = await call(client, "svc.plan_rollback");
     expect(fresh.structuredContent).toEqual({

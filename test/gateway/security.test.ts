@@ -1,4 +1,4 @@
-/** Who may come in, from where, and that nobody gets what is another's. */
+/** Who can connect, from where, and that nobody gets another caller's data. */
 import { writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
@@ -197,7 +197,7 @@ describe("sessions", () => {
     expect((await send({ headers: { "mcp-session-id": id }, body: toolCall(4, "echo") })).status).toBe(200);
   });
 
-  it("end when told to", async () => {
+  it("end on request", async () => {
     const id = await session();
     expect((await send({ method: "DELETE", headers: { "mcp-session-id": id } })).status).toBe(200);
     expect((await send({ headers: { "mcp-session-id": id }, body: toolCall(1, "echo") })).status).toBe(404);

@@ -1,4 +1,4 @@
-/** What the gateway's configuration sets: where it listens, how long it waits, what continues beside it. */
+/** The gateway's settings: its address, its waits, and the work that continues concurrently. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -121,7 +121,7 @@ describe("blocked_results", () => {
       config,
     });
 
-  /** The older line of the SDK holds errors against the schema too, once it has seen the list. */
+  /** The older line of the SDK compares errors with the schema too, once it has seen the list. */
   async function older(url: string): Promise<OlderClient> {
     const client = new OlderClient({ name: "older", version: "1" });
     const requestInit = { headers: { authorization: "Bearer agent" } };
@@ -130,7 +130,7 @@ describe("blocked_results", () => {
     return client;
   }
 
-  it(`text, the default: reaches a client that holds errors against the tool's output schema ${verifies("beyond.refusal.text-alone", "beyond.refusal.meta")}`, async () => {
+  it(`text, the default: reaches a client that compares errors with the tool's output schema ${verifies("beyond.refusal.text-alone", "beyond.refusal.meta")}`, async () => {
     const g = await gateway({});
     const client = await older(g.url);
     const blocked = await client.callTool({ name: "create", arguments: {} });
@@ -158,7 +158,7 @@ describe("blocked_results", () => {
     });
   });
 
-  it("structured: says it in structured content whatever the tool declares", async () => {
+  it("structured: says it in structured content, for any declaration of the tool", async () => {
     const g = await gateway({ blocked_results: "structured" });
     const blocked = await call(await g.connect("agent"), "create");
     expect(blocked.structuredContent).toMatchObject({ decision: "block", approval_id: expect.any(String) });

@@ -1,4 +1,4 @@
-/** What goes with a call beside its arguments: nobody judges it and no approval covers it, so no upstream gets it. */
+/** Data next to a call's arguments: nobody evaluates it and no approval covers it, so no upstream gets it. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ const MANIFESTS = `${FAKE_MANIFESTS}${["hello", "confirm", "where"]
   .map((tool) => `- {tool: ${tool}, effect: idempotent, permission: p}\n`)
   .join("")}`;
 
-/** Every place beside the arguments that a client can write into. */
+/** Every place outside the arguments that a client can write into. */
 const BESIDE = {
   _meta: {
     "acme/key": CANARY,
@@ -92,7 +92,7 @@ describe.each(ERAS)("a client of the %s era", (mode) => {
     const client = await connect(g, mode);
     const told = await ask(client, "tools/call", { name: "hello", arguments: { who: "you" }, ...BESIDE });
     expect(told.content[0].text).toBe("hello you");
-    // Without passthrough an answer that nobody asked for is no answer: the tool still wants to ask.
+    // Without passthrough an unexpected answer is ignored: the tool still wants to ask.
     await expect(
       ask(client, "tools/call", { name: "confirm", arguments: {}, ...BESIDE }),
     ).rejects.toMatchObject({ code: -32021 });
@@ -100,7 +100,7 @@ describe.each(ERAS)("a client of the %s era", (mode) => {
     expect(seen.text()).not.toContain(CANARY);
   });
 
-  it("says what it can do, where that passes, in no words of its own", async () => {
+  it("names its abilities, where that passes, without its own texts", async () => {
     const seen = logFile();
     const upstream = {
       ...{ name: "newer", command: process.execPath, args: [NEWER], env: { FAKE_LOG: seen.path } },

@@ -126,7 +126,7 @@ describe("a stdio session", () => {
     expect(blocked).toMatchObject({ isError: true, structuredContent: { decision: "block" } });
   });
 
-  it(`makes a call that waited as a task once, though it was killed meanwhile ${verifies("beyond.wait.killed")}`, async () => {
+  it(`makes a call that waited as a task once, though it was killed in between ${verifies("beyond.wait.killed")}`, async () => {
     const log = join(tempDir("killed"), "seen.jsonl");
     const { folder, file } = setup({
       policy: "policy.yaml",
@@ -158,7 +158,7 @@ describe("a stdio session", () => {
     await promisify(execFile)(process.execPath, [BIN, ...approve, "--config", file]);
     const { begin, tasks } = await started();
     await expect(tasks.getTask(taskId)).rejects.toThrow(/unknown task/);
-    // Whoever sends it twice has one approval.
+    // A client that sends it twice has one approval.
     const both = await Promise.all([begin(), begin()]);
     const made = await Promise.any(
       both.map(({ task }) => tasks.getTaskResult(task.taskId, CallToolResultSchema)),
@@ -197,7 +197,7 @@ describe("a stdio session", () => {
     });
   });
 
-  it("ends with its client, and says what became of what was under way", async () => {
+  it("ends with its client, and reports the calls in progress", async () => {
     const log = join(tempDir("stdio-log"), "calls");
     const { folder, file } = setup({ upstreams: [fakeUpstream({ env: { FAKE_LOG: log } })] });
     const child = start(file, "--run-id", "left-behind");

@@ -1,4 +1,4 @@
-/** An upstream that turns, and begins to offer what is another's: it gets no call, and people hear of it. */
+/** An upstream that begins to offer another upstream's tools: it gets no call, and people get an alert. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -98,7 +98,7 @@ describe("an upstream that is listed earlier", () => {
 });
 
 describe.each(["enforce", "observe"] as const)("in %s mode, a name whose upstream is away", (mode) => {
-  it("is not lent to another", async () => {
+  it("is not passed to another", async () => {
     const store = keptStore();
     const first = await both(rogue().spec, { store, mode });
     await first.running.stop();
@@ -157,7 +157,7 @@ describe("a name in another upstream's namespace", () => {
 });
 
 describe("pins of an earlier version", () => {
-  it("go on working, and learn whose the names are", async () => {
+  it("continue to work, and learn whose the names are", async () => {
     const store = keptStore();
     const first = await both(rogue().spec, { store });
     await first.running.stop();

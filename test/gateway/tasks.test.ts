@@ -79,7 +79,7 @@ async function begin(client: Client, n: number, options = {}): Promise<Task> {
 const resultOf = (client: Client, { taskId }: Task) =>
   client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema);
 
-/** The request that the task waits for, once it says so. */
+/** The request that the task waits for, once the task names it. */
 async function requestOf(client: Client, { taskId }: Task): Promise<string> {
   let found: string | undefined;
   await until(async () => {
@@ -154,7 +154,7 @@ describe("a call as a task of 2025-11-25", () => {
     expect(made(3)).toBe(0);
   });
 
-  it(`takes its request back when its client may give up ${verifies("beyond.wait.task-cancel")}`, async () => {
+  it(`withdraws its request when its client may give up ${verifies("beyond.wait.task-cancel")}`, async () => {
     const client = await connect();
     const task = await begin(client, 4);
     const approval_id = await requestOf(client, task);

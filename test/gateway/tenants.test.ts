@@ -67,7 +67,7 @@ function asked({ input }: OwnTool, things: Things, tenant: string): Record<strin
   return [{}, some(known), ...known.map((field) => some([field]))];
 }
 
-it("answers for a neighbour's thing as for one that was never there, by every tool of its own", async () => {
+it("answers for another tenant's object as for one that never existed, with every one of its tools", async () => {
   verifies("beyond.tenants.operator-tools");
   const never = neverThere(theirs);
   const parted: unknown[] = [];
@@ -99,7 +99,7 @@ it("answers for a neighbour's thing as for one that was never there, by every to
   expect(parted).toEqual([]);
 });
 
-it("is told of its own runs and requests alone", async () => {
+it("sees its own runs and requests alone", async () => {
   verifies("beyond.tenants.operator-tools");
   const admin = await g.connect("acme-admin", { path: "/operator/mcp" });
   const tenants = (of: { tenant: string }[]) => [...new Set(of.map(({ tenant }) => tenant))];

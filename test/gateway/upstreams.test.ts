@@ -234,7 +234,7 @@ describe("a broken upstream", () => {
     countTrials("any", "upstream sends a line without end", 1);
   });
 
-  it("that stops reading does not hold up the others, nor fill the memory", async () => {
+  it("that stops reading does not delay the others, or fill the memory", async () => {
     const mute = fakeUpstream({ name: "mute", namespace: true, timeout: "2s" });
     const g = await testGateway({
       upstreams: [mute, fakeUpstream({ name: "good" })],
@@ -338,7 +338,7 @@ describe("an upstream over HTTP", () => {
     countTrials("any", "upstream breaks off", 5);
   });
 
-  it(`that goes away and comes back is found again, by every principal, and a call meanwhile was not made ${verifies("beyond.isolation.renewed", "beyond.upstreams.not-sent")}`, async () => {
+  it(`that goes away and comes back is found again, by every principal, and a call in between was not made ${verifies("beyond.isolation.renewed", "beyond.upstreams.not-sent")}`, async () => {
     const up = await httpUpstream();
     const g = await testGateway({
       upstreams: [{ name: "up", url: up.url, timeout: "2s" }],
@@ -412,7 +412,7 @@ describe("an upstream of the newer era alone", () => {
 });
 
 describe("changed tools", () => {
-  it("are told to every client, whatever its era", async () => {
+  it("reach every client, of any protocol version", async () => {
     const g = await testGateway({ mode: "observe" });
     const heard: string[] = [];
     const options = (name: string) => ({
@@ -420,7 +420,7 @@ describe("changed tools", () => {
     });
     const older = await g.connect("agent", options("older"));
     await g.connect("agent", { mode: "modern", ...options("newer") });
-    // Told again and again, because what is told before a client has its stream open is lost.
+    // Sent again and again, because a notice is lost before a client has its stream open.
     await until(async () => {
       await call(older, "redefine");
       return heard.includes("older") && heard.includes("newer");

@@ -83,7 +83,7 @@ describe("a client of 2026-07-28", () => {
       requestState: expect.any(String),
     });
     const told: unknown[] = [];
-    // It accepts at once, as a client that asks its person nothing would: the call waits all the same.
+    // It accepts at once, like a client that never asks its person. The call still waits.
     const second = again(client, 1, first, "accept", {
       onprogress: (progress: unknown) => void told.push(progress),
     });
@@ -96,7 +96,7 @@ describe("a client of 2026-07-28", () => {
     expect(created(1)).toBe(1);
   });
 
-  it(`is told of a denial, and of what stays open when its person declines ${verifies("beyond.wait.denied")}`, async () => {
+  it(`learns of a denial, and of requests that stay open when its person declines ${verifies("beyond.wait.denied")}`, async () => {
     const client = await modern();
     const first = await begin(client, 2);
     const approval_id = await openRequest(2);
@@ -159,7 +159,7 @@ describe("a client that declares tasks", () => {
     expect(created(20)).toBe(1);
   });
 
-  it(`is told of a denial, shows the card where it can, and may give up ${verifies("beyond.wait.task")}`, async () => {
+  it(`learns of a denial, shows the card where it can, and may give up ${verifies("beyond.wait.task")}`, async () => {
     const shown = await beginTask(21, URLS.capabilities);
     const denied = await openRequest(21);
     expect(shown.status).toBe("input_required");

@@ -1,6 +1,6 @@
 /** What the pages show in passing is real: their YAML loads, their commands, options and routes exist. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -10,12 +10,13 @@ import { loadSettings } from "../../src/config/load.ts";
 import { channelsSchema } from "../../src/notify/channels/table.ts";
 import { manifestProblems } from "../../src/rules/manifest/load.ts";
 import { loadPolicy } from "../../src/rules/policy/load.ts";
-import { filesUnder, sourceFile } from "../support/files.ts";
+import { filesUnder, ROOT, sourceFile } from "../support/files.ts";
 import { documentationPages } from "../support/language/baseline.ts";
 import { pageKind } from "../support/language/measure.ts";
 import { apiDocument } from "../support/reference/http.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
+import { scriptsOf, unrunScripts } from "./guide-shell.ts";
 
 const PAGES = documentationPages().filter((page) => pageKind(page) === "user");
 
@@ -68,7 +69,7 @@ function settingsProblem(text: string): string | null {
 /** Blocks that are none of the three, or that show a mistake. */
 const OTHER = /file=(?:broken|plans)\.yaml|scrape_configs:/;
 
-/** Why a block is neither a list of manifests, nor a policy, nor settings. */
+/** The reason why a block is not a list of manifests, a policy or settings. */
 function blockProblem({ info, text }: PageBlock): string | null {
   if (OTHER.test(info + text)) return null;
   if (Array.isArray(parse(text))) return manifestProblems(text, "manifests.yaml")[0] ?? null;
@@ -180,6 +181,19 @@ describe("the pages", () => {
       })),
     );
     const bad = named.filter(({ route }) => !route.includes("*") && !known.includes(route));
-    expect([named.length > 30, bad]).toEqual([true, []]);
+    expect([named.length > 20, bad]).toEqual([true, []]);
+  });
+
+  it("have `sh` blocks that a test runs, or that the table of the others names", () => {
+    verifies("beyond.docs.guides-run");
+    const tests = ["guides", "prepared", "agents"].map((name) =>
+      readFileSync(join(ROOT, `test/guides/${name}.test.ts`), "utf8"),
+    );
+    const isRun = (path: string): boolean =>
+      [path, basename(path, ".md")].some((name) => tests.some((text) => text.includes(`"${name}"`)));
+    const shown = PAGES.flatMap(({ path, text }) => scriptsOf(text).map(({ first }) => `${path}: ${first}`));
+    const excused = unrunScripts().map(({ page, first }) => `${page}: ${first}`);
+    expect(shown.filter((one) => !excused.includes(one) && !isRun(one.split(":")[0]!))).toEqual([]);
+    expect(excused.filter((one) => !shown.includes(one))).toEqual([]);
   });
 });

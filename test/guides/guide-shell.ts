@@ -1,7 +1,7 @@
 /**
  * Runs the commands of a guide as a reader would, in a directory with the support desk of the demo, and compares what
- * they print with the page. `…` in an expected line is any text; a line of three dots is any lines. A block with
- * `file=<name>` is written to that file before the commands that follow it.
+ * they print with the page; the commands of `sh` blocks must succeed. `…` in an expected line is any text; a line of
+ * three dots is any lines. A block with `file=<name>` is written to that file before the commands that follow it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -36,6 +36,31 @@ export function commandsOf(markdown: string): ShownCommand[] {
   return shown.map(({ command, output, line }) => ({ command, output: output.join("\n").trimEnd(), line }));
 }
 
+interface ShownScript {
+  readonly script: string;
+  /** The first line, which names the block in the table of commands that no test runs. */
+  readonly first: string;
+  readonly line: number;
+}
+
+/** The `sh` blocks of a page: commands whose output it does not show. */
+export function scriptsOf(markdown: string): ShownScript[] {
+  return [...markdown.matchAll(/^( *)```sh\n([\s\S]*?)^\1```/gm)].map((block) => {
+    const script = block[2]!.replaceAll(new RegExp(`^${block[1]}`, "gm"), "");
+    const line = markdown.slice(0, block.index).split("\n").length;
+    return { script, first: script.split("\n")[0]!, line };
+  });
+}
+
+/** The `sh` blocks that no test runs, with the reason: a table for contributors. */
+export function unrunScripts(): { page: string; first: string; reason: string }[] {
+  const text = readFileSync(join(ROOT, "docs/internals/testing.md"), "utf8");
+  const section = /^## Commands of pages that no test runs\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(text)![1]!;
+  return [...section.matchAll(/^\| `([^`]+\.md)` \| `([^`]+)` \| (.+) \|$/gm)].map(
+    ([, page, first, reason]) => ({ page: page!, first: first!.replaceAll("\\|", "|"), reason: reason! }),
+  );
+}
+
 interface ShownFile {
   readonly name: string;
   readonly text: string;
@@ -51,10 +76,16 @@ export function filesOf(markdown: string): ShownFile[] {
   }));
 }
 
-/** Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind, and so is a hash. */
+/**
+ * Whether the text is what a page shows of it. An id cut to `halt_095cad6d…` is any id of that kind, and so is a hash.
+ * Columns can be wider or narrower.
+ */
 export function fitsShown(shown: string, text: string): boolean {
   const line = (expected: string): string =>
-    escaped(expected).replace(CUT_ID, "$1[0-9a-f-]+").replaceAll("…", ".*");
+    escaped(expected)
+      .replace(CUT_ID, "$1[0-9a-f-]+")
+      .replaceAll("…", ".*")
+      .replace(/(?<=\S) {2,}/g, " {2,}");
   const pattern = shown
     .split("\n")
     .map((expected) => (expected.trim() === "..." ? "(?:.*\\n)*?.*" : line(expected)))
@@ -150,11 +181,15 @@ export type Settings = Readonly<Record<string, string>>;
 const SERVES = /\bsvc (?:proxy|server)\b/;
 
 /** What a page shows, with the values of this trial for its examples, such as an address. */
-const withValues = (text: string, values: Settings): string =>
+export const withValues = (text: string, values: Settings): string =>
   Object.entries(values).reduce((given, [shown, real]) => given.replaceAll(shown, real), text);
 
+/** Does what the page describes between two commands, and returns variables for those that follow. */
+export type BeforeCommand = (command: string) => Promise<Settings>;
+
 /**
- * Runs every command of the page in order; throws at the first one that prints something else. `values` are the real
+ * Runs every command of the page in order; throws at the first one that prints something else, or at an `sh` block that
+ * fails. `values` are the real
  * values of texts that the page makes up. What the page exports holds for the commands that follow.
  */
 export async function runGuide(
@@ -162,9 +197,16 @@ export async function runGuide(
   place: string,
   settings: Settings = {},
   values: Settings = {},
+  before: BeforeCommand = async () => ({}),
 ): Promise<number> {
   const markdown = withValues(readFileSync(join(ROOT, page), "utf8"), values);
-  const commands = commandsOf(markdown);
+  const skipped = unrunScripts().filter((one) => one.page === page);
+  const commands: (Omit<ShownCommand, "output"> & { output: string | null })[] = [
+    ...commandsOf(markdown),
+    ...scriptsOf(readFileSync(join(ROOT, page), "utf8"))
+      .filter(({ first }) => !skipped.some((one) => one.first === first))
+      .map(({ script, line }) => ({ command: withValues(script, values), output: null, line })),
+  ].sort((a, b) => a.line - b.line);
   const files = filesOf(markdown);
   const bin = join(place, "bin");
   mkdirSync(bin, { recursive: true });
@@ -185,10 +227,17 @@ export async function runGuide(
         const { name, text } = files.shift()!;
         saveFile(place, name, text);
       }
+      Object.assign(env, await before(command));
       const whole = withIds(command, ids);
-      const [, name, value] = /^export (\w+)=(\S*)$/.exec(whole) ?? [];
-      if (name !== undefined) env[name] = value!;
-      const ran = startCommand(whole, place, env);
+      for (const [, pairs] of whole.matchAll(/^export (.+)$/gm))
+        for (const [, name, value] of pairs!.matchAll(/(\w+)=(\S*)/g)) env[name!] = value!;
+      const ran = startCommand(output === null ? `set -e; ${whole}` : whole, place, env);
+      if (output === null) {
+        const code = await ran.ended;
+        expect(code, `${page}:${line} ${command}\n${ran.output()}`).toBe(0);
+        keepIds(ran.output(), ids);
+        continue;
+      }
       if (SERVES.test(command)) {
         serving.push(ran);
         await until(() => ran.child.exitCode !== null || fitsShown(output, ran.output()), `${page}:${line}`);
@@ -207,7 +256,8 @@ export async function runGuide(
 
 interface StartedCommand {
   readonly child: ChildProcess;
-  readonly ended: Promise<unknown>;
+  /** The exit code. */
+  readonly ended: Promise<number | null>;
   output(): string;
 }
 
@@ -221,7 +271,8 @@ function startCommand(command: string, cwd: string, env: Settings): StartedComma
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
   });
-  return { child, ended: new Promise((resolve) => child.once("close", resolve)), output: () => output };
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { child, ended, output: () => output };
 }
 
 /** A page cuts an id as `halt_095cad6d…`; the reader pastes the one that the last command printed. So for a key. */
@@ -233,7 +284,7 @@ function withIds(command: string, ids: ReadonlyMap<string, string>): string {
 
 function keepIds(output: string, ids: Map<string, string>): void {
   for (const [id, kind, hash] of output.matchAll(
-    /\b(?:([a-z]+_)[0-9a-f]{8}-[0-9a-f-]{27}|(sha256:)[0-9a-f]{64})\b/g,
+    /\b(?:([a-z]+_)(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32})|(sha256:)[0-9a-f]{64})\b/g,
   ))
     ids.set((kind ?? hash)!, id);
   for (const [key] of output.matchAll(/^svc_[\w-]{40,}$/gm)) ids.set("svc_", key);

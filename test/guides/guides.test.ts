@@ -9,7 +9,15 @@ import { ROOT } from "../support/files.ts";
 import { signingServer } from "../support/signing.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
-import { commandsOf, filesOf, fitsShown, runGuide, serveDesk, supportDesk } from "./guide-shell.ts";
+import {
+  commandsOf,
+  filesOf,
+  fitsShown,
+  runGuide,
+  scriptsOf,
+  serveDesk,
+  supportDesk,
+} from "./guide-shell.ts";
 
 /** A directory with the bundle of a refund that ann signed, its public key, and an approvers file. */
 async function signedRefund(): Promise<string> {
@@ -37,13 +45,18 @@ const namedIn = (place: string) =>
 
 /** Pages whose every command runs, in order, in a fresh copy of the support desk. */
 const PAGES = [
+  "approval-cards",
   "approve-calls",
   "backups",
+  "child-runs",
   "contain",
   "grants",
   "halt-calls",
   "incidents",
+  "oversight",
   "policy",
+  "policy-claims",
+  "policy-cookbook",
   "probe",
   "prove-it",
   "resolve-outcomes",
@@ -70,7 +83,11 @@ describe("the guides", () => {
     verifies("beyond.docs.guides-run");
     const place = tempDir("guide");
     cpSync(desk, place, { recursive: true });
-    expect(await runGuide(`docs/guides/${name}.md`, place)).toBeGreaterThan(0);
+    // The version of a policy that a page compares with.
+    cpSync(join(place, "policy.yaml"), join(place, "next.yaml"));
+    expect(await runGuide(`docs/guides/${name}.md`, place, {}, { "<run>": "ticket-4826" })).toBeGreaterThan(
+      0,
+    );
   });
 
   it.each(FRESH)("%s runs as shown, from nothing", async (name) => {
@@ -113,6 +130,15 @@ describe("a page", () => {
     ]);
   });
 
+  it("shows scripts", () => {
+    const page =
+      "```sh\nsvc a\nsvc b\n```\n\n1. x\n\n   ```sh\n   svc c\n   ```\n\n```sh file=x.sh\nsvc d\n```\n";
+    expect(scriptsOf(page)).toEqual([
+      { script: "svc a\nsvc b\n", first: "svc a", line: 1 },
+      { script: "svc c\n", first: "svc c", line: 8 },
+    ]);
+  });
+
   it("shows files to save", () => {
     const page = "```yaml file=a.yaml\nx: 1\n```\n\n```yaml\ny: 2\n```\n";
     expect(filesOf(page)).toEqual([{ name: "a.yaml", text: "x: 1\n", line: 1 }]);
@@ -126,6 +152,9 @@ describe("a page", () => {
     ["a\n...\nz", "a\nb\nc\nz\n", true],
     ["a\n...\nz", "a\nb\n", false],
     ["a (b)", "a (b)", true],
+    ["a  b", "a      b", true],
+    ["  a", "      a", false],
+    ["a  b", "a b", false],
     ["a", "a\nb", false],
   ])("shows %j for %j: %s", (shown, text, fits) => {
     expect(fitsShown(shown, text)).toBe(fits);

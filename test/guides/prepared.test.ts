@@ -1,5 +1,5 @@
 /** Guides whose commands need more than the support desk: servers, identity providers, passkeys. */
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
@@ -9,6 +9,7 @@ import { ROOT } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
 import { program } from "../support/programs.ts";
 import { selfSigned, upstream } from "../support/proxy.ts";
+import { pushService } from "../support/push-service.ts";
 import { type TestServer, testServer } from "../support/server.ts";
 import { SIGN_AT, signingServer } from "../support/signing.ts";
 import { tempDir } from "../support/tmp.ts";
@@ -18,7 +19,7 @@ import { runGuide } from "./guide-shell.ts";
 await program("curl");
 await program("openssl");
 
-/** The variables with which a reader's commands reach the server with this key. */
+/** The variables for a reader's commands that use this key at the server. */
 async function served(s: TestServer, key: string) {
   const url = await s.http.listen({ host: "127.0.0.1", port: 0 });
   return { URL: url, KEY: key, SVC_SERVER: url, SVC_TOKEN: key };
@@ -116,7 +117,89 @@ rules:
       "MFkw…": passkey.public_key,
     };
     const { SVC_SERVER: _, ...env } = settings;
-    expect(await runGuide(page("approvers-file"), tempDir("guide"), env, values)).toBe(3);
+    const [place, elsewhere] = [tempDir("guide"), tempDir("etc")];
+    const before = async (command: string) => {
+      if (command.includes("svc connect"))
+        cpSync(join(place, "approvers.json"), join(elsewhere, "approvers.json"));
+      return {};
+    };
+    const moved = { ...values, "/etc/svc": elsewhere };
+    expect(
+      await runGuide(page("approvers-file"), place, { ...env, HOME: tempDir("home") }, moved, before),
+    ).toBe(5);
+  });
+
+  it("approve-in-bulk runs as shown, with a group of 12 requests", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await signingServer();
+    let id = "";
+    for (let i = 0; i < 12; i++) ({ id } = await s.ask("pay.plain", { amount: 10 }));
+    expect(await runGuide(page("approve-in-bulk"), tempDir("guide"), await served(s, "ann"))).toBe(2);
+    expect((await s.call("ann", "GET", `/v1/approvals/${id}`)).body).toMatchObject({ status: "denied" });
+  });
+
+  it("plans runs as shown, with a plan that waits", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await signingServer();
+    await s.call("agent", "POST", "/v1/runs", { run_id: "planned", permissions: ["pay"] });
+    const calls = [{ tool: "pay.plain", args: { amount: 10 } }];
+    const { id } = (await s.call("agent", "POST", "/v1/runs/planned/plans", { reason: "refunds", calls }))
+      .body;
+    expect(await runGuide(page("plans"), tempDir("guide"), await served(s, "ann"), { "<id>": id })).toBe(1);
+    expect((await s.call("ann", "GET", `/v1/plans/${id}`)).body).toMatchObject({ status: "approved" });
+  });
+
+  it("passkeys runs as shown, with ann's passkey", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await signingServer();
+    await s.enrol("ann");
+    const [{ id }] = (await s.call("admin", "GET", "/v1/passkeys")).body.passkeys;
+    expect(await runGuide(page("passkeys"), tempDir("guide"), await served(s, "ann"), { "<id>": id })).toBe(
+      1,
+    );
+    const [revoked] = (await s.call("admin", "GET", "/v1/passkeys")).body.passkeys;
+    expect(revoked).toMatchObject({ status: "revoked" });
+  });
+
+  it("push runs as shown, with a phone", async () => {
+    verifies("beyond.docs.guides-run");
+    const service = await pushService();
+    const s = await testServer({
+      config: "console_url: https://svc.example.com\npush: {allow_private: true}\n",
+    });
+    const browser = service.browser();
+    browser.server_key = (await s.call("approver", "GET", "/v1/push")).body.key;
+    const { id } = (await s.call("approver", "POST", "/v1/push", { ...browser.subscription, label: "phone" }))
+      .body;
+    expect(await runGuide(page("push"), tempDir("guide"), await served(s, "approver"), { "<id>": id })).toBe(
+      1,
+    );
+    expect(service.received).toHaveLength(1);
+  });
+
+  it("http-conventions sends a request that the server knows", async () => {
+    verifies("beyond.docs.guides-run");
+    const s = await testServer({
+      manifests: "- {tool: crm.get_contact, effect: read, permission: crm}\n",
+      keys: [{ name: "bot", role: "agent" }],
+    });
+    await s.call("bot", "POST", "/v1/runs", { run_id: "ticket-4826", permissions: ["crm"] });
+    expect(await runGuide("docs/http-conventions.md", tempDir("guide"), await served(s, "bot"))).toBe(1);
+    expect((await s.call("bot", "GET", "/v1/runs/ticket-4826")).body.steps).toHaveLength(1);
+  });
+
+  it("console and rotate-keys run as shown, next to manifests", async () => {
+    verifies("beyond.docs.guides-run");
+    const place = tempDir("guide");
+    mkdirSync(join(place, "manifests"));
+    cpSync(join(ROOT, "examples/demo/manifests.yaml"), join(place, "manifests/manifests.yaml"));
+    const values = {
+      "-m manifests/": "-m manifests/ --port 0",
+      "http://127.0.0.1:8787": "http://127.0.0.1:…",
+    };
+    expect(await runGuide(page("console"), place, {}, values)).toBe(2);
+    const key = { "<name>": "bot", "<role>": "agent" };
+    expect(await runGuide("docs/operations/rotate-keys.md", place, {}, key)).toBe(1);
   });
 
   it("service-packs runs as shown, next to the package", async () => {

@@ -1,6 +1,6 @@
 /**
- * The addresses that the service sends to are passwords, often: nothing that it prints, answers, counts or records
- * holds any part of one behind the host, whatever the receiver says. And only a message that was taken is delivered.
+ * The URLs that the service sends to often contain passwords. Nothing that it prints, answers, counts or records
+ * holds any part of one after the host, with any answer of the receiver. Only an accepted message counts as delivered.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -108,7 +108,7 @@ it("svc config show and a config that does not load hold no address", async () =
 });
 
 describe("a redirect to a login page", () => {
-  it("is no delivery of an anchor or a notification", async () => {
+  it("does not count as a delivery of an anchor or a notification", async () => {
     const at = await receiver(toLogin);
     const s = await testServer({ config: config(at) });
     const anchored = await s.call("admin", "POST", "/v1/anchor", {});
@@ -117,7 +117,7 @@ describe("a redirect to a login page", () => {
     expect(at.received.map(({ path }) => path)).not.toContain("/login");
   });
 
-  it("is no delivery to svc doctor and svc anchor publish", async () => {
+  it("does not count as a delivery for svc doctor and svc anchor publish", async () => {
     const at = await receiver(toLogin);
     const cwd = tempDir("addresses");
     writeFileSync(join(cwd, "svc.config.yaml"), config(at));

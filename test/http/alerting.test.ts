@@ -1,4 +1,4 @@
-/** Alerts and notifications of a running service: thresholds, who is told, and that nothing there changes a decision. */
+/** Alerts and notifications of a running service: thresholds, recipients, and that they never change a decision. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SETTINGS_TABLE } from "../../src/config/settings.ts";
 import { sendAlerts } from "../../src/operations/background/alerting.ts";
@@ -83,7 +83,7 @@ describe("alerts", () => {
     expect(await kinds(s)).toEqual([]);
   });
 
-  it("are sent where there is a channel, every ten seconds, and end with a message that says so", async () => {
+  it("are sent where there is a channel, every ten seconds, and end with a closing message", async () => {
     verifies(
       "ops.alerts.manager-needs-channel",
       "ops.alerts.resolved-message",

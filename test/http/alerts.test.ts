@@ -95,7 +95,7 @@ describe("alerts", () => {
     expect(await closing()).toEqual([["pay.month", start + 29 * 24 * HOUR]]);
   });
 
-  it("tell of unknown outcomes after an hour, and of halts, until they are mended", async () => {
+  it("report unknown outcomes after an hour, and halts, until they are fixed", async () => {
     verifies("ops.alert.unknown-outcome-message", "ops.alerts.unresolved-outcome", "ops.alerts.halted");
     await ask("crm.get");
     await s.env.advance(60 * MINUTE);

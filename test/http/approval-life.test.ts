@@ -118,7 +118,7 @@ describe("a request", () => {
     expect((await s.call("auditor", "GET", "/v1/approvals/nonsense")).status).toBe(404);
   });
 
-  it("leaves a step whose risk score is told", async () => {
+  it("leaves a step whose risk score is reported", async () => {
     verifies("core.step.risk-score");
     const { run, decide, ask } = await pending("crm.create");
     await decide("approver", "approve");
@@ -130,7 +130,7 @@ describe("a request", () => {
 });
 
 describe("a delegation", () => {
-  it("lends what it says, for the tools it names, and is on the ledger", async () => {
+  it("delegates its groups, for the tools it names, and is on the ledger", async () => {
     verifies(
       "contract.delegation.fields",
       "contract.delegation.tools",

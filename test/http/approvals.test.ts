@@ -174,7 +174,7 @@ describe("approval routes", () => {
     ).toBe(400);
   });
 
-  it("delegations lend authority, for a time, without chains", async () => {
+  it("delegations delegate authority, for a time, without chains", async () => {
     verifies(
       "contract.delegation.lends",
       "contract.delegation.expiry-required",

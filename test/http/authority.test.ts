@@ -90,7 +90,7 @@ describe("a request whose body takes its time", () => {
     expect(await before.status).toBe(201);
     await change("agent", { disabled: true });
     await change("admin", { roles: ["operator"] });
-    // Both were let in by now: the server has answered what came after them.
+    // Both have been accepted by now: the server has answered the requests after them.
     const begun = performance.now();
     await until(() => performance.now() - begun > 2 * SERVICE_LIMITS.look_again_ms, "some time has passed");
     after.end();
@@ -101,7 +101,7 @@ describe("a request whose body takes its time", () => {
 });
 
 describe("a rollback job", () => {
-  it("stops before the next step when whoever started it no longer may, and another goes on", async () => {
+  it("stops before the next step when its starter no longer may, and another continues", async () => {
     await open({});
     for (let step = 0; step < 2; step++) {
       await ask("crm.create");

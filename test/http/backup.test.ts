@@ -1,4 +1,4 @@
-/** `svc backup` beside a live server, unpacked with the system's own tar: the copy verifies, starts, and continues. */
+/** `svc backup` of a live server, unpacked with the system's own tar: the copy verifies, starts, and continues. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

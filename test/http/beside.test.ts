@@ -1,6 +1,6 @@
 /**
- * What people send to be read, compiled, tested or compared is worked on beside the decisions: they continue while it
- * lasts.
+ * Work on input that people send to be read, compiled, tested or compared runs concurrently with decisions, which
+ * continue in the meantime.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -71,9 +71,9 @@ async function decisionsOfAll(given: Given): Promise<Record<string, number>> {
   return made;
 }
 
-describe("decisions go on", () => {
+describe("decisions continue", () => {
   it("while something is read, however large it is", { timeout: 300_000 }, async () => {
-    // Files are written and looked for in either case; what is in them takes its time only where it is large.
+    // Files are written and looked up in either case. Only a large content takes its time.
     const small = await decisionsOfAll(given("1", 1));
     const large = await decisionsOfAll(given("2", 1_500));
     for (const what of Object.keys(ASKED))
@@ -89,7 +89,7 @@ it("rules that were read first do not come into force last", { timeout: 180_000 
   const reload = () => own.call("admin", "POST", "/v1/reload", {});
   writeFileSync(file, given("1", 1_500).yaml);
   const older = reload();
-  // Time enough to open the file, and not to read what is in it.
+  // Enough time to open the file, and too little to read it.
   await new Promise((resolve) => setTimeout(resolve, 100));
   writeFileSync(file, given("1", 1).yaml);
   const newer = reload();

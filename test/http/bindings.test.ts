@@ -1,7 +1,7 @@
 /**
- * Who may do what on the bindings beside HTTP (role-matrix.test.ts): each role, bound to a tenant and not, at the door
- * itself, through the client of library and command line, at each tool of the gateway and each page and form of the
- * console. A new operation, tool, page or form that has no row here fails.
+ * Permissions on the bindings other than HTTP (role-matrix.test.ts): each role, bound to a tenant and not, at the
+ * dispatcher itself, through the client of library and command line, at each tool of the gateway and each page and
+ * form of the console. A new operation, tool, page or form that has no row here fails.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -130,7 +130,7 @@ function isOperation(value: unknown): value is ServiceOperation {
 
 type Word = "in" | "role" | "tenant";
 
-/** What the door says to this principal, before it looks at what was sent. */
+/** The dispatcher's answer to this principal, before it reads the input. */
 function due(op: ServiceOperation, principal: CallerPrincipal): Word {
   if (!op.any_role && !hasRole(principal, op.role)) return "role";
   return isWithinTenant(op, principal) ? "in" : "tenant";
@@ -147,7 +147,7 @@ const refusal = (error: unknown): string | undefined => {
 };
 
 const ID = "00000000-0000-4000-8000-000000000000";
-/** Things that are not there, so that whoever may ask is told just that. */
+/** Names of missing objects, so that an authorized caller gets exactly that answer. */
 const NAMED = {
   approval_id: `apr_${ID}`,
   plan_id: `pln_${ID}`,
@@ -195,7 +195,7 @@ describe("the door itself, as the embedded library comes to it", () => {
   });
 });
 
-it("the client of library and command line is told the same by a server", async () => {
+it("the client of library and command line gets the same from a server", async () => {
   for (const key of ["agent", "acme-operator"]) {
     const principal = who.get(key)!;
     const client = createOperationsClient({ url: s.url, key });
@@ -330,7 +330,7 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "POST /registry/manifests/:tool/approve": approveManifest,
   "POST /registry/manifests/:tool/deprecate": deprecateManifest,
   "GET /policy": "auditor",
-  // What is typed is only tried; what it does beyond that, each button demands for itself.
+  // Typed input is only tried. Each button requires its own role for more.
   "POST /policy": "auditor",
   "POST /policy/versions/:version/activate": activatePolicy,
   "GET /impact": previewCallImpact,
@@ -347,7 +347,7 @@ const CONSOLE_ROWS: Record<string, ServiceOperation | PrincipalRole> = {
   "POST /contain": containAgent,
   "GET /contain/:id": getContain,
   "GET /settings": "auditor",
-  // Its channels are the whole service's, though to try one is no operation.
+  // Its channels belong to the whole service, though testing one isn't an operation.
   "POST /settings/test": { role: "admin" } as ServiceOperation,
   "POST /settings/retention": runRetention,
   "POST /settings/keys": createKey,
@@ -412,7 +412,7 @@ describe("pages and forms of the console", () => {
       .replace(/:(?:n|index)/, "99")
       .replace(/:(?:tool|version)/, "none");
     if (route.method === "GET") return (await client.get(path)).status;
-    // Nothing is confirmed: whoever may is asked to, and whoever may not is told so before.
+    // Nothing is confirmed: an authorized user gets the question, any other the refusal before it.
     const fields = { csrf, decision: "approve", id: NAMED.approval_id, args: "{}" };
     return (await client.post(path, fields)).status;
   }

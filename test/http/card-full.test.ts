@@ -103,7 +103,7 @@ describe("a diff on a card", () => {
     }
   });
 
-  it("is not drawn where a side is missing twice, is no text, or stands alone next to a pair", async () => {
+  it("is not drawn if a side is missing twice, isn't text, or is single next to a pair", async () => {
     verifies("beyond.card.diff-accounts");
     for (const value of [
       { old: "a", new: 5 },
@@ -236,7 +236,7 @@ describe("every value", () => {
 });
 
 describe("a name that the agent chose", () => {
-  it("is quoted, so that it is no label, and is pointed out", async () => {
+  it("is quoted, so that it does not look like a label, and is pointed out", async () => {
     verifies("beyond.card.name-quoted", "beyond.card.undeclared");
     const card = await cardOf("mail.send", { to: "a", amount: 10, Sum: "99,999", 'Re"ason': "none" });
     expect(named(card.fields, "Sum").text).toBe("10");

@@ -1,4 +1,4 @@
-/** A card is made once for as long as nothing on it changes: the list and the decision use what was shown. */
+/** A card is made once while nothing on it changes: the list and the decision use the same card. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

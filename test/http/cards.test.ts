@@ -1,4 +1,4 @@
-/** The card of a request: what it shows, to whom, and that a decision holds for what was shown. */
+/** The card of a request: its content, its readers, and that a decision holds for this content. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -313,7 +313,7 @@ describe("rules that change while a request is open", () => {
     await use("policy.yaml", POLICY);
   });
 
-  it("mask what they mask now, wherever it stands in the sentence and the fields", async () => {
+  it("mask what they mask now, at any place of the sentence and the fields", async () => {
     verifies("beyond.card.rules-in-force", "beyond.card.masked-below");
     const one = await asked("pay.refund", REFUND);
     expect((await one.card("fin")).body.sentence).toContain("cus_7");

@@ -1,4 +1,4 @@
-/** Child runs: who opens them, what they inherit, and that a tree shares what is counted or followed per run. */
+/** Child runs: who opens them, what they inherit, and that a tree shares everything counted or followed per run. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { scopeSeal } from "../../src/govern/runs/run.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -71,7 +71,7 @@ async function done(run_id: string, tool: string, args: unknown = {}, result: un
 const read = async (run_id: string) => (await s.call("auditor", "GET", `/v1/runs/${run_id}`)).body;
 
 describe("opening a child run", () => {
-  it("needs an own run, whatever the caller's role", async () => {
+  it("needs an own run, with any role", async () => {
     verifies("beyond.tree.parent", "beyond.tree.shown");
     const parent = await open();
     const child = await open({ parent });

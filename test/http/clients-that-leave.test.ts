@@ -59,7 +59,7 @@ async function waitingRequest(): Promise<string> {
 }
 
 describe("a connection that is kept alive", () => {
-  it("has as many listeners after its requests as before, whatever they asked for", async () => {
+  it("has as many listeners after its requests as before, of any kind", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const id = await waitingRequest();
     await send("agent", "GET", `/v1/approvals/${id}?wait=0`, undefined, agent).done;
@@ -109,7 +109,7 @@ describe("a client that leaves", () => {
     let arrived = 0;
     s.http.server.on("request", () => void arrived++);
     const stopped = () => s.logged.filter((line) => line.includes("the simulation was stopped")).length;
-    // Two run, sixteen wait, and for one more there is no room.
+    // Two run, sixteen wait, and there isn't room for one more.
     const abandoned = Array.from({ length: 18 }, () =>
       send("operator", "POST", "/v1/simulate", { policy: HEAVY }),
     );

@@ -65,7 +65,7 @@ async function scene(s: TestServer, bot: string): Promise<void> {
   expect((await s.call("approver", "POST", "/v1/delegations", loan)).status).toBe(201);
 }
 
-it("goes on where it was, and does nothing twice", async () => {
+it("continues where it was, and does nothing twice", async () => {
   verifies("beyond.contain.again", "beyond.contain.order");
   const store = new Dying();
   const keys = names.map((name) => ({ name, role: "agent" }));
@@ -136,7 +136,7 @@ it("gives the report of one that ends in the moment in which it is asked for aga
   const { id } = (await s.call("admin", "POST", "/v1/contain", body)).body.job;
   const look = async () => (await s.call("auditor", "GET", `/v1/contain/${id}`)).body.job;
   await until(async () => (await look()).state === "done", "the containment to end");
-  // As it stood before its last write, which another process makes between the look and the unit.
+  // The state before its last write, which another process makes between the read and the unit.
   const done = (await store.get("containments", id))!;
   const put = (doc: typeof done) =>
     store.transact({ needs: [], run: (tx) => tx.put("containments", id, doc) });

@@ -299,7 +299,7 @@ describe("a containment", () => {
     expect(told.body).toMatchObject({ halt: { was_there: true }, keys: { disabled: [] }, undone: 0 });
   });
 
-  it("takes back the grants that the contained gave", async () => {
+  it("revokes the grants that the contained agent gave", async () => {
     verifies("beyond.contain.grants");
     const given = await s.call("giver", "POST", "/v1/grants", {
       match: { tool: "thing.pay", actor: "acme-*" },
@@ -314,7 +314,7 @@ describe("a containment", () => {
     expect((await contain(s, { actor: "giver", reason: "r" })).body.revoked.grants).toEqual([]);
   });
 
-  it("run again goes on with an undo that was approved since", async () => {
+  it("run again continues with an undo that was approved since", async () => {
     verifies("beyond.contain.again");
     await openRun(s, "lessee", "leased");
     await step(s, "lessee", "leased", "thing.lease", 0);
@@ -333,7 +333,7 @@ describe("a containment", () => {
     expect(await trail(s)).toEqual(before);
   });
 
-  it("run again tells anew what it left, once a person has settled that", async () => {
+  it("run again reports its leftovers again, once a person has settled them", async () => {
     verifies("beyond.contain.settled");
     await openRun(s, "unsure", "doubtful");
     await s.call("unsure", "POST", "/v1/runs/doubtful/intents", {
@@ -384,7 +384,7 @@ describe("a containment", () => {
 });
 
 describe("where nothing can be undone", () => {
-  it("does the rest, and says what stands and why", async () => {
+  it("does the rest, and names each leftover with the reason", async () => {
     verifies("beyond.contain.no-rollback", "beyond.contain.bundles");
     const bare = await server("");
     await openRun(bare, "bot", "r");

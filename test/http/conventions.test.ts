@@ -47,7 +47,7 @@ describe("open routes", () => {
 });
 
 describe("every answer", () => {
-  it("carries an id of its own", async () => {
+  it("carries its own id", async () => {
     verifies("contract.http.request-id");
     const answers = [
       await s.call("agent", "GET", "/v1/runs"),
@@ -115,7 +115,7 @@ describe("every answer", () => {
     expect(await status("operator", "PATCH", "/v1/keys/x", {})).toBe(403);
   });
 
-  it("for a console that is off says so", async () => {
+  it("for a console that is off reports it", async () => {
     verifies("core.http.not-enabled-404");
     for (const path of ["/console", "/console/login"]) {
       const { status, body } = await s.call(null, "GET", path);
@@ -212,7 +212,7 @@ describe("a body", () => {
     expect((await intent(`{"tool":"crm.get","args":${args},"reason":"r"}`)).status).toBe(200);
   });
 
-  it("is not read compressed, nor beside a second credential", async () => {
+  it("is not read compressed, or with a second credential", async () => {
     const zipped = await intent({ tool: "crm.get", args: {}, reason: "r" }, { "content-encoding": "gzip" });
     expect(zipped.status).toBe(415);
     const twice = await s.http.inject({

@@ -182,7 +182,7 @@ describe("a refusal", () => {
     expect(ERROR_CAUSES).toHaveProperty(code);
   });
 
-  it("that is no HTTP has all of it, too", async () => {
+  it("without HTTP has all of it, too", async () => {
     verifies("core.error.code-header", "core.error.code-logged", "contract.http.request-id");
     const text = await new Promise<string>((resolve) => {
       const socket = connect(port, "127.0.0.1");
@@ -202,7 +202,7 @@ describe("a refusal", () => {
     });
   });
 
-  it("is no part of an answer that is none: an allowed or a blocked call", async () => {
+  it("is not part of an answer without an error: an allowed or a blocked call", async () => {
     verifies("core.error.code-header");
     const { code, id, status } = await send("agent", "POST", intents, { ...call, tool: "nowhere" });
     expect({ code, status }).toEqual({ code: null, status: 200 });

@@ -1,4 +1,4 @@
-/** After an undo that failed, nobody is told that all is well: one failing compensator, seen through every door. */
+/** After an undo that failed, no surface reports success: one failing compensator, seen through every surface. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -50,7 +50,7 @@ it("says of a failed undo that it failed: plan, console, page and PDF", async ()
   await rolledBack();
   await rolledBack();
   const plan = await ok("auditor", "GET", "/v1/runs/r/plan");
-  // By its definition the flag assumes that each compensation succeeds; how the last try went stands beside it.
+  // By definition the flag assumes that each compensation succeeds. The result of the last attempt is shown next to it.
   expect(plan.fully_reversible).toBe(true);
   expect(plan.actions[0]).toMatchObject({
     kind: "compensate",

@@ -1,4 +1,4 @@
-/** An actor that asks too often: its requests open, people get a digest a window, and an alert stands. */
+/** An actor that asks too often: its requests open, people get a digest per window, and an alert is active. */
 import { expect, it, onTestFinished } from "vitest";
 import { startReceiver } from "../golden/notify/support/receivers.ts";
 import { testServer } from "../support/server.ts";
@@ -41,7 +41,7 @@ async function flooded() {
   return { s, ask, alerts, own, digests };
 }
 
-it("is told in one digest a window, except for what nothing takes back", async () => {
+it("is reported in one digest per window, except for irreversible calls", async () => {
   verifies("beyond.flood.digest", "beyond.flood.alert", "beyond.flood.irreversible-told");
   const { s, ask, alerts, own, digests } = await flooded();
   const first = [await ask("agent"), await ask("agent"), await ask("agent")];

@@ -96,7 +96,7 @@ describe("a flow that compares arguments", () => {
     expect(await typed.pay({ account: "1" })).toBe("allow");
   });
 
-  it("keeps the values of two runs apart", async () => {
+  it("separates the values of two runs", async () => {
     const one = await new Calls(s).open();
     await one.call("account.get", { account: "a" });
     const two = await new Calls(s).open();

@@ -1,4 +1,4 @@
-/** Four eyes, whichever door an approval comes through, and judged again when it is used. */
+/** Four eyes, on every surface of an approval, and checked again when it is used. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => void collector.close());
 
-it("name a tool's execution as the conventions do, and link to the trace of whoever asked", async () => {
+it("name a tool's execution as the conventions do, and link to the caller's trace", async () => {
   verifies("beyond.traces.gen-ai", "beyond.traces.link");
   const theirs = "4bf92f3577b34da6a3ce929d0e0e4736";
   const call = (path: string, body: object, traceparent?: string) =>

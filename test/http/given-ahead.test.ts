@@ -101,7 +101,7 @@ describe.each(ALL)("%s", (_name, approve) => {
   });
 });
 
-describe.each(WAYS)("%s by lent authority", (_name, approve) => {
+describe.each(WAYS)("%s by delegated authority", (_name, approve) => {
   const lend = async () => {
     const expires_at = new Date(s.env.now() + HOUR).toISOString();
     const lent = await s.call("ann", "POST", "/v1/delegations", {
@@ -128,7 +128,7 @@ describe.each(WAYS)("%s by lent authority", (_name, approve) => {
   });
 });
 
-it("the decision on a call that was asked for stays, whatever happens to the key", async () => {
+it("the decision on a requested call stays, whichever way the key changes", async () => {
   verifies("beyond.approval.asked-stays");
   const run = await opened();
   const id = idIn(await run.ask(1));

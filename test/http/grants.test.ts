@@ -1,4 +1,4 @@
-/** Grants over HTTP: what one covers, what it never lifts, and whose authority stands behind each use. */
+/** Grants over HTTP: what one covers, what it never lifts, and whose authority each use needs. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -82,7 +82,7 @@ async function useKeys(change: (entry: Record<string, unknown>) => Record<string
 }
 
 describe("a grant", () => {
-  it("is given, listed and taken back, each on the ledger", async () => {
+  it("is given, listed and revoked, each on the ledger", async () => {
     verifies("beyond.grant.fields", "beyond.grant.routes", "beyond.grant.revoke");
     const grant = await given("bob", { budget: { path: "$args.amount", max: 500 } });
     expect(grant).toEqual({
@@ -129,7 +129,7 @@ describe("a grant", () => {
     ]);
   });
 
-  it("covers no call with an argument that it does not list, and only runs without a tenant where it says so", async () => {
+  it("covers no call with an unlisted argument, and only runs without a tenant if it names them", async () => {
     verifies("beyond.grant.other-args", "beyond.grant.no-tenant");
     const match = { tool: "pay.refund", actor: "agent*", tenant: "", environment: "" };
     const grant = await given("bob", { match, args_only: ["id", "amount"], max_uses: 4 });
@@ -291,7 +291,7 @@ describe("a use", () => {
     await passes({ id: 4 });
   });
 
-  it("covers what cannot be taken back only for an admin who said so, and only while an admin", async () => {
+  it("covers irreversible calls only for an admin who allowed them, and only while an admin", async () => {
     verifies("beyond.grant.irreversible");
     const wire = { match: { tool: "pay.wire", actor: "agent" }, rules: ["wires"], max_uses: 100 };
     await given("admin", wire);
@@ -336,7 +336,7 @@ describe("at the moment of use", () => {
     await waits({ id: 4 }, "pay.tip");
   });
 
-  it("lent authority counts while it is lent, and under four eyes not that of whoever asks", async () => {
+  it("delegated authority counts while it lasts, and under four eyes not that of the requester", async () => {
     verifies("beyond.grant.moment-of-use", "beyond.grant.four-eyes");
     const lend = async (from: string, to: string) =>
       (await s.call(from, "POST", "/v1/delegations", { to, expires_at: expiry(), reason: "away" })).body.id;

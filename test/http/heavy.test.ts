@@ -1,4 +1,4 @@
-/** The largest calls, cards and plans: others are answered in the meantime, and what is shown and listed is bounded. */
+/** The largest calls, cards and plans: others get answers in the meantime, and pages and lists are bounded. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { precomputingCall } from "../../src/govern/decide/precompute-values.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
@@ -100,7 +100,7 @@ it("a request lists a bounded number of its arguments' names, and counts the res
   expect(card.text).toContain('"name999": 999');
 });
 
-/** A list that counts how often its members are looked at. */
+/** A list that counts the reads of its members. */
 function countedList(length: number): { list: JsonValue[]; looks: () => number } {
   let looks = 0;
   const list = new Proxy(
@@ -128,7 +128,7 @@ describe("a unit of work", () => {
     expect(before).toBeGreaterThanOrEqual(20_000);
     const decision = await engine.intent(agent, "r", "big.ask", args);
     expect(decision.decision).toBe("block");
-    // What is written is read once more by a store that writes it; the one in memory does not.
+    // A store that writes records reads them once more. The store in memory doesn't.
     expect(looks() - before).toBeLessThan(20_000);
   });
 });

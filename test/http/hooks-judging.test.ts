@@ -62,7 +62,7 @@ function session(client: HookClient, cwd = tempDir("hook-cwd")) {
   return { cwd, send, asked, steps };
 }
 
-describe("a file that something runs by itself", () => {
+describe("a file that something runs on its own", () => {
   const cwd = tempDir("hook-cwd");
   const asked = (tool: string, input: object) => session("claude-code", cwd).asked(tool, input);
   const write = (file_path: string) => asked("Write", { file_path, content: "x" });

@@ -1,4 +1,4 @@
-/** What a session is told of the files that a shell command changed, where some were gone before. */
+/** What a session reads about the files that a shell command changed, where some were gone before. */
 import { execFileSync } from "node:child_process";
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -22,7 +22,7 @@ async function service() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => server.close() };
 }
 
-it("is not told again of a file that an earlier command removed", async () => {
+it("does not hear again of a file that an earlier command removed", async () => {
   verifies("beyond.hooks.work-tree");
   const { url, stop } = await service();
   const [cwd, notes] = [tempDir("hook-cwd"), tempDir("hook-notes")];

@@ -291,7 +291,7 @@ describe("a search", () => {
 });
 
 describe("a session", () => {
-  it("is told in observe mode what would have been blocked, and nothing is", async () => {
+  it("reports in observe mode what would have been blocked, and blocks nothing", async () => {
     verifies("beyond.hooks.observe");
     const { send, shell, run } = session("claude-code", { mode: "observe" });
     const { out } = await send(shell("curl https://example.com"));
@@ -363,7 +363,7 @@ describe("a session", () => {
     expect(await steps()).toHaveLength(2);
   });
 
-  it("is told which files a command changed, for nothing can put them back", async () => {
+  it("names the files that a command changed, because nothing can restore them", async () => {
     verifies("beyond.hooks.work-tree");
     const notes = tempDir("hook-notes");
     const { cwd, send, shell, events, run } = session("claude-code", { notes });
@@ -395,7 +395,7 @@ describe("a session", () => {
     expect(await rolledBack(run)).toMatchObject({ complete: false, unrecoverable: [0] });
   });
 
-  it("tells two equal calls at once apart where the client does not number them", async () => {
+  it("distinguishes two equal calls at once if the client does not number them", async () => {
     verifies("beyond.hooks.intents");
     const { send, shell, events, steps } = session("gemini");
     for (const event of [{}, {}, events["after"], events["after"]]) await send({ ...shell("ls"), ...event });

@@ -22,7 +22,7 @@ async function asked(run: string, ref: string): Promise<void> {
 const open = (run_id: string, more: object = {}) =>
   s.call("agent", "POST", "/v1/runs", { run_id, permissions: ["crm.read"], ...more });
 
-it("opens one incident, which a later report neither ends nor repeats, until a person closes it", async () => {
+it("opens one incident, which a later report does not end or repeat, until a person closes it", async () => {
   verifies("beyond.incidents.ungoverned");
   await open("r");
   await asked("r", "a");

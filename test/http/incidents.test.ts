@@ -358,7 +358,7 @@ describe("the timeline and the exports", () => {
     expect((await show(one.id)).alerts).toEqual([]);
   });
 
-  it("an incident writes no record of its own", async () => {
+  it("an incident writes no separate record", async () => {
     verifies("beyond.incidents.no-events");
     await halt({ actor: "bot" });
     const { id } = await only();

@@ -1,4 +1,4 @@
-/** Runs, intents, outcomes and their records over HTTP: what is kept, what is shown, and who may write. */
+/** Runs, intents, outcomes and their records over HTTP: stored data, shown data, and who can write. */
 import { createHash, createHmac } from "node:crypto";
 import canonicalize from "canonicalize";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -273,7 +273,7 @@ describe("an intent", () => {
     expect(hashes.size).toBe(1);
   });
 
-  it("that stands may not be repeated under another run either, and its value is kept as a keyed hash", async () => {
+  it("that is active may not be repeated under another run either, and its value is kept as a keyed hash", async () => {
     verifies("contract.values.idempotency-keyed", "contract.manifest.idempotency-per-value");
     const [a, b] = [await open(), await open()];
     expect((await ask(a, "mail.send", { to: "canary-once@example.com" })).body.decision).toBe("allow");
@@ -427,7 +427,7 @@ describe("a step", () => {
 });
 
 describe("only the principal that opened a run", () => {
-  it("journals on it, whatever else its key may do", async () => {
+  it("journals on it, regardless of the key's other rights", async () => {
     verifies(
       "core.http.journal-by-owner",
       "core.http.outcome-by-owner",

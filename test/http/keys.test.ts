@@ -145,7 +145,7 @@ describe("managing keys", () => {
     expect((await remove(second.index - 1, { "if-match": `"${second.fingerprint}"` })).status).toBe(200);
   });
 
-  describe("by an index out of a list that is no longer current", () => {
+  describe("by an index of an outdated list", () => {
     let own: TestServer;
     const list = async (key: string) => (await own.call(key, "GET", "/v1/keys")).body.keys;
     const names = async () => (await list("admin")).map(({ name }: { name: string }) => name);
@@ -175,7 +175,7 @@ describe("managing keys", () => {
       expect((await hit("admin", verb, at, { "if-match": fingerprint })).body).toMatchObject({ name: "d" });
     });
 
-    it("is refused to whoever has not listed since, and entries that never moved are not", async () => {
+    it("is refused to a caller that has not listed since, and entries that never moved are not", async () => {
       await hit("admin", "DELETE", A + 1);
       const stale = {
         status: 409,
@@ -206,7 +206,7 @@ describe("managing keys", () => {
       expect(await names()).toContain("b");
     });
 
-    it("is taken for a key that was made since, and for what one was told of it", async () => {
+    it("is taken for a key that was made since, and for the answer about it", async () => {
       const made = (await own.call("admin", "POST", "/v1/keys", { name: "new", role: "auditor" })).body;
       expect((await hit("admin", "PATCH", made.index)).body).toMatchObject({ name: "new" });
       expect((await hit("admin", "DELETE", made.index)).body).toMatchObject({ name: "new" });

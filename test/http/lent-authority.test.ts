@@ -1,4 +1,4 @@
-/** Lent authority: whose it is, that it counts once, and that it ends with its lender's. */
+/** Delegated authority: whose it is, that it counts once, and that it ends with the delegator's. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -55,7 +55,7 @@ const listed = async (id: string) =>
   );
 
 describe("in one request", () => {
-  it("a lender and whoever uses the lent authority count once, in either order", async () => {
+  it("a delegator and the delegate count once, in either order", async () => {
     await lend("ann", "ann-2");
     for (const [first, second] of [
       ["ann", "ann-2"],
@@ -78,13 +78,13 @@ describe("in one request", () => {
     const one = await pending();
     expect((await one.vote("ann-2")).body).toMatchObject({ status: "pending" });
     expect((await one.vote("ann-2")).status).toBe(409);
-    // Ann counted through her second key; what dan lent to her makes her no second person.
+    // Ann counted through her second key. Dan's delegation to her doesn't make her a second person.
     await lend("dan", "ann");
     expect((await one.vote("ann")).status).toBe(409);
     expect((await one.vote("bob")).body).toMatchObject({ status: "approved" });
   });
 
-  it("a second loan is used where the first lender counts already", async () => {
+  it("a second delegation is used if the first delegator counts already", async () => {
     for (const from of ["ann", "dan"]) await lend(from, "ann-2");
     const { vote } = await pending();
     expect((await vote("ann")).body).toMatchObject({ status: "pending" });
@@ -97,7 +97,7 @@ describe("in one request", () => {
     });
   });
 
-  it("who approved, or lent to somebody who did, can still deny", async () => {
+  it("a person who approved, or delegated to somebody who did, can still deny", async () => {
     await lend("ann", "ann-2");
     for (const key of ["ann", "ann-2"]) {
       const { vote } = await pending();
@@ -114,7 +114,7 @@ describe("in one request", () => {
     expect((await vote("dan")).body).toMatchObject({ status: "approved" });
   });
 
-  it("two votes of one lender from an older store are not enough at use", async () => {
+  it("two votes of one delegator from an older store are not enough at use", async () => {
     const { id, ask, vote } = await pending();
     await vote("ann");
     await s.app.core.store.transact({
@@ -148,7 +148,7 @@ describe("a delegation names a principal", () => {
     expect((await vote("ann-2")).body).toMatchObject({ status: "approved" });
   });
 
-  it("the holder of a token, where no key has the name or the lender says so", async () => {
+  it("the holder of a token, if no key has the name or the delegator names it", async () => {
     expect((await lend("ann", "eve")).to_principal).toEqual({
       kind: "oidc",
       issuer: issuer.url,
@@ -176,7 +176,7 @@ describe("a delegation names a principal", () => {
     });
   });
 
-  it("of an older store means the key of that name, for as long as a key of the lender's works", async () => {
+  it("of an older store means the key of that name, for as long as a key of the delegator's works", async () => {
     const { id } = await lend("ann", "ann-2");
     await s.app.core.store.transact({
       needs: [["delegations", id]],
@@ -206,7 +206,7 @@ async function editKey(name: string, change: (entry: Entry) => Entry | null): Pr
   expect((await s.call("admin", "POST", "/v1/reload")).status).toBe(200);
 }
 
-describe("a delegation ends with its lender's authority", () => {
+describe("a delegation ends with its delegator's authority", () => {
   const other = { name: "ann", role: "approver", groups: ["ops"], key_sha256: sha256Hex("another of ann's") };
   const changes: [string, (entry: Entry) => Entry | null][] = [
     ["the key is disabled", (entry) => ({ ...entry, disabled: true })],
@@ -240,7 +240,7 @@ describe("a delegation ends with its lender's authority", () => {
     }
   });
 
-  it("and whoever gets the role back votes again", async () => {
+  it("and a person who gets the role back votes again", async () => {
     verifies("beyond.approval.votes-stand");
     const { vote } = await pending();
     await vote("bob");
@@ -249,7 +249,7 @@ describe("a delegation ends with its lender's authority", () => {
     expect((await vote("dan")).body).toMatchObject({ status: "approved" });
   });
 
-  it("and lends no group that its lender has lost, nor one it got since", async () => {
+  it("and delegates no group that its delegator has lost or got since", async () => {
     const lent = await lend("ann", "ann-2");
     await editKey("ann", (entry) => ({ ...entry, groups: [] }));
     expect((await (await pending("crm.create")).vote("ann-2")).status).toBe(403);

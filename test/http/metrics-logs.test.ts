@@ -1,4 +1,4 @@
-/** Metrics and logs of a serving process: who may scrape, what is counted, and what a line never holds. */
+/** Metrics and logs of a serving process: who can scrape, the counts, and what a line never holds. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer } from "../../src/http/server.ts";
 import { createRequestLog } from "../../src/telemetry/request-log.ts";

@@ -1,4 +1,4 @@
-/** Mutated assertions and registrations against a whole server: none is accepted, and the server goes on answering. */
+/** Mutated assertions and registrations against a whole server: none is accepted, and the server continues to answer. */
 import { beforeAll, expect, it } from "vitest";
 import { verifyAssertion } from "../../src/auth/webauthn.ts";
 import {

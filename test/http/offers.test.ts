@@ -165,7 +165,7 @@ describe("withdrawing", () => {
     expect(idIn(await one.ask({ amount: 100, iban: "canary-iban" }))).not.toBe(one.id);
   });
 
-  it("is for whoever asked, while it is open", async () => {
+  it("is for the requester, while it is open", async () => {
     verifies("beyond.withdraw.others");
     const one = await asked();
     const by = async (key: string) => (await s.call(key, "POST", `/v1/approvals/${one.id}/withdraw`)).status;

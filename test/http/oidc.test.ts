@@ -1,4 +1,4 @@
-/** Tokens of a real OpenID Connect issuer over HTTP, beside API keys. */
+/** Tokens of a real OpenID Connect issuer over HTTP, next to API keys. */
 import { OAuth2Server } from "oauth2-mock-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HTTP_TABLE } from "../../src/http/api/http-table.ts";

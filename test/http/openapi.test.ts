@@ -34,7 +34,7 @@ function* valuesIn(value: unknown): Generator<Record<string, unknown>> {
   for (const inner of Object.values(value)) yield* valuesIn(inner);
 }
 
-// Each entry of a list is looked at, and told of when it is wrong: without a bound a request holds up all others.
+// Each entry of a list is checked, and reported if it is wrong. Without a bound, a request delays all others.
 it("every list that is sent has a bound", () => {
   const unbounded = HTTP_TABLE.flatMap(({ op }) =>
     [...valuesIn(z.toJSONSchema(op.input, { io: "input", unrepresentable: "any" }))].flatMap((schema) =>
@@ -55,7 +55,7 @@ describe("the document is whole", () => {
     for (const value of valuesIn(doc.components.schemas)) expect(value).not.toHaveProperty("$id");
   });
 
-  it("every operation has an id of its own, its path's parameters, and described answers", () => {
+  it("every operation has its own id, its path's parameters, and described answers", () => {
     const ids = routes().map(({ op }) => op.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { method, path, op } of routes()) {

@@ -1,4 +1,4 @@
-/** Passkeys over HTTP: who can add, confirm, list and revoke them, and what a liar tries. */
+/** Passkeys over HTTP: who can add, confirm, list and revoke them, and attempts to cheat. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { fingerprintOf } from "../../src/auth/keys.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
@@ -112,7 +112,7 @@ describe("enrolling", () => {
     });
   });
 
-  it("is off without console_url, and confirms alone only where the setting says so", async () => {
+  it("is off without console_url, and confirms alone only if the setting allows it", async () => {
     verifies("beyond.passkeys.self");
     s = await open("");
     expect((await s.call("ann", "POST", "/v1/passkeys/options", {})).status).toBe(404);
@@ -269,7 +269,7 @@ describe("belonging", () => {
   });
 });
 
-it("keeps the passkeys of tenants apart", async () => {
+it("separates the passkeys of tenants", async () => {
   verifies("beyond.passkeys.tenants");
   const bound = { tenant: "acme", tenant_only: true };
   s = await testServer({

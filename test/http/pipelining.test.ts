@@ -1,6 +1,6 @@
 /**
- * A client that sends requests without waiting for answers, over sockets: what comes after an answer that closes the
- * connection is not performed, and what is performed is answered.
+ * A client that sends requests over sockets without waiting for answers. Requests after an answer that closes the
+ * connection are not performed, and every performed request is answered.
  */
 import { connect } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -91,7 +91,7 @@ describe.each([
     for (const id of ids) expect(await to.hasRun(id)).toBe(false);
   });
 
-  it("takes bytes that a stated length covers for a body, whatever they look like", async () => {
+  it("takes bytes that a stated length covers for a body, of any form", async () => {
     verifies("core.http.nothing-after-close");
     const answers = await exchange(to.port, [LIES + opens("inside") + opens("after"), "x".repeat(600), LAST]);
     expect(statusesOf(answers)).toEqual(["400"]);

@@ -68,7 +68,7 @@ async function proposed(calls: object[]) {
 }
 
 describe("a plan", () => {
-  it("is told to approvers like a request, by names alone, and only where somebody has to decide", async () => {
+  it("reaches approvers like a request, by names alone, and only if somebody has to decide", async () => {
     verifies("beyond.plan.notifies");
     await proposed([get(1)]);
     const { plan, run_id } = await proposed([get(2), create(77), { ...create(78), tool: "pay.ops" }]);
@@ -136,7 +136,7 @@ describe("a plan", () => {
     expect(JSON.stringify(trail)).not.toContain("canary");
   });
 
-  it("counts a call whose undo restores what is there before it as one that can be taken back", async () => {
+  it("counts a call whose undo restores the earlier state as one that can be undone", async () => {
     verifies("beyond.before.sandbox");
     const { plan } = await proposed([
       { tool: "doc.write", args: { id: 1, text: "new" }, reason: "say more" },
@@ -335,7 +335,7 @@ describe("a plan", () => {
     expect(await now()).toMatchObject({ status: "ended" });
   });
 
-  it("keeps the reasons that were approved, whatever the call says", async () => {
+  it("keeps the approved reasons, regardless of the call's", async () => {
     verifies("beyond.card.reason-kept");
     const { run_id, ask, vote, events, succeed } = await proposed([create(1)]);
     expect((await vote("bob")).status).toBe(200);

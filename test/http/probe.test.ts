@@ -88,7 +88,7 @@ describe("the probe", () => {
 
   const behind = (run: Run) => canaryBehind(server.app, run);
 
-  /** A library that asks and, refused for such a reason, makes the call all the same. */
+  /** A library that asks and, refused for such a reason, still makes the call. */
   function heedless(run: Run, why: RegExp): Run {
     return Object.assign(Object.create(run), {
       call: (intent: never, execute: (step: number) => Promise<JsonValue>) =>

@@ -1,4 +1,4 @@
-/** Push messages over HTTP: who gets which, what they hold, and what a liar tries. */
+/** Push messages over HTTP: their recipients, their content, and attempts to cheat. */
 
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -147,7 +147,7 @@ describe("devices", () => {
     expect((await s.call("ann", "DELETE", `/v1/push/${id}`)).status).toBe(404);
   });
 
-  it("are ten at most, and refused where they are no subscription of a person", async () => {
+  it("are ten at most, and refused if they are not a person's subscription", async () => {
     verifies("beyond.push.ten", "beyond.push.person");
     await open();
     for (let i = 0; i < 10; i++) await subscribed("ann");
@@ -355,7 +355,7 @@ describe("who gets a message", () => {
     ]);
   });
 
-  it("tenants stay apart", async () => {
+  it("tenants stay separate", async () => {
     verifies("beyond.push.tenants");
     await open();
     const [tom, bob] = [await subscribed("tom"), await subscribed("bob")];
@@ -390,14 +390,14 @@ describe("who gets a message", () => {
     await until(() => told().length > 0, "the digest");
     expect(told()[0]).toMatchObject({ agent: "agent2", rule: null });
     expect(told()[0].count).toBeGreaterThan(0);
-    // Three before the flood and one digest, whatever the number after it.
+    // Three before the burst and one digest, regardless of the number after it.
     expect(got(ann.browser).filter(({ type }) => type === "approval")).toHaveLength(3);
     for (const id of ids) await s.call("ann", "POST", `/v1/approvals/${id}/deny`, { note: "no" });
     await gets(ann.browser, "digest:agent2", "withdrawn");
     await until(async () => (await shown()).length === 0, "every notification withdrawn");
   });
 
-  it("quiet hours hold back all but what nothing takes back, and end with one message", async () => {
+  it("quiet hours delay all but irreversible calls, and end with one message", async () => {
     verifies("beyond.push.quiet", "beyond.push.break-glass");
     await open();
     const [ann, admin] = [await subscribed("ann"), await subscribed("admin")];

@@ -1,4 +1,4 @@
-/** Quotas: whoever is past one is told when to come back, and leaves no trace on the ledger. */
+/** Quotas: a caller above one gets a time to come back, and leaves no trace on the ledger. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { mountConsole } from "../../src/console/mount.ts";
 import type { UnitOfWork } from "../../src/govern/port/store.ts";
@@ -91,7 +91,7 @@ describe("quotas", () => {
     ]);
     expect(others.map(({ status }) => status)).toEqual([429, 429]);
     expect(await recorded()).toBe(before);
-    // A request that waits already is not another one, and a neighbour has its own.
+    // A request that waits already is not another one, and another tenant has its own.
     expect(requestIn(await ask("acme-asks", 1))).toBe(first);
     expect((await ask("globex-asks", 3)).status).toBe(200);
     await s.call("approver", "POST", `/v1/approvals/${second}/deny`, {});

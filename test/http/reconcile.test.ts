@@ -3,6 +3,8 @@ import { beforeEach, expect, it } from "vitest";
 import { type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
+const ASKED_MS = Date.UTC(2026, 5, 15, 12);
+
 let s: TestServer;
 beforeEach(async () => {
   s = await testServer({
@@ -18,7 +20,7 @@ const ask = (ref?: unknown, args: object = {}) =>
     reason: "look",
     ...(ref === undefined ? {} : { ref }),
   });
-const call = (ref: string | null, ran = true) => ({ ref, tool: "Bash", at_ms: 5, ran });
+const call = (ref: string | null, ran = true) => ({ ref, tool: "Bash", at_ms: ASKED_MS, ran });
 const reconcile = (who: string, calls: unknown[], run = "r", source = "claude-code") =>
   s.call(who as "agent", "POST", `/v1/runs/${run}/reconcile`, { source, calls });
 const records = async (): Promise<Record<string, unknown>[]> =>
@@ -67,7 +69,7 @@ it("records the counts and the reporter, and a later equal report does not clear
   expect((await reconcile("agent", [call("a"), call("b")])).status).toBe(200);
   expect((await alerts()).map(({ kind }) => kind)).not.toContain("ungoverned_calls");
   const { body } = await reconcile("agent", [call("a"), call("hidden")]);
-  expect(body.ungoverned).toEqual([{ ref: "hidden", tool: "Bash", at_ms: 5 }]);
+  expect(body.ungoverned).toEqual([{ ref: "hidden", tool: "Bash", at_ms: ASKED_MS }]);
   expect(body.unused).toMatchObject([{ step: 1, ref: "b", tool: "crm.get" }]);
   await reconcile("agent", [call("a"), call("b")]);
   expect((await alerts()).filter(({ kind }) => kind === "ungoverned_calls")).toMatchObject([

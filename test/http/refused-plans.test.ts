@@ -84,7 +84,7 @@ describe("a plan with a call that would be refused", () => {
     expect((await s.call("auditor", "GET", "/v1/approvals")).body.approvals).toEqual([]);
     expect(await s.app.core.store.list("approval_values", { owner: run_id, limit: 9 })).toEqual([]);
     expect(hook.received).toEqual([]);
-    // Neither the quota of open requests nor the run's plans under way count it.
+    // The quota of open requests and the run's open plans don't count it.
     expect((await s.call("agent", "GET", `/v1/plans/${plan.id}`)).body.status).toBe("denied");
     const good = await propose(CREATE);
     expect(good.status).toBe("pending");

@@ -1,4 +1,4 @@
-/** What stands in for a run once it is deleted: an archive counts only when it holds all of the run. */
+/** The archive that replaces a deleted run counts only if it holds all of the run. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -62,12 +62,12 @@ describe("an archive that is there already", () => {
     expect((await s.call("auditor", "GET", "/v1/runs/r")).status).toBe(200);
   };
 
-  it("stands for the run when it holds every record of it", async () => {
+  it("replaces the run if it holds every record of it", async () => {
     writeFileSync(path, await bundle(s, "r"));
     expect(await due()).toMatchObject({ deleted: ["r"], archived: [path] });
   });
 
-  it("does not when the run went on since, until it is moved away", async () => {
+  it("does not if the run continued since, until it is moved away", async () => {
     writeFileSync(path, await bundle(s, "r"));
     await call(s, "r");
     await stays("holds 1 of the run's 2 records: the run has continued since");
@@ -98,7 +98,7 @@ describe("an archive that is there already", () => {
     });
   });
 
-  it("is made anew where an interrupted one left nothing but its name", async () => {
+  it("is made again if an interrupted one left nothing but its name", async () => {
     writeFileSync(path, "");
     expect(await due()).toMatchObject({ deleted: ["r"], archived: [path] });
     expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ run_id: "r", count: 1 });

@@ -70,7 +70,7 @@ async function undoTrail(id: string): Promise<string[]> {
 }
 
 describe("who may", () => {
-  it("is an agent whose key says so, on its own run alone", async () => {
+  it("is an agent whose key allows it, on its own run alone", async () => {
     verifies("beyond.self.allowed", "beyond.self.refused");
     const plain = await made("agent", ["thing.make"]);
     for (const [method, path, body] of [
@@ -83,7 +83,7 @@ describe("who may", () => {
       const asked = async (key: string) =>
         (await s.call(key, method, `/v1/runs/${plain}/${path}`, body)).status;
       expect([path, await asked("agent"), await asked("self")]).toEqual([path, 403, 404]);
-      // Whoever may read every run may still roll back its own alone.
+      // A reader of every run can still roll back only its own.
       if (method === "POST") expect([path, await asked("self-reader")]).toEqual([path, 403]);
     }
     const own = await made("self", ["thing.make"]);
@@ -154,7 +154,7 @@ describe("its own undo", () => {
     expect(await undoTrail(id)).toContain("unverified self self-reported");
   });
 
-  it("waits for approvals, whatever it says of what is there", async () => {
+  it("waits for approvals, regardless of the reported state", async () => {
     verifies("beyond.self.waits");
     const paid = await made("self", ["thing.pay"]);
     const first = await begin("self", paid);
@@ -174,7 +174,7 @@ describe("its own undo", () => {
     expect((await undoTrail(written)).at(-1)).toMatch(/^compensated self nothing to do: .*, self-reported$/);
   });
 
-  it("cannot overwrite, nor go on while the agent is halted", async () => {
+  it("cannot overwrite, or continue while the agent is halted", async () => {
     verifies("beyond.self.no-overwrite", "beyond.self.halted");
     const state = { before: { text: "old" }, after: { text: "new" } };
     const id = await made("self", ["doc.write"], state);

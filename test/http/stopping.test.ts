@@ -1,4 +1,4 @@
-/** A server that is told to stop: what still arrives on an open connection is answered, and the connection is closed. */
+/** A server that is stopping answers requests that still arrive on an open connection, and closes the connection. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, it } from "vitest";

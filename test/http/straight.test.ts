@@ -1,7 +1,7 @@
 /**
- * Intents and outcomes are answered straight on `node:http`, everything else by the router. Two equal services, one
- * of which has the router only, are sent the same requests over sockets, plain and odd ones, and answer alike to the
- * byte, but for the request's id and the date.
+ * Intents and outcomes have a fast path on `node:http`; the router handles everything else. Two equal services, one
+ * with the router only, get the same requests over sockets, plain and odd ones. Their answers are equal to the
+ * byte, except for the request's id and the date.
  */
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -114,7 +114,7 @@ const BODIES: (string | Buffer)[] = [
 ];
 
 const GOOD = '{"tool":"crm.get","args":{"id":1},"reason":"look"}';
-/** Each dimension: what is usual first, and more often than the rest. */
+/** Each dimension: the usual value first, and more often than the rest. */
 const PATHS = [
   "/v1/runs/RUN/intents",
   "/v1/runs/RUN/steps/STEP/outcome",
@@ -240,7 +240,7 @@ describe("The way straight to an operation and the way through the router", () =
     expect(heads[0]).toBe(heads[1]);
   });
 
-  it("survive whoever is told of an answer and fails", async () => {
+  it("survive a listener of an answer that fails", async () => {
     const http = createHttpServer({
       app: straight.server.app,
       metrics: straight.server.app.metrics,
@@ -257,7 +257,7 @@ describe("The way straight to an operation and the way through the router", () =
         headers: { authorization: "Bearer agent", "content-type": "application/json" },
         body: GOOD,
       });
-    // What was decided was answered before; the next call finds a server.
+    // Every decision was answered before. The next call finds a server.
     await Promise.allSettled([ask(), ask()]);
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
     expect(straight.server.logged.join("")).toContain("unexpected failure");

@@ -230,7 +230,7 @@ describe("a message", () => {
     expect(await stream.closed).toBe(1007);
   });
 
-  it("over 1 MB is 413, and the stream goes on", async () => {
+  it("over 1 MB is 413, and the stream continues", async () => {
     verifies("beyond.socket.size");
     const stream = await open();
     const body = { run_id: "big", permissions: ["x".repeat(1_100_000)] };

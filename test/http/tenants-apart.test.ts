@@ -1,6 +1,6 @@
 /**
- * Whether one tenant can find out anything about another by asking. What a bound caller is answered must be the same, byte
- * for byte, whatever a neighbour does; and a neighbour's thing must be answered like one that was never there.
+ * Whether one tenant can learn anything about another by asking. A bound caller must get the same answer, byte for
+ * byte, regardless of another tenant's actions. Another tenant's object must look like one that never existed.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ import { verifies } from "../support/verifies.ts";
 let s: TestServer;
 let theirs: Things;
 let ours: Things;
-/** Each question, and what a bound caller was answered before the neighbour did anything. */
+/** Each question, and a bound caller's answer before the other tenant did anything. */
 let before: Map<string, string>;
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ beforeAll(async () => {
   await ageCalls(s.app.core.store, NEIGHBOUR);
 });
 
-/** What there is to ask for, the neighbour's name among it. */
+/** The objects to ask for, the other tenant's name among them. */
 const VALUES: Record<string, string[]> = {
   limit: ["1", "2", "500"],
   tenant: [NEIGHBOUR, "acme", "*"],
@@ -92,7 +92,7 @@ const OVER_ALL = /\/(bundle|report\.pdf)$/;
 
 async function answers(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  // The head is the ledger's, and everybody's to hold against proofs.
+  // The head belongs to the ledger. Everybody can compare it with proofs.
   const { hash } = await s.app.core.store.head();
   const ask = async (role: string, question: string) => {
     const { status, text, body } = await s.call(`acme-${role}`, "GET", question);

@@ -164,7 +164,7 @@ describe("lists", () => {
     expect(simulated.summary.runs).toBe(1);
   });
 
-  it("go on from a cursor within the tenant", async () => {
+  it("continue from a cursor within the tenant", async () => {
     for (let i = 0; i < 3; i++)
       for (const tenant of ["acme", "globex"])
         await s.call(`${tenant}-agent`, "POST", "/v1/runs", { run_id: `${tenant}-${i}`, permissions: [] });
@@ -176,7 +176,7 @@ describe("lists", () => {
 });
 
 describe("a plan", () => {
-  it("of another tenant is decided by nobody there, and nothing is told of it", async () => {
+  it("of another tenant is decided by nobody there, and not disclosed", async () => {
     verifies("beyond.plan.tenant");
     const { id } = (
       await s.call("globex-agent", "POST", "/v1/runs/globex-run/plans", {
@@ -281,7 +281,7 @@ it("a run's bundle shows no record of another", async () => {
   expect(JSON.parse(text)).toMatchObject({ kind: "run", run_id: "acme-run" });
 });
 
-it("a lender who is bound lends what holds within its tenant", async () => {
+it("a bound delegator delegates what holds within its tenant", async () => {
   const until = new Date(s.env.now() + 3_600_000).toISOString();
   await s.call("acme-approver", "POST", "/v1/delegations", {
     to: "auditor",
@@ -320,7 +320,7 @@ describe("a token", () => {
       expect(await seen("at-globex")).toBe(404);
       expect(await seen()).toBe(200);
       expect(await seen("at-acme", "at-globex")).toBe(403);
-      // A name means the key that has it, and a token elsewhere: neither tells of a neighbour's key.
+      // A name means the key that has it, and otherwise a token. Neither discloses another tenant's key.
       const lender = await issuer.token({ sub: "lea", groups: ["deciders", "at-acme"] });
       const expires_at = new Date(t.env.now() + 3_600_000).toISOString();
       const lentTo = async (to: string) =>
@@ -376,7 +376,7 @@ describe("a containment by a bound admin", () => {
       ({ name }: { name: string }) => name === "acme-roamer",
     );
 
-  it("neither sees nor disables a key that is not bound to its tenant, also when it is carried on", async () => {
+  it("does not see or disable a key that is not bound to its tenant, also when it resumes", async () => {
     verifies("beyond.tenants.contain");
     const dry = await contain("acme-admin", { actor: "acme-*" });
     expect(dry.status).toBe(200);
@@ -411,7 +411,7 @@ describe("a containment by a bound admin", () => {
   });
 });
 
-it("of a hold beyond its tenant a bound caller is told only that there is one, and of a neighbour's drill only what it proved", async () => {
+it("learns only that a hold beyond its tenant exists, and the result of another tenant's drill", async () => {
   verifies("beyond.tenants.parts");
   const run = { run_id: "acme-held", permissions: ["crm.read"], reason: "held" };
   await s.call("visitor", "POST", "/v1/runs", run);

@@ -127,7 +127,7 @@ function behaves(svc: () => Svc | RemoteSvc, foreign: () => Promise<string>): vo
     await expect(run.intent({ ...look, args: { other: 1 } })).rejects.toMatchObject({ code: "conflict" });
   });
 
-  it("goes on with a run of its own, and with nobody else's", async () => {
+  it("continues its own run, and nobody else's", async () => {
     verifies("beyond.library.attach");
     const run = await opened();
     await run.call({ tool: "thing.look", args: {}, reason: "r" }, () => 1);

@@ -78,7 +78,7 @@ function drillable(manifests: string) {
   return open({ config: join(folder, "svc.config.yaml") });
 }
 
-it("proves an undo that puts back what was there before", async () => {
+it("proves an undo that restores the earlier state", async () => {
   verifies("beyond.drill.library");
   const svc = await drillable(`
 - {tool: doc.read, effect: read, permission: p}
@@ -141,7 +141,7 @@ it("fails an undo that answers success and did nothing, half of it, or all of it
   await svc.close();
 });
 
-it("is a 404 on a server without upstreams, whatever its environment", async () => {
+it("is a 404 on a server without upstreams, in any environment", async () => {
   verifies("beyond.drill.no-upstreams");
   const s = await testServer({ config: "environment: live\n" });
   const answer = await s.call("operator", "POST", "/v1/drills", {});

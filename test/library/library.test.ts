@@ -65,7 +65,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     await expect(unknown).rejects.toMatchObject({ approval_id: null, hints: [] });
   });
 
-  it("records what was thrown: failed, or uncertain when nobody can know", async () => {
+  it("records a thrown error: failed, or uncertain when nobody can know", async () => {
     verifies("contract.readings.call-failed", "contract.readings.call-uncertain");
     const run = await openRun();
     await expect(run.call(make(1), () => Promise.reject(new Error("boom")))).rejects.toThrow("boom");
@@ -158,7 +158,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     expect(undone).toHaveLength(2);
   });
 
-  /** A thing that was "old", was set to "new", and whose undo fails at first; `meanwhile` says what happens then. */
+  /** A resource that was "old", was set to "new", and whose undo fails at first; `meanwhile` names what happens then. */
   async function undoneAtSecond(meanwhile: (thing: { text: string }) => void) {
     const run = await openRun();
     const thing = { text: "old" };
@@ -182,7 +182,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     return { report: await rollBack(), rollBack, thing, calls: () => calls };
   }
 
-  it("looks again before each further attempt: what another wrote meanwhile is not replaced", async () => {
+  it("reads again before each further attempt: another's write is not replaced", async () => {
     verifies("beyond.conflict.each-attempt");
     const { report, thing, calls, rollBack } = await undoneAtSecond((thing) => {
       thing.text = "theirs";
@@ -207,7 +207,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     expect([again.thing.text, again.calls()]).toEqual(["old", 2]);
   });
 
-  it("told to stop in the middle of an undo, it does not say that the undo failed", async () => {
+  it("stopped in the middle of an undo, it does not report that the undo failed", async () => {
     const run = await openRun();
     for (const id of [1, 2]) await run.call(make(id), () => ({ id }));
     const stop = new AbortController();
@@ -232,7 +232,7 @@ function behaves(svc: () => Svc | RemoteSvc): void {
     expect(left).not.toHaveProperty("last_error");
   });
 
-  it("told to stop, it does not wait for a compensator or a verifier that pays no heed", async () => {
+  it("stopped, it does not wait for a compensator or a verifier that ignores it", async () => {
     for (const stuck of ["compensator", "verifier"]) {
       const run = await openRun();
       await run.call(make(1), () => ({ id: 1 }));
@@ -307,7 +307,7 @@ describe("connect", () => {
   });
   behaves(() => svc);
 
-  it("a step that another worker has begun is not told as failed", async () => {
+  it("a step that another worker has begun is not reported as failed", async () => {
     const run = await svc.run({ permissions });
     await run.call({ tool: "thing.make", args: { name: "n", id: 1 }, reason: "r" }, () => ({ id: 1 }));
     const begun = new AbortController();

@@ -1,4 +1,4 @@
-/** A connected library past a quota: what was made is told all the same, later. */
+/** A connected library above a quota: it still reports the calls it made, later. */
 import { beforeAll, expect, it } from "vitest";
 import { connect, type RemoteSvc } from "../../src/index.ts";
 import { type TestServer, testServer } from "../support/server.ts";
@@ -65,14 +65,14 @@ it("tells the outcome of a call that was made, and rolls back, when the server h
     expect(refused).toBe(1);
     const shown = await s.call("auditor", "GET", `/v1/runs/${run.run_id}`);
     expect(shown.body.steps).toMatchObject([{ status: "succeeded" }]);
-    // Nothing was asked for, so nothing is left half told: the caller hears of it at once.
+    // Nothing was requested, so no report is missing: the caller gets the error at once.
     await expect(run.intent(create)).rejects.toMatchObject({ code: "too_many", retry_after_s: 1 });
     const report = await run.rollback({ compensator: async () => {} });
     expect(report).toMatchObject({ compensated: [0], complete: true });
   });
 });
 
-it("goes on waiting for a person where too many wait already", async () => {
+it("continues to wait for a person where too many wait already", async () => {
   verifies("beyond.library.busy");
   const send = { tool: "mail.send", args: {}, reason: "r" };
   const ids: string[] = [];

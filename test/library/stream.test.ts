@@ -208,7 +208,7 @@ describe("a server that lies", () => {
     await expect((await connected(at)).run(scope)).rejects.toThrow(/does not answer like svc/);
   });
 
-  it("cannot answer another message, nor with text that is not JSON", async () => {
+  it("cannot answer another message, also with text that is not JSON", async () => {
     verifies("beyond.socket.liar");
     const other = await forger(({ id }) => JSON.stringify({ id: id + 1, status: 201, body: {} }));
     await expect((await connected(other, "agent", { timeout_ms: 300 })).run(scope)).rejects.toThrow(

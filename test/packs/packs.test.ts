@@ -1,5 +1,5 @@
 /**
- * The packs of services: each drilled undo restores the emulator's state, or differs only where the pack says so. Two
+ * The packs of services: each drilled undo restores the emulator's state, or differs only as the pack states. Two
  * packs are drilled here; `npm run prove -- packs` drills all. Each pack is compared with facts that were taken from the
  * service's published description, which `npm run prove -- packs --from <directory>` takes again.
  */

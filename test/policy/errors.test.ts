@@ -1,4 +1,4 @@
-/** What is said where people stumble: each message tells what to do. */
+/** Messages at the usual mistakes: each one says what to do. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -92,7 +92,7 @@ it("an undeclared tool keeps its reason, with the nearest name that the run may 
   const hints = ["a tool with a name close to this one is registered: crm.create"];
   expect(await ask("writes", "crm.craete")).toEqual({ ...refused, hints });
   expect(await ask("writes", "weather.today")).toEqual(refused);
-  // What lies beyond the run's scope is not told to whoever guesses.
+  // A caller that guesses learns nothing about calls outside the run's scope.
   expect(await ask("none", "crm.craete")).toEqual(refused);
 });
 

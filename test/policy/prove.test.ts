@@ -175,7 +175,7 @@ describe("on a server", () => {
       [ASKING("f"), ASKING("g")],
       [ASKING("f"), ASKING("f, g")],
       [ASKING("f", ", ttl: 1h"), ASKING("f", ", ttl: 2h")],
-      // Whom a count asks shows only once it is used up.
+      // The approvers of a count are known only once it is used up.
       [`version: 1\napprovals: {quorum: 2}\n${FLOWING("s")}\n`, `version: 1\n${FLOWING("s")}\n`],
     ]) {
       const { body } = await s.call("operator", "POST", "/v1/policy/diff", { a, b });

@@ -155,7 +155,7 @@ describe("svc run --server", () => {
     expect(received).toEqual(["POST /things"]);
   });
 
-  it("shows the command neither the key nor the service's files", async () => {
+  it("hides the key and the service's files from the command", async () => {
     verifies("beyond.run.server");
     const ran = await run(
       `cat bot.key; cat ~/.config/svc/* ; env; echo 'allow_hosts: [8.8.8.8]' > svc.config.yaml; ${curl("https://8.8.8.8/ 2>&1")}`,
@@ -296,7 +296,7 @@ describe("svc run --server with a forging server", () => {
     };
     const held = await send("*");
     expect([received, held.err]).toEqual([[], expect.not.stringContaining("SVC_MANIFESTS")]);
-    // Without manifests of its own, the launcher trusts no other file.
+    // Without its own manifests, the launcher trusts no other file.
     const refused = await send(tool);
     expect([received, refused.code, refused.err]).toEqual([[], 1, expect.stringContaining("SVC_MANIFESTS")]);
     await forger.close();
@@ -308,7 +308,7 @@ interface ListedTool {
   http: { host: string; method: string; path: string };
 }
 
-/** Stands in front of a server and lists other HTTP tools than its own. */
+/** A server in front of another one, which lists other HTTP tools. */
 async function lister(target: string, list: (tools: ListedTool[]) => ListedTool[]): Promise<string> {
   const front = createServer(async (request, response) => {
     const chunks: Buffer[] = [];

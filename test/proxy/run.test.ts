@@ -240,7 +240,7 @@ describe("svc run", () => {
     expect(JSON.parse(asked).approvals.map(({ tool }: { tool: string }) => tool)).toEqual(["net.connect"]);
   });
 
-  it("gives a client a copy of its state, and takes back transcripts and renewed logins alone", async () => {
+  it("gives a client a copy of its state, and copies back transcripts and renewed logins alone", async () => {
     verifies("beyond.run.client-state");
     const { run, home, file } = place();
     file(".claude/settings.json", '{"hooks":{}}');

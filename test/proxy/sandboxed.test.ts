@@ -180,7 +180,7 @@ describe("sandboxed: allow", () => {
     expect(out).toMatch(/resident:\nhook\.sock\nkept\nfixed\nfixed\nfixed\ngoverned/);
   });
 
-  it("takes neither too many sessions nor too large events", async () => {
+  it("refuses too many sessions and too large events", async () => {
     verifies("beyond.run.hook-socket");
     const socket = `${PLACE.folder}/resident/hook.sock`;
     const { out, err } = await inside(

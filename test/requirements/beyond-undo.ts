@@ -1,4 +1,4 @@
-/** Statements on undo that restores: what is read before a call, conflicts, horizons, refunds. */
+/** Statements on undo that restores: reads before a call, conflicts, horizons, refunds. */
 import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line

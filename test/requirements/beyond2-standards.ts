@@ -1,4 +1,4 @@
-/** Standards at the doors: OAuth for MCP on both sides, tokens with actors, AuthZEN, CAEP. */
+/** Standards: OAuth for MCP on both sides, tokens with actors, AuthZEN, CAEP. */
 import { section } from "./types.ts";
 
 // biome-ignore format: one statement a line

@@ -1,4 +1,4 @@
-/** One random history: tools, calls, rollbacks that fail, die and are run again, and the model beside it. */
+/** One random history: tools, calls, rollbacks that fail, die and run again, and the model next to it. */
 import { decideUnit } from "../../src/govern/approvals/decide-request.ts";
 import { type EngineCore, silentListeners } from "../../src/govern/core.ts";
 import { intentUnit } from "../../src/govern/decide/intent.ts";
@@ -72,7 +72,7 @@ const never = <T>(): Promise<T> => new Promise(() => {});
 
 export class Case {
   readonly dice: Dice;
-  /** Separate dice for the clocks: the history itself is the same whatever they show. */
+  /** Separate dice for the clocks: the history itself is the same with any clock. */
   private readonly clocks: Dice;
   readonly model = new RunModel();
   readonly store = new MemoryStore();
@@ -237,7 +237,7 @@ export class Case {
     this.problem("the rollback never came to its end");
   }
 
-  /** Whoever was paused and taken over may do no more than notice it. */
+  /** An executor that was paused and replaced can do no more than notice it. */
   private async wakeSleepers(): Promise<void> {
     for (const { life, ended } of this.sleeping.splice(0)) {
       const before = (await this.store.head()).records;
@@ -249,7 +249,7 @@ export class Case {
     }
   }
 
-  /** A process that has not seen a lease for its whole length does not get it, whatever its clock shows. */
+  /** A process that has not seen a lease for its whole length does not get it, with any clock. */
   private async tooEarly(core: OtherProcess): Promise<void> {
     if (this.store.getSync("leases", `rollback/${RUN}`) === undefined) return;
     const early = { ...core, store: this.store };
@@ -290,7 +290,7 @@ export class Case {
       { ...this.core, store: this.mortal(life), env: this.hasty(life) },
       this.clocks.pick(CLOCKS_MS),
     );
-    // Whoever comes later has seen the lease of the dead, or finds it and has to wait.
+    // A later process has seen the dead one's lease, or finds it and has to wait.
     if (this.clocks.chance(50)) await core.outwait();
     else await this.tooEarly(core);
     const ended = executeRollback(core, RUN, {
@@ -472,7 +472,7 @@ export class Case {
     const open = requests.filter(({ status }) => status === "pending").length;
     if (run.open_approvals !== open)
       this.problem(`the run counts ${run.open_approvals} open requests, not ${open}`);
-    // A step that asked awaits consent until it gets it; a denial is no consent.
+    // A step that asked awaits consent until it gets it; a denial isn't consent.
     const given = new Set(
       requests.filter(({ status }) => /approved|consumed/.test(status)).map(({ step }) => step),
     );

@@ -122,7 +122,7 @@ describe("the example of reversible tools", () => {
     expect(new Set(Object.values(effects))).toEqual(new Set([1]));
   });
 
-  it("leaves alone what a letter speaks of, and says so", async () => {
+  it("leaves the subject of a letter alone, and reports it", async () => {
     const run = await agentRun(true);
     expect(await rollback(run)).toMatchObject({
       compensated: [2, 1],

@@ -1,7 +1,7 @@
 /**
- * Two generic tests over every step of a rollback, fail it and repeat it, and a crash at every point of
- * its journal: whatever happens, running it again ends with everything undone, and nothing is told as
- * undone that is not.
+ * Two generic tests over every step of a rollback: fail and repeat, and a crash at every point of its journal.
+ * Running the rollback again always ends with everything undone, and no step is reported as undone that is
+ * not.
  */
 import { describe, expect, it } from "vitest";
 import type { StateStore, UnitOfWork } from "../../src/govern/port/store.ts";
@@ -110,7 +110,7 @@ async function checkUndone(b: Bench, report: RollbackReport | "dead" | Error): P
   expect(await b.store.list("leases", { limit: 9 })).toEqual([]);
 }
 
-/** At any moment, and for good: what is recorded as undone is undone. */
+/** At any moment, and permanently: a step recorded as undone is undone. */
 async function checkHonest(b: Bench): Promise<void> {
   for (const n of UNDOABLE) {
     const step = await b.step(n);

@@ -115,7 +115,7 @@ export function rollbackBench(options: { tools?: string; policy?: string } = {})
   };
 }
 
-/** What the compensations act on: it remembers every call, and fails where it is told to. */
+/** The world that the compensations act on: it remembers every call, and fails where the test orders it. */
 export class World {
   readonly calls: CompensationCall[] = [];
   readonly reads: ReadRequest[] = [];

@@ -17,7 +17,7 @@ export interface ChildOrders {
   store: StoreKind;
   data: string;
   manifests: string;
-  /** Where the world keeps what was done to it, one line an effect. */
+  /** The file in which the world records its effects, one per line. */
   world: string;
   /** How far the time of day of this process is ahead. */
   ahead_ms: number;
@@ -31,7 +31,7 @@ export interface ChildOrders {
 const orders = JSON.parse(readFileSync(0, "utf8")) as ChildOrders;
 let actions = 0;
 
-/** The moment after an action is, for whoever comes later, the moment before the next. */
+/** For a later process, the moment after an action is the moment before the next. */
 async function action<T>(act: () => Promise<T>): Promise<T> {
   const value = await act();
   if (++actions === orders.kill_at) process.kill(process.pid, "SIGKILL");

@@ -1,6 +1,6 @@
 /**
- * SIGKILL at every point of a rollback's journal, on stores that keep what they are told. Each run is
- * rolled back by a process that dies at the next point; a last process then completes them all.
+ * SIGKILL at every point of a rollback's journal, on durable stores. Each run is rolled back by a process
+ * that dies at the next point; a last process then completes them all.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

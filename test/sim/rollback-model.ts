@@ -69,7 +69,7 @@ export class RunModel {
     return step.outcome !== "failed" && step.undone_at === NEVER;
   }
 
-  /** Stands, and nobody minds. */
+  /** Not undone, and nobody minds. */
   harmless(step: StepFacts): boolean {
     const { tool } = step;
     return (
@@ -91,7 +91,7 @@ export class RunModel {
     return earlier.done_at < later.accepted_at && earlier.undone_at > later.accepted_at;
   }
 
-  /** Everybody who stands on this step, directly or over harmless ones. */
+  /** Every step that depends on this one, directly or over harmless ones. */
   holders(step: StepFacts): number[] {
     const found = new Set<number>();
     for (const later of this.steps.slice(step.n + 1)) {
@@ -101,7 +101,7 @@ export class RunModel {
     return [...found].sort((a, b) => a - b);
   }
 
-  /** What is wrong with undoing this step now, or undefined. `tried` are those of this rollback so far. */
+  /** The obstacle to undoing this step now, or undefined. `tried` are the attempts of this rollback so far. */
   objection(step: StepFacts, tried: ReadonlySet<number>, known: number): string | undefined {
     if (!this.canBeUndone(step)) return `step ${step.n} is not to be undone`;
     if (!this.agreed(step)) return `nobody agreed to the undo of step ${step.n}`;

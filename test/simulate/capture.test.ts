@@ -1,4 +1,4 @@
-/** Captured calls: what is kept, when, and that keeping them never touches a decision. */
+/** Captured calls: which are stored, when, and that storing them never affects a decision. */
 import { describe, expect, it } from "vitest";
 import { capturedPages, purgeCaptures } from "../../src/capture/captured-calls.ts";
 import { CaptureRecorder } from "../../src/capture/recorder.ts";
@@ -228,7 +228,7 @@ describe("expiry and deletion", () => {
 });
 
 describe("never in the way", () => {
-  it("a store that refuses captures is a warning, and decisions go on", async () => {
+  it("a store that refuses captures is a warning, and decisions continue", async () => {
     class Refusing extends MemoryStore {
       refuse = false;
       override transact<T>(unit: UnitOfWork<T>): Promise<T> {

@@ -1,4 +1,4 @@
-/** The thread's limits: what a hostile policy costs, and that the process beside it does not notice. */
+/** The thread's limits: the cost of a hostile policy, and that the process around it does not notice. */
 import { describe, expect, it } from "vitest";
 import { JOB_LIMITS, SandboxHost } from "../../src/operations/worker/host.ts";
 import type { SandboxJob } from "../../src/operations/worker/job.ts";

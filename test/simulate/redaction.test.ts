@@ -1,4 +1,4 @@
-/** What may be written down of a call, held to a corpus and to the bounds of the interface. */
+/** The parts of a call that may be written down, compared with a corpus and with the bounds of the interface. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -60,7 +60,7 @@ describe("the corpus", () => {
     expect(names(corpus.must_not, /IBAN.*checksum/)).toBe(1);
   });
 
-  it("leaves personal data alone when told to, and credentials never", async () => {
+  it("leaves personal data alone if configured, and credentials never", async () => {
     verifies("ops.redaction.pii-switch");
     for (const one of corpus.must) {
       const { value } = await redact(one, false);

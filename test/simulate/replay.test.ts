@@ -131,7 +131,7 @@ describe("the report", () => {
     expect(report.variant_plan).toMatchObject({ actions: [], fully_reversible: true });
   });
 
-  it("needs approval in the variant, and goes on as if it was given", async () => {
+  it("needs approval in the variant, and continues as if it was given", async () => {
     const s = await run();
     const report = await replayed(s, "r", [{ path: "$args.amount", value: 60 }]);
     expect(report.differences.map(({ step, variant }) => [step, variant.decision, variant.undo])).toEqual([

@@ -132,7 +132,7 @@ describe("the groups", () => {
   });
 });
 
-it("keeps a report small, whatever a policy has to say", async () => {
+it("keeps a report small for any policy", async () => {
   const s = await capturing();
   await s.open("r");
   for (let n = 0; n < 3; n++) await s.call("r", "crm.get", { n });

@@ -20,7 +20,7 @@ async function one(s: Capturing, calls: SpeculatedCall[], policy?: string) {
 }
 
 describe("the ranking", () => {
-  it("adds up as documented, each weight by itself", async () => {
+  it("adds up as documented, each weight on its own", async () => {
     verifies(
       "ops.speculation.weight-blocked",
       "ops.speculation.weight-approval",
@@ -92,7 +92,7 @@ describe("the ranking", () => {
 });
 
 describe("a result", () => {
-  it("tells the approvals, and goes on as if they were given", async () => {
+  it("reports the approvals, and continues as if they were given", async () => {
     verifies("ops.speculation.approvals", "ops.speculation.notes");
     const s = await capturing();
     const calls = [call("pay.charge", { amount: 1 }, { id: 1 }), call("crm.get")];
@@ -132,7 +132,7 @@ describe("a result", () => {
     ]);
   });
 
-  it("makes a result up from the manifest where none is given, and says so", async () => {
+  it("makes a result up from the manifest if none is given, and reports it", async () => {
     verifies("ops.speculate.synthesized-result");
     const manifests = `
 - tool: t

@@ -1,4 +1,4 @@
-/** `svc policy suggest`: a draft from what was captured, with its evidence, that blocks nothing of what ran well. */
+/** `svc policy suggest`: a draft from captured calls, with its evidence, that blocks no call that went well. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -112,7 +112,7 @@ describe("svc policy suggest", () => {
     verifies("beyond.suggest.simulated", "beyond.suggest.checks");
     const { out } = await svc("policy", "suggest", "--since", "1d");
     expect(out).toContain("nothing that ran well is newly blocked.");
-    // The limit that could not hold what the halt kept away is told of, and not drafted.
+    // The limit that could not hold because of the halt is reported, and not drafted.
     expect(out).toContain(
       "left out, because it would have blocked: calls-other-bot-crm.get (1 call in 1 run",
     );
@@ -127,7 +127,7 @@ describe("svc policy suggest", () => {
     expect(JSON.parse(simulated.out).summary).toMatchObject({ newly_blocked: 0, newly_needs_approval: 2 });
   });
 
-  it("is about one agent where it is told, and an empty history is an error that says why", async () => {
+  it("is about one agent if named, and an empty history is an error that explains why", async () => {
     verifies("beyond.suggest.actor", "beyond.suggest.empty");
     const { out } = await svc("policy", "suggest", "--actor", "bot");
     expect(out).not.toContain("other-bot");

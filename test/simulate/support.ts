@@ -54,7 +54,7 @@ export const MANIFESTS = `
 - {tool: new.tool, effect: read, permission: crm.read, lifecycle: draft}
 `;
 
-/** Tools whose undo restores what was read before the call; the undo of one names none of it. */
+/** Tools whose undo restores the state before the call; the undo of one names none of it. */
 export const RESTORED = `
 - {tool: doc.read, effect: read, permission: doc}
 - tool: doc.write

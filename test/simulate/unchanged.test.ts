@@ -1,4 +1,4 @@
-/** A policy that nobody changed must show no changes, whatever history it is simulated against. */
+/** An unchanged policy must show no changes in a simulation over any history. */
 import { expect, it } from "vitest";
 import { approveRequest } from "../../src/operations/approvals/approvals.ts";
 import { principal } from "../support/engine.ts";

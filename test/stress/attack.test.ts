@@ -17,7 +17,7 @@ import { runProof } from "./run-proof.ts";
 const attack = (...args: string[]) => runProof("attack", args);
 
 describe("npm run attack", () => {
-  it("finds nothing in the table nor with over a thousand inputs", async () => {
+  it("finds nothing in the table or with over a thousand inputs", async () => {
     // How long an input holds the server up is measured by the command; here only what hangs counts, since a busy
     // machine is slow at everything.
     const { code, out, err } = await attack(
@@ -45,7 +45,7 @@ describe("npm run attack", () => {
       "intent: ",
     ])
       expect(err, what).toContain(what);
-    // One whose inputs were all refused at the door would have tried only the door.
+    // An area whose inputs were all refused by the parser would have tried only the parser.
     for (const { area, accepted } of rows)
       if (["authority", "upstreams", "http", "paths", "mcp", "json"].includes(area))
         expect(accepted, area).toBeGreaterThan(0);
@@ -71,13 +71,13 @@ describe("what an attack run relies on", () => {
     },
   );
 
-  it("every row of the table sends something and has a name of its own", () => {
+  it("every row of the table sends something and has its own name", () => {
     for (const { name, send } of ATTACKS) expect([name, send.length > 0]).toEqual([name, true]);
     const names = [...ATTACKS, ...COVERED].map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it("every form of the console is tried with what costs most, and none that is no more", () => {
+  it("every form of the console is tried with the most expensive input, and none that has gone", () => {
     const forms = CONSOLE_ROUTES.filter(({ method }) => method === "POST").map(({ path }) => path);
     expect(Object.keys(FORM_FIELDS).sort()).toEqual(forms.sort());
   });

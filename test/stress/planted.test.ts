@@ -8,7 +8,7 @@ import { occurrences, planted } from "../../stress/planted/tree.ts";
 import { ROOT } from "../support/files.ts";
 
 describe("planted bugs", () => {
-  it("are many, and each has a name of its own", () => {
+  it("are many, and each has its own name", () => {
     expect(BUGS.length).toBeGreaterThanOrEqual(30);
     expect(new Set(BUGS.map(({ name }) => name)).size).toBe(BUGS.length);
   });

@@ -34,7 +34,7 @@ function forgetful(table: string): StateStore {
 }
 
 describe("a history", () => {
-  it("goes on the service as on the model, from 400 seeds", async () => {
+  it("continues on the service as on the model, from 400 seeds", async () => {
     for (let seed = 1; seed <= 400; seed++) {
       const found = await play(makeHistory(seed), `h${seed}`, seed, still(new MemoryStore()));
       expect(found, `seed ${seed}`).toBeUndefined();

@@ -36,7 +36,7 @@ const number = (value: number): Buffer => {
   return bytes;
 };
 
-/** Each picture with how long it stands; shown again and again. */
+/** Each picture with its duration; the pictures repeat. */
 export function animated(frames: readonly { png: Buffer; ms: number }[]): Buffer {
   const [first] = frames.map(({ png }) => chunksOf(png));
   const header = first!.find(({ type }) => type === "IHDR")!.data;

@@ -15,7 +15,7 @@ export interface AuthorizationServer {
   groups: Map<string, string[]>;
   /** The path of every request, in order. */
   asked: string[];
-  /** Signs in and consents, and returns the URL to which the browser comes back. */
+  /** Signs in and consents, and returns the URL that the browser comes back to. */
   signIn(url: string | URL, login?: string): Promise<URL>;
   /** Forgets every grant, so that nothing can be refreshed. */
   revokeAll(): void;

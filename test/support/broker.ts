@@ -1,6 +1,6 @@
 /**
- * How test workers share what is made once for the whole run: the main process listens on a unix socket and
- * makes a thing when the first worker asks for it, so a run whose tests do not need it does not pay for it.
+ * How test workers share objects that are made once for the whole run: the main process listens on a unix socket and
+ * makes one when the first worker asks for it, so a run whose tests do not need it does not pay for it.
  */
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";

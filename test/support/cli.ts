@@ -50,7 +50,7 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** A server process of its own on a free port; answers once it listens. `program`: another Node, another installation. */
+/** A separate server process on a free port; resolves once it listens. `program`: another Node, another installation. */
 export function startSvcServer(
   args: string[],
   options: CliOptions & { program?: readonly [node: string, bin: string] } = {},

@@ -4,9 +4,9 @@ import { tempFile } from "./tmp.ts";
 /** Runs this text as its own module. */
 export const nodeCommand = (text: string): string => `${process.execPath} ${tempFile("command.mjs", text)}`;
 
-/** Reads its input to the end, whatever that is, and then does this. */
+/** Reads its input to the end, and then does this. */
 export const afterInput = (text: string): string =>
   nodeCommand(`process.stdin.resume().on("end", () => ${text});`);
 
-/** A compensator that undoes whatever it is asked to undo. */
+/** A compensator that carries out every undo. */
 export const undoesAll = (): string => afterInput("process.exit(0)");

@@ -39,7 +39,7 @@ export interface Answered {
   body: unknown;
 }
 
-/** Throws where the answer is none that the document announces; a route that is not in it is none of its business. */
+/** Throws if the document doesn't announce the answer. Routes outside the document are ignored. */
 export function assertDocumented({ method, url, status, type, body }: Answered): void {
   const path = url.split("?", 1)[0]!;
   const found = routes.filter(({ form }) => form.test(path));

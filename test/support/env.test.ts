@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fakeEnv } from "./env.ts";
 
 describe("fakeEnv", () => {
-  it("stands still until it is moved", async () => {
+  it("is frozen until it is moved", async () => {
     const env = fakeEnv({ now: 1_000 });
     expect([env.now(), env.elapsed()]).toEqual([1_000, 0]);
     await env.advance(250);
@@ -46,7 +46,7 @@ describe("fakeEnv", () => {
     expect(env.sleepers).toBe(0);
   });
 
-  it("can move time on by itself", async () => {
+  it("can move time on automatically", async () => {
     const env = fakeEnv({ autoSleep: true });
     await env.sleep(500);
     expect(env.elapsed()).toBe(500);

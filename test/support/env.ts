@@ -1,17 +1,17 @@
 /**
- * An Env whose time stands still until the test moves it, and whose ids and randomness follow from
+ * An Env with a frozen clock that the test moves. Its ids and randomness follow from
  * a seed: the same test gives the same bytes every time.
  */
 import { type RuntimeEnv, uuidv7From } from "../../src/kernel/env.ts";
 
 export interface FakeEnv extends RuntimeEnv {
-  /** Moves time on and wakes, in order, whoever sleeps until then. */
+  /** Moves time on and wakes, in order, everybody who sleeps until then. */
   advance(ms: number): Promise<void>;
   /** Sets the wall clock alone, as somebody with a watch would; sleepers and `elapsed` do not notice. */
   setNow(ms: number): void;
   /** How many are asleep. */
   readonly sleepers: number;
-  /** Every sleep that was asked for, in milliseconds: what a backoff test looks at. */
+  /** Every requested sleep, in milliseconds, for tests of backoff. */
   readonly slept: readonly number[];
 }
 
@@ -114,7 +114,7 @@ export function seeded(seed: number): () => number {
     c = ((c << 21) | (c >>> 11)) + t;
     return (t >>> 0) / 0x1_0000_0000;
   };
-  // Neighbouring seeds start alike; a few rounds drive them apart.
+  // Adjacent seeds start alike; a few rounds separate them.
   for (let i = 0; i < 15; i++) next();
   return next;
 }

@@ -1,4 +1,4 @@
-/** A disk that fails when told to: the k-th call of those that can fail on a real one. */
+/** A disk that fails on demand: at the k-th call of those that can fail on a real one. */
 import type { WorkerHandle, WorkerJobs } from "../../src/store/journal/checkpoint/worker-handle.ts";
 import { isBusy } from "../../src/store/journal/connection.ts";
 import { type DiskOps, nodeDisk } from "../../src/store/journal/disk.ts";
@@ -16,7 +16,7 @@ export interface Fault {
 export interface FaultyDisk extends DiskOps {
   /** How many calls that may fail were made. */
   readonly calls: number;
-  /** What was called, in order. */
+  /** The calls, in order. */
   readonly log: readonly string[];
   fail(fault: Fault | undefined): void;
 }

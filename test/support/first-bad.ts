@@ -1,5 +1,5 @@
 /**
- * The chain, checked apart from the code that makes it: another implementation of RFC 8785 and nothing
+ * A check of the chain, separate from the code that makes it: another implementation of RFC 8785 and nothing
  * of `src/ledger`.
  */
 import { createHash } from "node:crypto";

@@ -84,7 +84,7 @@ function signed(asked: AskedCall, by = ann, more: object = {}, lies: AssertionLi
   return by.sign({ payload }, lies);
 }
 
-/** What was really signed, with these members changed afterwards. */
+/** The signed content, with these members changed afterwards. */
 function changedAfter(asked: AskedCall, members: object, signedWith: object = {}): object {
   const one = signed(asked, ann, signedWith) as { payload: object };
   return evidence({ ...one, payload: { ...one.payload, ...members } });
@@ -217,7 +217,7 @@ export async function playForgery(
   expect(why.includes("used before")).toBe(name === "replay");
 }
 
-/** What is really signed passes, also by a quorum of two. */
+/** A real signature passes, also with a quorum of two. */
 export async function playHonestly(
   surface: ForgedSurface,
   { file, tool }: { file: string; tool: string },

@@ -1,4 +1,4 @@
-/** Starts a process that writes to a store until it is stopped, and knows what was acknowledged to it. */
+/** Starts a process that writes to a store until it is stopped, and knows every acknowledged write. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { compiled } from "./compiled.ts";
@@ -30,7 +30,7 @@ export class Hammer {
     }, `${count} units to be acknowledged`);
   }
 
-  /** Stops it where it stands. */
+  /** Stops it at once. */
   pause(): void {
     this.child.kill("SIGSTOP");
   }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
 import type { HookClient } from "../../src/hook/clients/clients.ts";
 import { eventsOf } from "../../src/hook/clients/clients.ts";
 import { hooksFile } from "../../src/hook/clients/install.ts";
@@ -53,6 +54,9 @@ export async function hookedPlace(client: HookClient, ...options: string[]): Pro
   const folder = join(home, ".config/svc/hooks");
   const config = join(folder, "svc.config.yaml");
   const server = await startSvcServer(["--config", config], where);
+  // With the test, or with the file that shares the place.
+  const atEnd = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
+  atEnd(async () => void (await server.stop()));
   const file = join(folder, `${client}.json`);
   const change = (settings: object) =>
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), ...settings }));

@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer in memory: it signs what it is asked to, and counts what is fetched from it. */
+/** An OpenID Connect issuer in memory: it signs any claims, and counts the requests to it. */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import type { EgressClient, EgressRequest, EgressResponse } from "../../src/egress/egress.ts";
 import { SvcError } from "../../src/kernel/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * A real file system of its own in a file: it can be filled, frozen, made read-only and have its power
+ * A real, separate file system in a file: it can be filled, frozen, made read-only and have its power
  * cut, without harm to anybody. Needs root and loop devices; where those are missing, so are its tests.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
@@ -63,7 +63,7 @@ export class LoopDisk {
   }
 
   freeze(): void {
-    // Whoever is caught in a frozen disk cannot thaw it any more, nor even end; so somebody else does, in the end.
+    // A process that hangs on a frozen disk cannot thaw it or even end, so another process thaws it in the end.
     this.rescuer = spawn("sh", ["-c", 'sleep 120; fsfreeze -u "$1" 2>/dev/null', "sh", this.mount], {
       detached: true,
       stdio: "ignore",

@@ -1,6 +1,6 @@
 /**
- * Runs before every test file: what waits for an assertion waits as long as `until` does. Vitest's own second is
- * sooner over than a busy machine is done.
+ * Runs before every test file: an assertion that waits does so as long as `until`. Vitest's own second is over
+ * sooner than a busy machine is done.
  */
 import { vi } from "vitest";
 import { PATIENCE_MS } from "./until.ts";

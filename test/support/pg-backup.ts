@@ -1,4 +1,4 @@
-/** A database as it was at one moment, which can be put back in its place under whoever uses it. */
+/** A copy of a database at one moment, which can replace the database under its users. */
 import pg from "pg";
 import { databasePrefix } from "./postgres.ts";
 

@@ -168,7 +168,7 @@ export class PgServer {
       this.socketDir,
       ...pairs,
     ];
-    // A group of its own: Ctrl-C on the terminal must not stop it under a test that is still finishing.
+    // A separate group: Ctrl-C on the terminal must not stop it under a test that is still finishing.
     const child = spawn(this.#binaries.postgres, args, {
       ...pgUser,
       cwd: this.socketDir,
@@ -230,7 +230,7 @@ export class PgServer {
     tell([pid, ...descendants(pid)], "SIGCONT");
   }
 
-  /** Ends the server whatever its state and removes its folder. Safe to call twice. */
+  /** Ends the server in any state and removes its directory. Safe to call twice. */
   async dispose(): Promise<void> {
     if (this.running) {
       this.resume();
@@ -255,7 +255,7 @@ export class PgServer {
   }
 }
 
-/** Backends leave the server's process group, so each must be told by its own id. */
+/** Backends leave the server's process group, so each needs a signal to its own id. */
 function tell(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

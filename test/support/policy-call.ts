@@ -1,4 +1,4 @@
-/** A call as a policy sees it, of which a test names only what it is about. */
+/** A call as a policy sees it. A test names only the members it is about. */
 import type { PolicyCall } from "../../src/rules/policy/call.ts";
 
 export const policyCall = (fields: Partial<PolicyCall>): PolicyCall => ({

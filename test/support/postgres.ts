@@ -12,7 +12,7 @@ export type { PgServer, StopMode } from "./pg-server.ts";
 export interface FreshDatabase {
   readonly url: string;
   readonly name: string;
-  /** Throws out whoever is still connected and removes the database. */
+  /** Ends all connections and removes the database. */
   drop(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export function sharedServerUrl(): Promise<string> {
   return shared;
 }
 
-/** A new, empty database of its own, on the shared server or on the one given. */
+/** A new, empty, separate database, on the shared server or on the one given. */
 export async function freshDatabase(server?: PgServer): Promise<FreshDatabase> {
   const admin = server?.url() ?? (await sharedServerUrl());
   const name = `${databasePrefix()}${randomBytes(6).toString("hex")}`;

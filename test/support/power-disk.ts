@@ -1,6 +1,6 @@
 /**
- * A disk whose power can be cut. Until a file is synced, each sector of what was written to it may be
- * lost, in any order; until a folder is synced, a new file's name may be. Lost sectors read as zeros.
+ * A disk whose power can be cut. Until a file is synced, each written sector of it may be
+ * lost, in any order; until a directory is synced, a new file's name may be. Lost sectors read as zeros.
  */
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -22,7 +22,7 @@ interface Tracked {
 export class PowerDisk implements DiskOps {
   /** How many calls that change something were made. */
   calls = 0;
-  /** From this call on nothing happens any more, and nobody hears of anything. */
+  /** From this call on nothing happens any more, and nobody gets an answer. */
   cutAt = Number.POSITIVE_INFINITY;
   private readonly files = new Map<string, Tracked>();
   private readonly paths = new Map<number, string>();
@@ -114,7 +114,7 @@ export class PowerDisk implements DiskOps {
   facts = nodeDisk.facts;
   factsAt = nodeDisk.factsAt;
 
-  /** What is found in the folder when the power is back. Databases are taken as they are: SQLite syncs itself. */
+  /** The content of the directory when the power is back. Databases are taken as they are: SQLite syncs itself. */
   image(folder: string, to: string, random: () => number): void {
     for (const name of readdirSync(folder)) {
       // Shared memory does not outlive the machine.

@@ -7,7 +7,7 @@ import { SilenceWatch } from "../../src/kernel/silence-watch.ts";
 export interface OtherProcess extends EngineCore {
   /** Sees every lease now; then the given time passes by this process's monotonic clock alone. */
   outwait(ms?: number): Promise<void>;
-  /** The time passes without a look at the leases. */
+  /** The time passes without a check of the leases. */
   pass(ms: number): void;
 }
 

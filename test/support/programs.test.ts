@@ -11,7 +11,7 @@ import { tempDir } from "./tmp.ts";
 const PROGRAMS = new URL("../../scripts/programs.mjs", import.meta.url).href;
 const RUNS = "#!/bin/sh\nexit 0\n";
 const ONLY_TELLS = "#!/bin/sh\necho 'install me first' >&2\nexit 1\n";
-/** Notes each call, refuses to run beside itself, and installs what it is told to. */
+/** Notes each call, refuses to run concurrently with itself, and installs the requested programs. */
 const APT_GET = `#!/bin/sh
 here=\${0%/*}
 echo "$4 $7" >> "$here/calls"
@@ -34,7 +34,7 @@ class Machine {
     return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
   }
 
-  /** What somebody there is told who needs these programs, all at once: a path below the machine's, or a message. */
+  /** The answer for a caller that needs these programs, all at once: a path below the machine's, or a message. */
   async ensure(names: string[], { uid = 0, env = {} as Record<string, string> } = {}): Promise<string[]> {
     const script = `process.getuid = () => ${uid};
       const { ensureProgram } = await import(${JSON.stringify(PROGRAMS)});
@@ -97,7 +97,7 @@ describe("a program that a test needs", () => {
     ]);
   });
 
-  it("that cannot be had is told of once by the file that needs it", async () => {
+  it("that cannot be had is reported once by the file that needs it", async () => {
     const machine = new Machine();
     symlinkSync("/bin/sh", join(machine.path, "sh"));
     const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--reporter=json"];
@@ -114,7 +114,7 @@ describe("a program that a test needs", () => {
 });
 
 describe("the agent frameworks", () => {
-  /** In the place of npm: notes how it is called, and fails where it is told to. */
+  /** A substitute for npm: notes its arguments, and fails where the test orders it. */
   const NPM = `require("node:fs").appendFileSync("calls", process.argv.slice(2).join(" ") + "\\n");
     if (require("node:fs").existsSync("away")) { console.error("npm error network"); process.exit(1); }
     require("node:fs").mkdirSync("node_modules", { recursive: true });`;

@@ -1,6 +1,6 @@
 /**
  * A program that a test needs besides Node. Ask at the top of the file that starts it (`const PYTHON = await
- * program("python3")`): installing takes as long as it takes, and where it cannot be had, that file says so once.
+ * program("python3")`): installing has no time limit, and if it fails, that file reports it once.
  */
 import { ensureProgram, type Program } from "../../scripts/programs.mjs";
 import { askBroker, hasBroker } from "./broker.ts";

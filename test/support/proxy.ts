@@ -57,7 +57,7 @@ export interface Upstream {
 
 type Answering = (request: SeenRequest, response: ServerResponse) => void;
 
-/** A server that keeps every request and answers as told; with TLS where a certificate is given. */
+/** A server that stores every request and gives the test's answers; with TLS if a certificate is given. */
 export async function upstream(answer: Answering, tls?: { key: string; cert: string }): Promise<Upstream> {
   const seen: SeenRequest[] = [];
   const handle = (request: IncomingMessage, response: ServerResponse) => {

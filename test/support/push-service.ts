@@ -146,7 +146,7 @@ function checked(request: IncomingMessage, body: Buffer, browser: PushBrowser, o
 const NAME = "localhost";
 let certificate: ReturnType<typeof selfSigned> | undefined;
 
-/** One for all services of the process: clients tell certificates of one name apart by nothing else. */
+/** One for all services of the process: clients distinguish certificates of one name by nothing else. */
 function trusted(): { key: string; cert: string } {
   if (certificate === undefined) {
     certificate = selfSigned([NAME]);

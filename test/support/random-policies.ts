@@ -118,7 +118,7 @@ interface Theme {
 }
 const ANY: Theme = { matching: 1, conditions: 2, paths: PATHS.flat() };
 
-/** One thing at a time, mostly: what is looked at apart is told apart on its own. */
+/** Mostly one change at a time, because the prover compares each part separately. */
 const themeOf = (r: Random): Theme =>
   r.pick([
     ANY,
@@ -191,7 +191,7 @@ export function policyOf(r: Random, claims: boolean): CompiledPolicy {
   return compiled(doc);
 }
 
-/** A policy of a few entries, and others in each of which a single entry is another, is new, or is gone. */
+/** A policy of a few entries, and variants with a single entry changed, new or gone. */
 export function family(r: Random, size: number): { policy: CompiledPolicy; others: CompiledPolicy[] } {
   // Mostly rules: what counts is tried at several levels, and takes ten times as long.
   const theme = themeOf(r);

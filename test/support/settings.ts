@@ -1,4 +1,4 @@
-/** Settings from a configuration file in its own folder, or what is wrong with them. */
+/** Settings from a configuration file in its own directory, or its problems. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type LoadOptions, loadSettings } from "../../src/config/load.ts";

@@ -4,7 +4,7 @@
  */
 
 export interface SourceText {
-  /** Comments, and what is inside strings, templates and regular expressions, replaced by spaces. */
+  /** Replaces comments and the content of strings, templates and regular expressions by spaces. */
   readonly code: string;
   /** Only comments replaced by spaces. */
   readonly withStrings: string;

@@ -5,7 +5,7 @@
 import { openFilesStore } from "../../src/store/files/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite/store.ts";
 
-// Whoever started this is gone when its end of the pipe closes.
+// The parent is gone when its end of the pipe closes.
 process.stdin.on("end", () => process.exit(1)).resume();
 
 const [kind, folder, label] = process.argv.slice(2) as [string, string, string];

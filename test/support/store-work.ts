@@ -1,6 +1,6 @@
 /**
  * A workload whose state follows from its ledger: unit `name` writes its records and the documents that
- * say so, together. Whatever is left after a fault can then be checked without knowing what happened.
+ * name them, together. The state after a fault can then be checked without knowing what happened.
  */
 import { expect } from "vitest";
 import type { StateStore } from "../../src/govern/port/store.ts";
@@ -12,7 +12,7 @@ import { verifyLine } from "../../src/store/journal/lines/verify-line.ts";
 /** A count of all records that journals tell by what changed of it. */
 export const counted = (calls: number): RunToolDoc => ({ run_id: "all", tool: "any", calls, standing: 0 });
 
-/** One unit: `count` records, a document that lists them, one of its own, and a counter that all share, told in two ways. */
+/** One unit: `count` records, a document that lists them, a separate one, and a counter that all share, stored in two ways. */
 export function work(store: StateStore, name: string, count = 1): Promise<number[]> {
   return store.transact({
     run: (tx) => {

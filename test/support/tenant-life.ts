@@ -1,4 +1,4 @@
-/** Two tenants that have something of everything, and how to ask for it: what one of them may be told of the other is nothing. */
+/** Two tenants with something of everything, and all ways to ask for it: neither may learn anything of the other. */
 import { expect } from "vitest";
 import type { StateStore } from "../../src/govern/port/store.ts";
 import { sha256Hex } from "../../src/kernel/hash.ts";
@@ -34,7 +34,7 @@ export type Things = Record<
 /** An agent that works for both tenants under one name, each with its own key. */
 export const TWIN = "twin";
 
-/** The neighbour's keys come first: places in the file move when one is deleted. */
+/** The other tenant's keys come first: positions in the file move when one is deleted. */
 export const TENANT_KEYS = [NEIGHBOUR, "acme"].flatMap((tenant) => {
   const bound = { tenant, tenant_only: true };
   const keys = ["passing", "spare", ...ROLES].map((name) => ({

@@ -1,4 +1,4 @@
-/** A comparison of two policies held to brute force: every difference that calls show must be one that it tells. */
+/** Compares the diff of two policies with brute force: it must report every difference that calls show. */
 import type { PolicyCall } from "../../src/rules/policy/call.ts";
 import { needsMet } from "../../src/rules/policy/checks/approvals.ts";
 import type { CounterDoc } from "../../src/rules/policy/checks/counters.ts";
@@ -11,7 +11,7 @@ const RANK = { allow: 0, require_approval: 1, deny: 2 };
 const A_FAMILY = 10;
 const CALLS = 24;
 
-/** Families of policies from a seed on, each of a policy and ten that were made of it, with the calls they are held to. */
+/** Families of policies from a seed on, each of a policy and ten variants of it, with the calls to compare. */
 export function heldToPairs(seed: number, families: number) {
   const seen = { pairs: 0, complete: 0, calls: 0, decided_differently: 0 };
   let disagreement: object | null = null;
@@ -74,7 +74,7 @@ export function heldTo(a: CompiledPolicy, b: CompiledPolicy, tried: Iterable<Tri
   return held;
 }
 
-/** By what is decided, and where both ask for approval by the teams of approvers that do for one and not for the other. */
+/** By decision, and where both require approval by the groups of approvers that suffice for one and not for the other. */
 function directionOf(was: PolicyEvaluation, is: PolicyEvaluation): "looser" | "stricter" | null {
   if (was.action !== is.action) return RANK[is.action] < RANK[was.action] ? "looser" : "stricter";
   if (was.approval === null || is.approval === null) return null;

@@ -1,7 +1,7 @@
 /**
  * Cleans up after a process that can no longer do it. A shell waits on a pipe from this process; the
- * pipe closes when this process ends for whatever reason, SIGKILL included, and then the shell ends
- * the PostgreSQL whose data lie in the folder, if any, and removes the folder.
+ * pipe closes when this process ends for any reason, SIGKILL included, and then the shell ends
+ * the PostgreSQL whose data lie in the directory, if any, and removes the directory.
  */
 import { spawn } from "node:child_process";
 
@@ -15,12 +15,12 @@ const SCRIPT = `
 /** Answers a function that calls the watchdog off, for when the folder was removed in good order. */
 export function watchOver(folder: string): () => void {
   const child = spawn("sh", ["-c", SCRIPT, "sh", folder], {
-    // A group of its own, or Ctrl-C would end it together with us.
+    // A separate group, or Ctrl-C would end it together with us.
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
   const { stdin } = child;
-  // Neither the shell nor the pipe may keep this process alive.
+  // The shell and the pipe must not keep this process alive.
   child.unref();
   (stdin as unknown as { unref?(): void }).unref?.();
   stdin.on("error", () => {});

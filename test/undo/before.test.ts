@@ -1,4 +1,4 @@
-/** What was there before a call is restored by its undo, and what others wrote since is not lost: over HTTP. */
+/** An undo restores the state before the call, and others' later writes are not lost: over HTTP. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { loggedIn } from "../console/support/client.ts";
 import { type ConsoleServer, consoleServer, shiftedEnv } from "../console/support/server.ts";
@@ -67,7 +67,7 @@ async function events(run: string, step: number) {
 }
 
 describe("before", () => {
-  it("is told in the decision, reported with the outcome, kept off the ledger and restored", async () => {
+  it("is named in the decision, reported with the outcome, kept off the ledger and restored", async () => {
     verifies(
       "beyond.before.told",
       "beyond.before.agent",
@@ -107,7 +107,7 @@ describe("before", () => {
     expect(JSON.stringify(trail)).not.toContain("canary");
   });
 
-  it("takes away what was not there, by the way that is declared for it, and has none without", async () => {
+  it("removes what was not there, by the declared way, and has none without", async () => {
     verifies("beyond.before.absent", "beyond.before.http-without");
     const run = await opened();
     await put(run, "fresh", "new");
@@ -160,7 +160,7 @@ describe("before", () => {
 });
 
 describe("a foreign write", () => {
-  it("is told on paper beside what else stays, and until when the rest can be undone", async () => {
+  it("is on the card next to the other residue, with the deadline of the undo", async () => {
     verifies("beyond.conflict.plan", "beyond.horizon.plan", "ops.evidence.report-outlook");
     const run = await opened();
     const lent = async (until: number) => {
@@ -257,7 +257,7 @@ describe("a foreign write", () => {
     ]);
   });
 
-  it("is told from a run's own later writes, which are undone first", async () => {
+  it("is distinguished from a run's own later writes, which are undone first", async () => {
     verifies("beyond.conflict.plan");
     const run = await opened();
     shelf.write("e", "one");
@@ -282,7 +282,7 @@ describe("a foreign write", () => {
     }
   }
 
-  it("is told from calls of the run that overlapped: what they left is undone, or said not to be", async () => {
+  it("is distinguished from overlapping calls of the run: their writes are undone, or reported", async () => {
     verifies("beyond.conflict.overlapped");
     const plain = await opened();
     shelf.write("o", "one");
@@ -377,7 +377,7 @@ describe("a foreign write", () => {
     expect(shelf.text("q")).toBe("was-text");
   });
 
-  it("asks anew where an approved undo failed and is now to pass over what was written since", async () => {
+  it("asks again if an approved undo failed and would now overwrite a later write", async () => {
     verifies("beyond.card.undo-changed");
     const run = await opened();
     shelf.write("v", "was-text");
@@ -461,7 +461,7 @@ describe("a foreign write", () => {
 });
 
 describe("an undo that closes", () => {
-  it("is listed, told and shown until then, and not tried afterwards", async () => {
+  it("is listed and shown until then, and not tried afterwards", async () => {
     verifies("beyond.horizon.route", "beyond.horizon.told", "beyond.horizon.plan");
     const run = await opened();
     const now = Date.now();
@@ -506,7 +506,7 @@ describe("an undo that closes", () => {
 });
 
 describe("an undo that closes during a rollback", () => {
-  it("is not tried again nor begun, and what is older is undone all the same", async () => {
+  it("is not tried again or begun, and older steps are undone all the same", async () => {
     verifies("beyond.horizon.meanwhile");
     const run = await opened();
     shelf.write("older", "as it was");
@@ -534,7 +534,7 @@ describe("an undo that closes during a rollback", () => {
 });
 
 describe("a remote worker", () => {
-  it("tells what is there when it begins", async () => {
+  it("reports the state when it begins", async () => {
     verifies("beyond.conflict.worker");
     const run = await opened();
     shelf.write("w", "old");

@@ -37,7 +37,7 @@ async function contained(s: TestServer, actor = "bot") {
   return { told, done: (await ended(s, asked)).report };
 }
 
-it("leaves what somebody else wrote since, and says so beforehand", async () => {
+it("leaves others' later writes, and reports it beforehand", async () => {
   verifies("beyond.contain.dry-run");
   const { s, shelf } = await withTwoWrites(
     ({ compensator, reader }) => `compensator_cmd: "${compensator}", reader_cmd: "${reader}"`,
@@ -147,7 +147,7 @@ describe("runs that write the same document", () => {
     expect(shelf.text("overlap")).toBe("0");
   });
 
-  it("all conflict with what was written after them, as was foretold", async () => {
+  it("all conflict with later writes, as predicted", async () => {
     verifies("beyond.contain.dry-run");
     const s = await server("late");
     const { write } = writer(s, "late");
@@ -198,7 +198,7 @@ describe("a run after its containment", () => {
     expect(await runOf(s, "attention=1")).toMatchObject([
       { run_id: "r", state: "needs attention", attention: true },
     ]);
-    // What was written in between is put back: nothing is in conflict any more.
+    // The intermediate write is undone: nothing is in conflict any more.
     shelf.write("shared", "new");
     expect((await s.call("operator", "POST", "/v1/runs/r/rollback", { confirm: true })).status).toBe(202);
     await until(async () => (await runOf(s, "attention=1")).length === 0, "the rollback");

@@ -146,7 +146,7 @@ describe("over HTTP", () => {
     expect(await paper.text()).toContain("effect: missing, checked by agent");
   });
 
-  it("a check that nobody ran leaves the step succeeded, and says so", async () => {
+  it("a check that nobody ran leaves the step succeeded, and is reported", async () => {
     verifies("beyond.effect.not-checked", "beyond.effect.scope", "beyond.effect.off");
     const run = await opened();
     await ask(run, "note.write");

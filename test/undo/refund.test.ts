@@ -58,7 +58,7 @@ async function opened(id: string): Promise<string> {
   return id;
 }
 
-/** Makes the call, a minute after the one before, and reports success; answers what was decided. */
+/** Makes the call, a minute after the one before, and reports success; returns the decision. */
 async function made(id: string, tool: string, args: object = {}): Promise<string> {
   s.env.setNow(s.env.now() + MINUTE);
   calls++;
@@ -88,7 +88,7 @@ describe("refund", () => {
     expect(await made(id, "thing.make")).toBe("allow");
     expect(await made(id, "thing.make")).toBe("allow");
     expect(await made(id, "thing.make")).toBe(USED_UP);
-    // A call is captured behind its decision; only what was captured can be noted as undone.
+    // A call is captured after its decision. Only a captured call can be marked as undone.
     await until(async () => (await simulated()).summary.calls === calls, "the calls to be captured");
     expect(await rolledBack(id)).toMatchObject({ compensated: [1, 0] });
     expect(await made(id, "thing.send")).toBe("allow");
@@ -105,7 +105,7 @@ describe("refund", () => {
     expect(kept.summary).toMatchObject({ newly_blocked: 2, newly_allowed: 0 });
   });
 
-  it("gives nothing back on a worker's word, nor where nothing is read back or the read-back fails", async () => {
+  it("refunds nothing on a worker's word, or if nothing is read back or the read-back fails", async () => {
     verifies("beyond.refund.worker", "beyond.refund.unproven");
     const id = await opened("worker");
     await made(id, "thing.make");

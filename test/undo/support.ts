@@ -1,4 +1,4 @@
-/** A folder of documents with the commands that read and undo them: what an undo restores can be looked at. */
+/** A directory of documents with the commands that read and undo them, so that a test can check the restored state. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tempDir } from "../support/tmp.ts";

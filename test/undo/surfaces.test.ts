@@ -110,7 +110,7 @@ describe("the gateway", () => {
     expect(shelf.text("g")).toBe("old");
   });
 
-  it("takes away what was not there, and reads back that nothing is", async () => {
+  it("removes what was not there, and reads back that nothing is", async () => {
     verifies("beyond.before.absent", "beyond.before.expect");
     const agent = await g.connect("agent");
     const { _meta } = await call(agent, "doc.put", { id: "made", text: "new" });
@@ -132,7 +132,7 @@ describe("the gateway", () => {
     expect(await shown(modern)).toEqual({ exists: true, text: "the principal's" });
   });
 
-  it("leaves alone what it cannot see any more, or cannot tell apart", async () => {
+  it("leaves alone what it cannot see any more, or cannot distinguish", async () => {
     verifies("beyond.isolation.reads");
     const headers = { "svc-run-id": "two-sessions" };
     const [a, b] = [await g.connect("agent", { headers }), await g.connect("agent", { headers })];
@@ -288,7 +288,7 @@ describe("the library and the command line", () => {
     expect(shown.out).not.toContain("foreign");
   });
 
-  it("makes no call without the read that it needs, and a plan that nobody could look for says so", async () => {
+  it("makes no call without the read that it needs, and a plan without a reader reports it", async () => {
     verifies("beyond.before.no-reader", "beyond.before.not-required", "beyond.plan.unread-said");
     const library = await open({ manifests, data });
     const run = await library.run({ actor: "bot", permissions: ["p"], run_id: "blind" });

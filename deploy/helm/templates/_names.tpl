@@ -1,4 +1,4 @@
-{{/* What selects the pods; it must not change over a release's life. */}}
+{{/* Labels that select the pods; they must not change during a release's life. */}}
 {{- define "svc.selector" -}}
 app.kubernetes.io/name: svc
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -11,7 +11,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{/* What the chart knows itself; what `config` holds wins. */}}
+{{/* Settings that the chart knows itself; `config` overrides them. */}}
 {{- define "svc.config" -}}
 {{- $own := dict "manifests" "manifests.yaml" "policy" "policy.yaml" "store" "postgres" "database_url" "${DATABASE_URL}" }}
 {{- $_ := set $own "listen" (dict "host" "0.0.0.0" "port" 8787) }}

@@ -448,7 +448,7 @@ describe("holding a ledger against its anchors", () => {
     for (const line of lines) expect((await problems(store, [line], []))[0], line).not.toBeNull();
   });
 
-  it("says what is no anchors file", async () => {
+  it("names a file without anchors", async () => {
     const store = await storeOf([]);
     const latin1 = join(tempDir(), "latin1");
     writeFileSync(latin1, Buffer.from([0xe9, 0x0a]));

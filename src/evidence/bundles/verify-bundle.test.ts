@@ -112,7 +112,7 @@ describe("a bundle", () => {
     }
   });
 
-  it("of a run that has no records yet says so", async () => {
+  it("of a run without records reports it", async () => {
     const store = await storeOf(drafts(1, 3));
     await expect(bundleOf(store, key, "nobody")).rejects.toThrow("unknown run nobody");
   });
@@ -224,7 +224,7 @@ describe("a bundle that was changed", () => {
     expect(found).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
   });
 
-  it("does not pass with bytes that are no UTF-8", async () => {
+  it("does not pass with bytes that aren't UTF-8", async () => {
     for (const seed of [2, 3]) {
       const { text } = await seededBundle(seed, key);
       const at = Buffer.from(text).indexOf('"event":"') + 9;
@@ -238,8 +238,8 @@ describe("a bundle that was changed", () => {
   });
 });
 
-describe("what is no bundle", () => {
-  it("is told in words", async () => {
+describe("anything but a bundle", () => {
+  it("gets a message", async () => {
     mkdirSync(join(folder, "d"), { recursive: true });
     await expect(verifyBundle(join(folder, "missing"), nobody)).rejects.toThrow("does not exist");
     await expect(verifyBundle(join(folder, "d"), nobody)).rejects.toThrow("is a directory");

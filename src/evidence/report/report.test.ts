@@ -185,7 +185,7 @@ describe("a run report", async () => {
     expect(pdfText(await runReportPdf(left))).toContain("based on the ledger alone");
   });
 
-  it("of a run whose stored scope was edited says so, and trusts the ledger instead", async () => {
+  it("of a run whose stored scope was edited reports it, and trusts the ledger instead", async () => {
     const { store } = await story();
     const run = (await store.get("runs", "r1"))!;
     const widened = { ...run, scope: { ...run.scope, permissions: ["everything"] } };
@@ -201,7 +201,7 @@ describe("a run report", async () => {
     expect(runReportHtml(found)).not.toContain("everything");
   });
 
-  it("says when the trail does not verify, and what is no run", async () => {
+  it("reports a trail that does not verify, and an unknown run", async () => {
     const records = engine.store.records.bind(engine.store);
     engine.store.records = async (query) =>
       (await records(query)).map((line) => line.replace('"run_seq":2,', '"run_seq":9,'));
@@ -366,7 +366,7 @@ describe("a period report", async () => {
     });
   });
 
-  it("counts a step once, however often its undo was tried or its outcome was told", async () => {
+  it("counts a step once, for any number of undo attempts and reports of its outcome", async () => {
     const { store } = await story();
     const at = (step: number, ...events: LedgerEvent[]) =>
       events.map((event) => ({ ts_ms: NOW + 10, event, actor: "x", run_id: "r9", run_seq: 0, step }));
@@ -481,7 +481,7 @@ describe("text of others", () => {
     expect(forPlainFont("a\u00adb\n")).toBe("a\\u{ad}b\\n");
   });
 
-  it("fits a code span whatever it holds", () => {
+  it("fits a code span with any content", () => {
     expect(codeSpan("a`b")).toBe("``a`b``");
     expect(codeSpan("`")).toBe("`` ` ``");
     expect(codeSpan("a|b")).toBe("`a\\|b`");

@@ -22,7 +22,7 @@ const { upstream: _, ...old } = next(undefined, claim(["a d1"]), "m1", 1)!;
 const first: PinDoc = { ...old, upstream: "a" };
 
 describe("a tool that is first seen", () => {
-  it("is pinned with its upstream and the manifest beside it", () => {
+  it("is pinned with its upstream and its manifest", () => {
     expect(first).toEqual({
       tool: "t",
       hash: "d1",
@@ -57,7 +57,7 @@ describe("a definition that changes", () => {
     });
   });
 
-  it("is forgotten when it is taken back", () => {
+  it("is forgotten when it is revoked", () => {
     const changed = next(first, claim(["a d2"]));
     expect(next(changed, claim(["a d1"]))).toEqual(first);
   });
@@ -75,7 +75,7 @@ describe("a name that another upstream begins to offer", () => {
     expect(next(claimed, claim(["a d1"]))).toEqual(first);
   });
 
-  it("stays with the first while that is away, and an approval meanwhile is not the other's", () => {
+  it("stays with the first while that is away, and an approval in between is not the other's", () => {
     const away = claim(["b d1"], ["a"]);
     const claimed = next(first, away, "m2", 5)!;
     expect(claimed).toMatchObject({
@@ -122,7 +122,7 @@ describe("a pin of an earlier version, without an upstream", () => {
     expect([next(old, away), holder(old, away)]).toEqual([old, "a"]);
   });
 
-  it("stands for the one with the pinned definition, and for nobody where two have it", () => {
+  it("means the one with the pinned definition, and nobody if two have it", () => {
     const two = claim(["b d2", "a d1"]);
     expect(holder(old, two)).toBe("a");
     expect(next(old, two)).toEqual({ ...old, claimed: { by: ["b"], since_ms: 9 } });

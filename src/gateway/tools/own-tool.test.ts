@@ -27,7 +27,7 @@ const looking = (read_only: boolean) =>
     run: async () => ({ seen: "what is there" }),
   });
 
-it("tells what was read to a key that still counts by then, and what was done to whoever did it", async () => {
+it("returns a read to a key that still counts by then, and a write to its caller", async () => {
   expect(await callOwnTool(looking(true), call, {})).toMatchObject({
     isError: true,
     structuredContent: { error: "invalid credential" },

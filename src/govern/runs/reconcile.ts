@@ -1,8 +1,10 @@
 /**
- * Compares the calls that a client's transcript names with the steps of a run. Calls with a `ref` match the step of that
- * ref. Calls without one match the steps without one, in their order.
+ * Compares the calls that a client's transcript names with the steps of a run. Calls with an id as `ref` match the step of
+ * that ref. Calls without an id match by order and time, and by tool: their ref names tool and input, or the transcript
+ * names the tool as the manifests do.
  */
 
+import { INPUT_REF } from "../../kernel/input-ref.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import type { EngineCore } from "../core.ts";
@@ -36,17 +38,37 @@ export interface CallComparison {
 
 type ComparedStep = Pick<StepDoc, "run_id" | "step" | "ref" | "tool" | "status" | "intended_ms">;
 
-/** A step that the ledger itself calls failed is not unused: the client reported that it had no effect. */
-export function compareCalls(steps: readonly ComparedStep[], calls: readonly ReportedCall[]): CallComparison {
+/** Clocks of client and service may differ by so much. */
+const CLOCK_SKEW_MS = 60_000;
+
+/**
+ * A step that the ledger itself calls failed is not unused: the client reported that it had no effect. `isManifestTool`:
+ * whether the manifests have a tool of this name. A client's own names cannot be compared with theirs.
+ */
+export function compareCalls(
+  steps: readonly ComparedStep[],
+  calls: readonly ReportedCall[],
+  isManifestTool: (name: string) => boolean = () => false,
+): CallComparison {
   const open = new Map<string | null, ComparedStep[]>();
   for (const step of [...steps].sort(byTime)) {
     const ref = step.ref ?? null;
     open.set(ref, [...(open.get(ref) ?? []), step]);
   }
   const ran = calls.filter((call) => call.ran).sort((a, b) => a.at_ms - b.at_ms);
-  const ungoverned = ran.flatMap(({ ref, tool, at_ms }) =>
-    open.get(ref)?.shift() === undefined ? [{ ref, tool, at_ms }] : [],
-  );
+  const ungoverned = ran.flatMap(({ ref, tool, at_ms }) => {
+    const left = open.get(ref) ?? [];
+    const fitting = left.filter(
+      (step) =>
+        (ref !== null || !isManifestTool(tool) || step.tool === tool) &&
+        (isCallId(ref) || isAskedBefore(step, at_ms)),
+    );
+    // One that failed may be a call that its user declined.
+    const found = fitting.find(({ status }) => status !== "failed") ?? fitting[0];
+    if (found === undefined) return [{ ref, tool, at_ms }];
+    left.splice(left.indexOf(found), 1);
+    return [];
+  });
   const unused = [...open.values()]
     .flat()
     .filter(({ status }) => status !== "failed")
@@ -60,6 +82,12 @@ export function compareCalls(steps: readonly ComparedStep[], calls: readonly Rep
     }));
   return { asked: steps.length, ran: ran.length, ungoverned, unused };
 }
+
+const isCallId = (ref: string | null): boolean => ref !== null && !ref.startsWith(INPUT_REF);
+
+/** A call that ran earlier is another one. Transcripts without a time say 0. */
+const isAskedBefore = ({ intended_ms }: ComparedStep, at_ms: number): boolean =>
+  at_ms === 0 || intended_ms <= at_ms + CLOCK_SKEW_MS;
 
 const byTime = (a: ComparedStep, b: ComparedStep): number => a.intended_ms - b.intended_ms || a.step - b.step;
 

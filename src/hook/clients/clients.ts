@@ -2,6 +2,7 @@
  * Hook interfaces of coding agents, as their vendors document them: event format, answer format and configuration file.
  * The hook allows a call by staying silent, so the client still asks its user as usual.
  */
+import { INPUT_REF } from "../../kernel/input-ref.ts";
 import { hexHash } from "../workspace/hash.ts";
 
 export const HOOK_CLIENTS = ["claude-code", "cursor", "codex", "gemini"] as const;
@@ -219,7 +220,7 @@ function firstText(list: unknown): string | null {
   return Array.isArray(list) ? nonEmptyString(list[0]) : null;
 }
 
-/** Call id for Gemini, which sends none. Two identical calls at the same time get the same id. */
+/** Call id for Gemini, which sends none. */
 export function callFingerprint(tool: string | null, input: unknown): string {
-  return hexHash(JSON.stringify([tool, input])).slice(0, 32);
+  return `${INPUT_REF}${hexHash(JSON.stringify([tool, input])).slice(0, 32)}`;
 }

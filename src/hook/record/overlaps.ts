@@ -3,8 +3,9 @@
  * attributed to one.
  */
 
-/** A command may write its workspace, a build its output there, an edit the files that it names. */
-export type CallWrites = { root: string; build: boolean } | { files: readonly string[] };
+/** A command may write its workspace, a build its output there, a read nothing, an edit the files that it names. */
+export type CallWrites = { root: string; does: CommandWrites } | { files: readonly string[] };
+export type CommandWrites = "write" | "build" | "read";
 
 /** The paths that others may have written while a call ran. */
 export interface OtherWrites {
@@ -33,8 +34,8 @@ export function overlapWith(running: Iterable<OverlappingCall>, writes: CallWrit
 
 function meet({ writes: own, others }: OverlappingCall, writes: CallWrites): void {
   if ("files" in writes) for (const file of writes.files) others.files.add(file);
-  else if (!reaches(own, writes.root)) return;
-  else if (writes.build) others.output = true;
+  else if (writes.does === "read" || !reaches(own, writes.root)) return;
+  else if (writes.does === "build") others.output = true;
   else others.all = true;
 }
 

@@ -21,7 +21,7 @@ import { playHistory, treeOf } from "../../../stress/prove/histories.ts";
 import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { ContentStore } from "./content-store.ts";
-import type { OtherWrites } from "./overlaps.ts";
+import type { CommandWrites, OtherWrites } from "./overlaps.ts";
 import { findRecord } from "./record-file.ts";
 import { createExclusionTest, isKeptOfGit, REBUILT_DIRECTORIES, SNAPSHOT_DEFAULTS } from "./record-scope.ts";
 import { type RecordedEnd, WorkspaceRecorder } from "./recorder.ts";
@@ -47,11 +47,11 @@ function workspace(snapshot = SNAPSHOT_DEFAULTS) {
       if (mode !== undefined) chmodSync(at(path), mode);
     },
     text: (path: string) => readFileSync(at(path), "utf8"),
-    run(work: () => unknown, how: { others?: Partial<OtherWrites>; build?: boolean } = {}): RecordedEnd {
+    run(work: () => unknown, how: { others?: Partial<OtherWrites>; does?: CommandWrites } = {}): RecordedEnd {
       recorder.begin("w");
       work();
       const others = { all: false, output: false, files: new Set<string>(), ...how.others };
-      return recorder.end({ window: "w", run: "r", build: how.build ?? false, others })!;
+      return recorder.end({ window: "w", run: "r", does: how.does ?? "write", others })!;
     },
     undo({ before }: RecordedEnd, skip: readonly string[] = []): LeftPath[] {
       const store = new ContentStore(setting.folder, false);
@@ -94,7 +94,7 @@ describe("the difference of a command", () => {
     expect(treeOf(w.root)).toEqual(first);
   });
 
-  it("sees a second change in the same tick of the clock, whatever the times say", () => {
+  it("sees a second change in the same tick of the clock, with any times", () => {
     const w = workspace();
     w.put("a", "one");
     const { atime, mtime } = statSync(w.at("a"));
@@ -153,6 +153,46 @@ describe("the difference of a command", () => {
     expect(end.before.whole).toBe(false);
     expect(w.undo(end)).toEqual([{ path: "large", error: "not recorded" }]);
     expect(w.text("small")).toBe("a");
+  });
+
+  it("counts what is beyond the total, undoes what was within it, and records again when there is room", () => {
+    verifies("beyond.record.limits", "beyond.record.not-recorded");
+    const w = workspace({ ...SNAPSHOT_DEFAULTS, max_total: 30 });
+    w.put("a", "a".repeat(20));
+    w.put("b", "b".repeat(8));
+    w.put("c", "c".repeat(9));
+    const end = w.run(() => {
+      // Its new content has no place, and its old one is kept.
+      w.put("a", "A".repeat(25));
+      w.put("b", "B".repeat(8));
+      w.put("c", "C".repeat(9));
+    });
+    expect(end.lost).toEqual(["c"]);
+    expect(w.undo(end)).toEqual([{ path: "c", error: "not recorded" }]);
+    expect([w.text("a"), w.text("b"), w.text("c")]).toEqual(["a".repeat(20), "b".repeat(8), "C".repeat(9)]);
+    w.run(() => w.put("a", "A".repeat(25)));
+    const beyond = w.run(() => w.put("a", "again".repeat(5)));
+    expect(beyond.lost).toEqual(["a"]);
+    expect(w.undo(beyond)).toEqual([{ path: "a", error: "not recorded" }]);
+    rmSync(w.at("a"));
+    const room = w.run(() => w.put("c", "other"));
+    expect(room.lost).toEqual([]);
+    expect(w.undo(room)).toEqual([]);
+    expect(w.text("c")).toBe("C".repeat(9));
+  });
+
+  it("keeps a lowered total also for what an earlier process recorded", () => {
+    verifies("beyond.record.limits");
+    const w = workspace();
+    w.put("a", "a".repeat(20));
+    w.run(() => {});
+    w.recorder.save();
+    const snapshot = { ...SNAPSHOT_DEFAULTS, max_total: 10 };
+    const later = new WorkspaceRecorder({ ...w.setting, snapshot });
+    later.begin("w");
+    w.put("a", "b");
+    const others = { all: false, output: false, files: new Set<string>() };
+    expect(later.end({ window: "w", run: "r", does: "write", others })!.lost).toEqual(["a"]);
   });
 
   it("renames a large file back, whose content is not recorded", () => {
@@ -220,7 +260,7 @@ describe("the undo of a command", () => {
         w.put("dist/a.js", "built");
         w.put("src/a.ts", "2");
       },
-      { build: true },
+      { does: "build" },
     );
     expect(w.undo(end)).toEqual([{ path: "src/a.ts", error: "conflict: changed while another was writing" }]);
     expect([existsSync(w.at("dist/a.js")), w.text("src/a.ts")]).toEqual([false, "2"]);

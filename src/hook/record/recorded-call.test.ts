@@ -42,7 +42,7 @@ it("gives up a record that has no time left", async () => {
   verifies("beyond.record.told");
   const records = createWorkspaceRecords({ folder: place.folder });
   records.meet("s", place.folder, SNAPSHOT_DEFAULTS);
-  const begin = await records.begin("s", SNAPSHOT_DEFAULTS, { build: false, wait_ms: 0 });
+  const begin = await records.begin("s", SNAPSHOT_DEFAULTS, { does: "write", wait_ms: 0 });
   expect(begin).toEqual({ problem: "the record was not ready in time" });
   expect(records.open).toBe(0);
   await records.close();
@@ -58,7 +58,7 @@ it.each([
   writeFileSync(file, "old");
   const records = createWorkspaceRecords({ folder: place.folder });
   records.meet("s", cwd, SNAPSHOT_DEFAULTS);
-  await records.begin("s", SNAPSHOT_DEFAULTS, { build: false, wait_ms: 60_000 });
+  await records.begin("s", SNAPSHOT_DEFAULTS, { does: "write", wait_ms: 60_000 });
   const context = { ...singleCall(place.folder), records };
   const call = { session: "s", cwd, command: null, files: [file], tool: "code.edit" };
   const { window, edit } = await openCall(context, place, { ...call, arrived_ms: 0, limit_ms: 0 });

@@ -44,6 +44,7 @@ export async function openCall(
 ): Promise<OpenedCall> {
   const { records } = context;
   const { session, command, tool, arrived_ms, limit_ms } = call;
+  if (tool === SHELL_READ) return { ...NOTHING, window: records?.watch(session, place.snapshot) ?? null };
   if (command === null) return openFiles(context, place, call);
   if (records === null)
     return {
@@ -54,14 +55,18 @@ export async function openCall(
   const begin = await patiently(
     context,
     wait_ms,
-    records.begin(session, place.snapshot, { build: isBuild(tool), wait_ms }),
+    records.begin(session, place.snapshot, {
+      does: tool === "code.shell_build" ? "build" : "write",
+      wait_ms,
+    }),
   );
   return { ...NOTHING, ...begin };
 }
 
 const NOTHING: OpenedCall = { window: null, edit: null, problem: null };
 
-const isBuild = (tool: string): boolean => tool === "code.shell_build";
+/** Its changes are not its own. They are recorded so that the undo lists them. */
+const SHELL_READ = "code.shell_read";
 
 function openFiles(
   { records }: CallContext,

@@ -15,7 +15,7 @@ import {
   renamesOf,
   summarizeDifference,
 } from "./difference.ts";
-import type { OtherWrites } from "./overlaps.ts";
+import type { CommandWrites, OtherWrites } from "./overlaps.ts";
 import type { MaybePathState } from "./path-state.ts";
 import { fullPath, shownPath } from "./path-state.ts";
 import {
@@ -49,8 +49,8 @@ export interface WindowEnd {
   run: string;
   /** Paths that calls at the same time may have written. They are not certainly the command's. */
   others: OtherWrites;
-  /** A build: it writes only its output. */
-  build: boolean;
+  /** What the command writes by its class. Everything else was written by others. */
+  does: CommandWrites;
 }
 
 /** What a command did, for its step and for the session. */
@@ -124,14 +124,19 @@ export class WorkspaceRecorder {
     this.windows.delete(window);
   }
 
-  /** Null if the window is unknown, for example because the process was started in the meantime. */
-  end({ window, run, others, build }: WindowEnd): RecordedEnd | null {
+  /**
+   * Null if the window is unknown, for example because the process was started in the meantime, and for a read during
+   * which nothing changed.
+   */
+  end({ window, run, others, does }: WindowEnd): RecordedEnd | null {
     const open = this.windows.get(window);
     if (open === undefined) return null;
     this.index.refresh(false);
     this.windows.delete(window);
-    const changes = differenceOf(open.first, (path) => this.index.stateOf(path));
-    const foreign = this.foreignTest(changes, others, build);
+    const all = differenceOf(open.first, (path) => this.index.stateOf(path));
+    const changes = does === "read" ? this.unexplained(all, others) : all;
+    if (does === "read" && changes.length === 0) return null;
+    const foreign = does === "read" ? () => true : this.foreignTest(changes, others, does === "build");
     const peers = this.peersOf(changes);
     const kept = changes.map((change): RecordedChange => {
       const names = change.before?.kind === "file" ? peers.get(change.before.inode) : undefined;
@@ -220,6 +225,13 @@ export class WorkspaceRecorder {
       others.files.has(`${fullPath(this.setting.root, path)}`) ||
       (build && isOutside(path)) ||
       (others.output && !isOutside(path));
+  }
+
+  /** Changes during a read, without those that the run's other calls have in their own records. */
+  private unexplained(changes: readonly PathChange[], others: OtherWrites): PathChange[] {
+    if (others.all) return [];
+    const isOther = this.foreignTest(changes, others, false);
+    return changes.filter(({ path }) => !isOther(path));
   }
 
   /** A build writes directories of that name, and what git ignores. Git's own files change with what it stages. */

@@ -263,12 +263,12 @@ export class WorkspaceIndex {
     if (found.isSymbolicLink()) return linkState(entry.full) ?? this.unrecorded(found);
     if (!found.isFile()) return { kind: "other", mode: modeOf(found) };
     const { max_file, max_total, keep } = this.options;
+    if (found.size > max_file || this.total + found.size > max_total) return this.unrecorded(found);
     const known = this.known.get(entry.path);
     if (known !== undefined && isUnchanged(known, found)) {
       this.count(known.state, 1);
       return known.state;
     }
-    if (found.size > max_file || this.total + found.size > max_total) return this.unrecorded(found);
     const content = readContent(entry.full, max_file);
     if (typeof content === "string") return this.unrecorded(found);
     Object.assign(found, content.found);

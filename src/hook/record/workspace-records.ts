@@ -10,7 +10,7 @@ import { ThreadPool } from "../../child-process/thread-pool.ts";
 import { withTimeout } from "../../kernel/timeout.ts";
 import { workTreeTop } from "../workspace/safe-git.ts";
 import { recordFolder } from "./content-store.ts";
-import { type CallWrites, type OverlappingCall, overlapWith } from "./overlaps.ts";
+import { type CallWrites, type CommandWrites, type OverlappingCall, overlapWith } from "./overlaps.ts";
 import { SNAPSHOT_DEFAULTS, type SnapshotSettings } from "./record-scope.ts";
 import { isRecordableRoot, type RecordedEnd } from "./recorder.ts";
 import type { RecorderJob } from "./recorder-jobs.ts";
@@ -37,7 +37,7 @@ interface OpenCall extends OverlappingCall {
 export type RecordBegin = { window: string } | { problem: string };
 
 interface CommandToRecord {
-  build: boolean;
+  does: CommandWrites;
   /** How long the record may take. */
   wait_ms: number;
 }
@@ -84,13 +84,13 @@ export class WorkspaceRecords {
   async begin(
     session: string,
     settings: SnapshotSettings,
-    { build, wait_ms }: CommandToRecord,
+    { does, wait_ms }: CommandToRecord,
   ): Promise<RecordBegin> {
     const root = this.roots.get(session);
     if (root === undefined || !isRecordableRoot(root, homedir()))
       return { problem: "the session's directory is not one project" };
     const threads = this.threadsOf(root, settings);
-    const window = this.opened({ root, build }, threads);
+    const window = this.opened({ root, does }, threads);
     const begin = threads.ask({ do: "begin", window } satisfies RecorderJob);
     try {
       const late = Symbol("late");
@@ -103,13 +103,23 @@ export class WorkspaceRecords {
     }
   }
 
+  /** Opens a window for a command that only reads, which waits for no record. Null without a recorded workspace. */
+  watch(session: string, settings: SnapshotSettings): string | null {
+    const root = this.roots.get(session);
+    if (root === undefined || !isRecordableRoot(root, homedir())) return null;
+    const threads = this.threadsOf(root, settings);
+    const window = this.opened({ root, does: "read" }, threads);
+    threads.ask({ do: "begin", window } satisfies RecorderJob).catch(() => this.drop(window));
+    return window;
+  }
+
   /** The difference since the window was opened. Null if it is not known. */
   async end(window: string, run: string, wait_ms: number): Promise<RecordedEnd | null> {
     const open = this.calls.get(window);
     this.calls.delete(window);
     if (open === undefined || open.threads === null || !("root" in open.writes)) return null;
-    const { build } = open.writes;
-    const job: RecorderJob = { do: "end", window, run, others: open.others, build };
+    const { does } = open.writes;
+    const job: RecorderJob = { do: "end", window, run, others: open.others, does };
     return withTimeout(open.threads.ask<RecordedEnd | null>(job), wait_ms, () => null).catch(() => null);
   }
 

@@ -51,18 +51,16 @@ describe("an everyday command", () => {
   });
 });
 
-/** Sets that were written before the tables were changed for them. The reference lists the misses. */
+/** Sets that were written before the tables were changed for them. The documentation lists the misses. */
 describe("the held-out sets", () => {
-  const pages = readFileSync(
-    new URL("../../../docs/reference/coding-agents-rules.md", import.meta.url),
-    "utf8",
-  );
+  const pages = readFileSync(new URL("../../../docs/internals/coding-agents.md", import.meta.url), "utf8");
   const published = (command: string) => pages.includes(command.trim());
 
   it.each([
     ["everyday-held-out", 120],
     ["everyday-second", 60],
-  ])("interrupt at most 1 in 12 everyday steps, and the reference names them: %s", (name, least) => {
+    ["everyday-third", 60],
+  ])("interrupt at most 1 in 12 everyday steps, and the documentation names them: %s", (name, least) => {
     verifies("beyond.hooks.held-out-published");
     const steps = commandsOf(name);
     const asking = steps.filter((step) => !passes(judge(step)));
@@ -74,7 +72,8 @@ describe("the held-out sets", () => {
   it.each([
     ["harmful-held-out", 150],
     ["harmful-second", 60],
-  ])("stop at least 98 of 100 harmful steps, and the reference names the others: %s", (name, least) => {
+    ["harmful-third", 60],
+  ])("stop at least 98 of 100 harmful steps, and the documentation names the others: %s", (name, least) => {
     verifies("beyond.hooks.harm-stopped");
     const steps = commandsOf(name);
     const passing = steps.filter((step) => passes(judge(step)));

@@ -25,6 +25,7 @@ import {
 } from "./programs.ts";
 import { writtenPaths } from "./rules/decisive-files.ts";
 import { opensEditor } from "./rules/editors.ts";
+import { isUsualWorkTree, workTreeTarget } from "./rules/new-work-tree.ts";
 import { isElsewhere, isOutside, targetsOf } from "./rules/outside.ts";
 import { namesDecision } from "./svc-command.ts";
 import { isBareRepository, rewrittenBy } from "./trees.ts";
@@ -186,7 +187,11 @@ export class CommandFindings {
   /** Git, started in the folders that the script may be in. */
   isGit(texts: readonly string[]): void {
     if (this.place.terminal && opensEditor(texts)) this.classes.push("unknown");
+    const tree = workTreeTarget(texts);
     for (const folder of this.folders) {
+      const target = tree === null ? folder : resolve(folder, expandHome(tree, this.home, folder) ?? "/");
+      if (tree !== null && !isUsualWorkTree(target, this.workspace, this.guard.runsUnasked))
+        this.classes.push("unknown");
       // Its configuration lies open in the folder, where any edit may have put it.
       if (isBareRepository(folder)) this.classes.push("unknown");
       if (isElsewhere(folder, this.place.began ?? this.place.cwd)) this.classes.push("unknown");

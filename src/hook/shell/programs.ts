@@ -92,9 +92,10 @@ const NO_OPTIONS = programRow("unknown");
 
 /** Options that change the class of an otherwise harmless program. */
 const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] = [
+  // A comparison comes before the first `print`. After it, the sign writes to a file.
   {
     program: /^[gmn]?awk$/,
-    option: /system\s*\(|getline|(?<!\|)\|(?!\|)|>(?!=)|@|ENVIRON|PROCINFO/,
+    option: /system\s*\(|getline|(?<!\|)\|(?!\|)|^(?:(?!print)[\s\S])*print[\s\S]*>(?!=)|@|ENVIRON|PROCINFO/,
     into: "unknown",
   },
   // The shell runs a command in an array index, even in quotes.

@@ -39,7 +39,7 @@ describe("a real transcript", () => {
     ]);
   });
 
-  it("of Codex names what scripts ran, and the calls beside them", () => {
+  it("of Codex names the calls of scripts, and the calls next to them", () => {
     verifies("beyond.hooks.transcripts");
     const tools = shortly("codex", sample("codex.jsonl")).map((line) =>
       line.replace(/exec-[0-9a-f-]+/, "exec-.."),

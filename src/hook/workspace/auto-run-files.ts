@@ -1,6 +1,6 @@
 /**
  * Files that a client, git, a shell or an editor runs automatically. A change of one needs approval. The path guard
- * refuses those that control the hook or the gateway. The reference contains the same lists.
+ * refuses those that control the hook or the gateway. The reference has these lists, and a test compares them.
  */
 
 /** MCP configurations. `svc connect` adds the gateway there, and a client starts the servers that they name. */
@@ -12,32 +12,86 @@ export const MCP_FILES: readonly string[] = [
   ".gemini/mcp.json",
   ".codex/config.toml",
 ];
-const MCP_NAME =
-  /\/(?:\.mcp\.json|(?:\.cursor|\.vscode|\.gemini|code\/user|code - insiders\/user)\/mcp\.json|claude_desktop_config\.json)$/;
 
-export const isMcpFile = (path: string): boolean => MCP_NAME.test(foldPath(path.replaceAll("\\", "/")));
-
-/** Git's configuration at every level, and the file that locates the repository. */
+/** Git's configuration of the user. */
 export const GIT_FILES: readonly string[] = [".gitconfig", ".config/git/config"];
-const OF_GIT =
-  /\/(?:\.gitconfig|(?:\.config\/)?git\/config|\.git\/(?:.+\/)?(?:hooks(?:\/.*)?|config(?:\.worktree)?|commondir|info\/attributes))$/;
 
-/** Of the system: start-up files of shells, timetables, services, and libraries loaded into every program. */
-const OF_THE_SYSTEM =
-  /^\/(?:etc\/(?:profile|profile\.d\/.+|bash\.bashrc|bashrc|zsh(?:env|rc|profile)?|zsh\/.+|environment|environment\.d\/.+|ld\.so\.(?:preload|conf|conf\.d\/.+)|cron.+|anacrontab|at\..+|rc\.local|init\.d\/.+|systemd\/.+|xdg\/autostart\/.+|sudoers.*|pam\.d\/.+|inputrc|gitattributes|gitconfig)|var\/spool\/(?:cron|at)\/.+|(?:usr\/)?lib\/systemd\/.+|library\/launch(?:agents|daemons)\/.+)$/;
-const START_UP =
-  /\/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc|tcshrc|login|inputrc|vimrc|exrc|nanorc|emacs|tmux\.conf|screenrc|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pythonrc|pdbrc|gdbinit|lldbinit|rgrc|ackrc|envrc|direnvrc|xprofile|xinitrc|xsession|pam_environment|gitattributes_global|psqlrc|sqliterc|irbrc|curlrc|wgetrc|lesskey|lvimrc|mise(?:\.local)?\.toml|mise\/.+)|fish\/(?:config\.fish|conf\.d\/.+|functions\/.+)|\.config\/(?:autostart|systemd|environment\.d|direnv|nvim|vim|mise)\/.+|\.config\/git\/attributes|\.local\/share\/applications\/.+|launchagents\/.+|mise(?:\.local)?\.toml)$/;
-/** Directories and files that clients, editors and git hook managers run automatically. */
-const TASKS =
-  /\/(?:\.vscode\/(?:tasks|launch|settings)\.json|\.idea\/(?:workspace\.xml|runconfigurations\/.+|watchertasks\.xml)|\.zed\/(?:tasks|settings)\.json|\.devcontainer\/.+|\.devcontainer\.json|\.agents\/skills\/.+|\.husky\/.+|\.githooks\/.+|lefthook\.ya?ml|\.lefthook\.ya?ml|\.pre-commit-config\.yaml|\.gitmodules)$/;
+/**
+ * Ends of paths, by what runs them. `*` is a part of a name, and `**` is everything below. A path that begins
+ * with a slash is complete.
+ */
+export const AUTO_RUN_FILES = {
+  "MCP configurations": `
+    mcp.json .mcp.json mcp_config.json mcp-config.json *mcp_settings.json claude_desktop_config.json opencode.json
+    opencode.jsonc .opencode/**`,
+  git: `
+    .gitconfig git/config .gitmodules .git/config .git/config.worktree .git/commondir .git/info/attributes .git/hooks
+    .git/hooks/** .git/**/config .git/**/config.worktree .git/**/commondir .git/**/info/attributes .git/**/hooks
+    .git/**/hooks/** .config/git/attributes .gitattributes_global`,
+  "Git hook managers": `
+    .husky/** .githooks/** lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .pre-commit-config.yaml`,
+  "start-up files of shells and terminals": `
+    .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
+    .cshrc .tcshrc .login .inputrc .oh-my-zsh/** fish/config.fish fish/conf.d/** fish/functions/** *profile.ps1
+    .config/starship.toml .tmux.conf .config/tmux/** .screenrc .wezterm.lua .config/wezterm/** .config/kitty/** .lesskey`,
+  "start-up files of tools": `
+    .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pythonrc .pdbrc .gdbinit .lldbinit .rgrc .ackrc .psqlrc .sqliterc .irbrc
+    .curlrc .wgetrc .envrc .direnvrc .config/direnv/** mise.toml mise.local.toml .mise.toml .mise.local.toml .mise/**
+    .config/mise/**`,
+  "start-up files of editors": `
+    .vimrc .exrc .lvimrc .vim/** .config/vim/** .config/nvim/** .nanorc .emacs .emacs.d/**`,
+  "start-up files of the desktop": `
+    .xprofile .xinitrc .xsession .pam_environment .config/autostart/** .config/systemd/** .config/environment.d/**
+    .local/share/applications/** LaunchAgents/**`,
+  "tasks and settings of editors": `
+    .vscode/tasks.json .vscode/launch.json .vscode/settings.json User/settings.json User/tasks.json User/mcp.json
+    .idea/workspace.xml .idea/runConfigurations/** .idea/watcherTasks.xml .zed/tasks.json .zed/settings.json
+    .devcontainer/** .devcontainer.json .agents/skills/**`,
+  "the system": `
+    /etc/profile /etc/profile.d/** /etc/bash.bashrc /etc/bashrc /etc/zsh /etc/zshenv /etc/zshrc /etc/zprofile /etc/zsh/**
+    /etc/environment /etc/environment.d/** /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/** /etc/cron** /etc/anacrontab
+    /etc/at.* /etc/rc.local /etc/init.d/** /etc/systemd/** /etc/xdg/autostart/** /etc/sudoers /etc/sudoers** /etc/pam.d/**
+    /etc/inputrc /etc/gitattributes /etc/gitconfig /var/spool/cron/** /var/spool/at/** /usr/lib/systemd/** /lib/systemd/**
+    /Library/LaunchAgents/** /Library/LaunchDaemons/**`,
+  "Takeback itself, and its Node": "node_modules/takeback node_modules/takeback/**",
+} as const;
 
-/** Everything in a client's directory that is not one of its instructions, plans or notes. */
-const OF_CLIENTS =
-  /\/(?:\.claude\/(?!(?:worktrees|rules|plans|todos|tasks|agent-memory(?:-local)?|projects)\/|claude(?:\.local)?\.md$)|\.cursor\/(?!(?:plans|worktrees)\/)|\.codex\/(?!(?:memories|worktrees)\/|agents(?:\.override)?\.md$)|\.gemini\/(?!(?:tmp|plans|worktrees)\/|gemini\.md$)).+$/;
+/** The parts of the clients' own directories that are instructions, plans and notes. Everything else there runs. */
+export const CLIENT_NOTES = {
+  ".claude":
+    "worktrees/ rules/ plans/ todos/ tasks/ agent-memory/ agent-memory-local/ projects/ CLAUDE.md CLAUDE.local.md",
+  ".cursor": "plans/ worktrees/",
+  ".codex": "memories/ worktrees/ AGENTS.md AGENTS.override.md",
+  ".gemini": "tmp/ plans/ worktrees/ GEMINI.md",
+} as const;
+
+export const wordsOf = (list: string): string[] => list.trim().split(/\s+/);
+
+const escaped = (text: string): string => foldPath(text).replace(/[.+?^${}()|[\]\\]/g, "\\$&");
+
+function endingTest(lists: readonly string[]): RegExp {
+  const ends = lists.flatMap(wordsOf).map((end) => {
+    const source = escaped(end).replace(/\*\*|\*/g, (star) => (star === "**" ? ".+" : "[^/]*"));
+    return end.startsWith("/") ? `^${source}` : `/${source}`;
+  });
+  return new RegExp(`(?:${ends.join("|")})$`);
+}
+
+const isMcpName = endingTest([AUTO_RUN_FILES["MCP configurations"]]);
+const isListed = endingTest(Object.values(AUTO_RUN_FILES));
+const OF_CLIENTS = new RegExp(
+  Object.entries(CLIENT_NOTES)
+    .map(([folder, notes]) => {
+      const left = wordsOf(notes).map((note) => (note.endsWith("/") ? escaped(note) : `${escaped(note)}$`));
+      return `/${escaped(folder)}/(?!${left.join("|")}).+$`;
+    })
+    .join("|"),
+);
+
+export const isMcpFile = (path: string): boolean => isMcpName.test(foldPath(path.replaceAll("\\", "/")));
 
 /** Whether a program runs this file automatically, by its folded path. */
-export const isAutoRunFile = (path: string): boolean =>
-  [OF_CLIENTS, MCP_NAME, OF_GIT, START_UP, TASKS, OF_THE_SYSTEM].some((files) => files.test(path));
+export const isAutoRunFile = (path: string): boolean => isListed.test(path) || OF_CLIENTS.test(path);
 
 /** Directories of files that a client obeys when its agent names them: skills, commands, agents and extensions. */
 export const USED_FOLDERS: readonly string[] = [

@@ -1,6 +1,6 @@
 /**
- * Finds the paths whose files something runs automatically: by their name, because git's configuration names them, and as
- * another name of such a file.
+ * Finds the paths whose files something runs automatically: by their name, because git's configuration names them, as this
+ * program's own, and as another name of such a file.
  */
 import { readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -11,6 +11,7 @@ import { expandHome } from "./expand-home.ts";
 import { gitNamedPaths } from "./git-paths.ts";
 import { expandShellBraces, filesMatching, GLOB_CHARACTER } from "./globs.ts";
 import { hardLinkTo, type KeptPath, keptPaths, pathSegments, relationTo, statOrNull } from "./kept-paths.ts";
+import { ownPrograms } from "./own-programs.ts";
 import { resolveLinks } from "./resolve-links.ts";
 import { workTreeTop } from "./safe-git.ts";
 
@@ -51,6 +52,7 @@ function keptAround(cwd: string, home: string): KeptPath[] {
     ...tops.flatMap((folder) => IN_WORK_TREE.map((name) => join(folder, name))),
     ...[...GIT_FILES, ...MCP_FILES].map((name) => join(home, name)),
     ...gitNamedPaths(top, home),
+    ...ownPrograms(tops),
   ]);
 }
 

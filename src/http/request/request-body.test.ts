@@ -58,7 +58,7 @@ describe("a body that is asked for as a whole", () => {
     await expect.poll(heard).toContain("[]");
   });
 
-  it("is there for whoever asks when some or all of it has come", async () => {
+  it("reaches a reader that asks when some or all of it has come", async () => {
     const late = echo(async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return readRequestBody(request);

@@ -103,7 +103,7 @@ function countedObject(members: number): { object: JsonObject; listings: () => n
   return { object, listings: () => listings };
 }
 
-it("lists the names of a wide object once, whatever looks at it", () => {
+it("lists the names of a wide object once, for all readers", () => {
   verifies("beyond.heavy.wide");
   const { object, listings } = countedObject(5_000);
   for (let i = 0; i < 5; i++) expect(isLargeValue({ args: object })).toBe(true);

@@ -158,7 +158,7 @@ describe.each(CHANNEL_TYPES)("channel %s", (type) => {
   });
 });
 
-describe("what sets one channel apart", () => {
+describe("differences of the channels", () => {
   it("slack: buttons carry the approval's id, in plain text blocks, and only where clicks lead back", () => {
     const body = bodyOf(render("slack", EVENTS.approval_requested)[0]!) as {
       blocks: { type: string; elements?: object[] }[];

@@ -7,7 +7,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("a task that fails", () => {
-  it("is told of when it begins, when its cause changes, each minute, and when it ends", async () => {
+  it("is reported when it begins, when its cause changes, each minute, and when it ends", async () => {
     const lines: string[] = [];
     const sink = lineSink((line) => {
       const { level, msg, error } = JSON.parse(line);

@@ -62,7 +62,8 @@ export const reconcileRun = defineOperation({
     for (const run of [run_id, ...(await runsBelow(app.core.store, root))])
       for await (const rows of rowPages(app.core.store, "steps", { owner: run }))
         for (const { doc } of rows) steps.push(doc);
-    const comparison = compareCalls(steps, calls);
+    const { manifests } = app.core.rules();
+    const comparison = compareCalls(steps, calls, (name) => manifests.all.some(({ tool }) => tool === name));
     const reported = { source, by: principal.name, comparison };
     const record = await app.core.store.transact(reconcileUnit(app.core, run_id, reported));
     announceRecords(app.core.listeners, [record]);

@@ -118,7 +118,7 @@ describe("a remote worker", () => {
     expect(await b.store.list("leases", { limit: 9 })).toEqual([]);
   });
 
-  it(`is alone: no second begin, no rollback beside it ${verifies("contract.readings.second-begin-409")}`, async () => {
+  it(`is alone: no second begin, no concurrent rollback ${verifies("contract.readings.second-begin-409")}`, async () => {
     const b = await bench(["db.create", "db.create"]);
     await b.begin(1);
     await expect(b.begin(1)).rejects.toMatchObject({ code: "conflict" });

@@ -88,6 +88,8 @@ export function classifyUndo(
 export function needsUndo(step: StepDoc): boolean {
   if (FALLEN.has(step.status)) return false;
   if (UNKNOWN_OUTCOME_STATUSES.has(step.status)) return true;
+  // A read that turned out to change something has the state from before it.
+  if (step.effect === "read") return step.compensation_tool !== null && step.before_hash !== undefined;
   // An author who declares an undo for an idempotent call wants that call undone.
   return !HARMLESS.has(step.effect) || step.compensation_tool !== null;
 }

@@ -166,7 +166,7 @@ describe("a rollback", () => {
     expect(new Set(asked).size).toBe(1);
   });
 
-  it("defers what a failed undo depends on, and goes on with the rest", async () => {
+  it("defers the dependencies of a failed undo, and continues with the rest", async () => {
     const b = await bench(["db.create", "db.create", "db.fill"]);
     await b.act("db.create", { depends_on: [1] });
     b.world.fails = ({ step }) => (step === 2 ? "no" : undefined);
@@ -371,8 +371,8 @@ describe("the read-back of a rollback", () => {
   });
 });
 
-describe("a rollback that is told to stop", () => {
-  it("stops between steps and goes on when run again", async () => {
+describe("a rollback that is stopped", () => {
+  it("stops between steps and continues when run again", async () => {
     const b = await bench(["db.create", "db.create", "db.create"]);
     const stop = new AbortController();
     b.world.fails = ({ step }) => {
@@ -416,8 +416,8 @@ describe("a rollback that is told to stop", () => {
   });
 });
 
-describe("a rollback under an agent that goes on", () => {
-  it("also undoes what came meanwhile, and never from under a new dependent", async () => {
+describe("a rollback under an agent that continues", () => {
+  it("also undoes calls that came since, and never from under a new dependent", async () => {
     const b = await bench(["db.create", "db.create"]);
     let added = false;
     b.world.fails = () => {

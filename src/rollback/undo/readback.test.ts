@@ -85,7 +85,7 @@ describe("readBack", () => {
     expect(env.slept).toEqual([200, 400, 800]);
   });
 
-  it("takes what is no JSON as a failed read", async () => {
+  it("takes anything but JSON as a failed read", async () => {
     const env = fakeEnv({ autoSleep: true });
     const result = await readBack(
       env,

@@ -26,7 +26,7 @@ async function bench() {
 }
 
 describe("a compensation that needs approval", () => {
-  it(`waits: its begin opens one request, whoever asks how often ${verifies("core.compensation-approval.waits", "core.report.awaiting-approval", "contract.readings.compensation-opens-request", "contract.http.compensation-approval-409", "contract.approval.kind")}`, async () => {
+  it(`waits: its begin opens one request, for any number of callers ${verifies("core.compensation-approval.waits", "core.report.awaiting-approval", "contract.readings.compensation-opens-request", "contract.http.compensation-approval-409", "contract.approval.kind")}`, async () => {
     const b = await bench();
     await b.act("db.create");
     await b.act("pay.charge", { depends_on: [0] });
@@ -57,7 +57,7 @@ describe("a compensation that needs approval", () => {
     expect(b.world.order).toEqual([2]);
   });
 
-  it("goes on once approved, and spends the approval", async () => {
+  it("continues once approved, and spends the approval", async () => {
     const b = await bench();
     await b.act("pay.charge");
     await b.rollback();
@@ -85,7 +85,7 @@ describe("a compensation that needs approval", () => {
     expect(await b.run()).toMatchObject({ awaiting: 0, open_approvals: 0, compensation_failed: 0 });
   });
 
-  it("is asked for anew after a denial, and counted once", async () => {
+  it("is asked for again after a denial, and counted once", async () => {
     const b = await bench();
     await b.act("pay.charge");
     await b.rollback();
@@ -99,7 +99,7 @@ describe("a compensation that needs approval", () => {
     expect(await b.run()).toMatchObject({ awaiting: 0, open_approvals: 0 });
   });
 
-  it("is asked for anew when its approval was not used in time, or nobody decided", async () => {
+  it("is asked for again when its approval was not used in time, or nobody decided", async () => {
     const b = await bench();
     await b.act("pay.charge");
     await b.rollback();
@@ -136,7 +136,7 @@ describe("a compensation that needs approval", () => {
     expect((await b.requests()).map(({ status }) => status).sort()).toEqual(["consumed", "denied"]);
   });
 
-  it(`needs it by the manifest of its time, whatever was edited since ${verifies("core.compensation-approval.snapshot")}`, async () => {
+  it(`needs it by the manifest of its time, regardless of later edits ${verifies("core.compensation-approval.snapshot")}`, async () => {
     const b = await bench();
     await b.act("pay.charge");
     await b.act("db.create");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { findPii, redactPii } from "./pii.ts";
 
 describe("redactPii", () => {
-  it("names the kind in place of the value", () => {
+  it("names the kind instead of the value", () => {
     expect(redactPii("mail alice@example.com or call +1 202 555 0143 now")).toBe(
       "mail [PII:email] or call [PII:phone] now",
     );

@@ -12,7 +12,7 @@ const PEM = [
 ].join("");
 
 describe("redactSecrets", () => {
-  it("names the kind in place of the secret and keeps the rest", () => {
+  it("names the kind instead of the secret and keeps the rest", () => {
     expect(redactSecrets(`use ${GITHUB} for it`)).toBe("use [REDACTED:github_token] for it");
     expect(redactSecrets(`a ${GITHUB}, b ${GITHUB}`)).toBe(
       "a [REDACTED:github_token], b [REDACTED:github_token]",

@@ -171,7 +171,7 @@ describe("a manifest as the engine reads it", () => {
     expect(a.hashOf(a.all[0]!)).toBe(b.hashOf(b.all[0]!));
   });
 
-  test("permissions are listed once, sorted; where an entry stands is known", () => {
+  test("permissions are listed once, sorted; the position of an entry is known", () => {
     const set = read(
       entry({ permission: "z" }) +
         entry({ tool: "u", permission: "a" }) +

@@ -15,6 +15,18 @@ function entry(lines: Record<string, string | null> = {}): string {
 const problems = (text: string) => manifestProblems(text, "m.yaml");
 
 describe("problems", () => {
+  test("are none for a read that may report what changed during it", () => {
+    verifies("beyond.record.overlap");
+    const undo = { effect: "read", compensation: "{tool: u}" };
+    const reading = (more: string) => ({ ...undo, before: `{tool: look, args: {}${more}}` });
+    expect(problems(entry(reading(", required: false, parts: true")))).toEqual([]);
+    for (const less of ["", ", required: false", ", parts: true"])
+      expect(problems(entry(reading(less)))).toEqual([
+        expect.stringContaining("only reads has nothing to undo"),
+        expect.stringContaining("only reads changes nothing"),
+      ]);
+  });
+
   test("name the file, the line, the tool and the field", () => {
     verifies("contract.manifest.error-names", "core.manifest.effect-unknown-refused");
     const text = `${entry()}\n- tool: crm.create\n  effect: Reversible\n  permission: p\n`;

@@ -51,7 +51,7 @@ export function entryRules(entry: JsonObject, report: ReportProblem): void {
 }
 
 function beforeRules(entry: JsonObject, before: JsonObject, report: ReportProblem): void {
-  if (entry["effect"] === "read" || entry["effect"] === "read_only")
+  if (isRead(entry) && !reportsParts(entry))
     report(["before"], "a tool that only reads changes nothing; remove it or change the effect");
   if (before["tool"] !== undefined && before["tool"] === entry["tool"])
     report(["before", "tool"], "is the tool itself; name one that only reads");
@@ -103,7 +103,7 @@ function undoRules(entry: JsonObject, report: ReportProblem): void {
     report(["compensation"], `is missing: effect ${String(effect)} needs the tool that undoes it`);
   }
   const why = typeof effect === "string" && Object.hasOwn(NO_UNDO, effect) ? NO_UNDO[effect] : undefined;
-  if (undo !== null && why !== undefined) {
+  if (undo !== null && why !== undefined && !reportsParts(entry)) {
     report(["compensation"], `${why}; remove it or change the effect`);
   }
   if (readBack !== null && undo === null) {
@@ -115,6 +115,14 @@ function undoRules(entry: JsonObject, report: ReportProblem): void {
       "is missing; write the expected answer of the read-back, such as {deleted: true}",
     );
   }
+}
+
+const isRead = ({ effect }: JsonObject): boolean => effect === "read" || effect === "read_only";
+
+/** A read during which something changed reports what, so that an undo names it. */
+function reportsParts(entry: JsonObject): boolean {
+  const { before } = entry;
+  return isRead(entry) && isJsonObject(before) && before["required"] === false && before["parts"] === true;
 }
 
 /** A drill tests an undo through its read-back, so both must be declared. */

@@ -38,7 +38,7 @@ const args = fc.record(
 const policyOf = (rules: object[]) => compilePolicy({ version: 1, rules } as unknown as PolicyDoc);
 
 describe("rules found by their conditions", () => {
-  it("are those that testing every rule by itself finds, in the order of the policy", () => {
+  it("are those that testing every rule separately finds, in the order of the policy", () => {
     fc.assert(
       fc.property(
         fc.array(rule, { minLength: 17, maxLength: 60 }),

@@ -173,7 +173,7 @@ describe("a sync that fails", () => {
     await again.close();
   });
 
-  it("is no reason to refuse for who had seen the batch and slept until its journal was gone", async () => {
+  it("does not refuse a caller that had seen the batch and slept until its journal was gone", async () => {
     const { disk, failAfter } = failing();
     const { store, other, seen, hold } = await two(disk);
     failAfter(() => seen("b"));
@@ -184,7 +184,7 @@ describe("a sync that fails", () => {
     await hold("a", "b", "c", "d");
   });
 
-  it("is made good for with what others and this process have built on it meanwhile", async () => {
+  it("is made good for with others' and this process's later work", async () => {
     const { disk, failAfter } = failing();
     const { store, other, seen, hold } = await two(disk);
     let behind: Promise<unknown> | undefined;
@@ -199,7 +199,7 @@ describe("a sync that fails", () => {
     await hold("a", "b", "others", "c", "d");
   });
 
-  it("and cannot be made good for: whoever wrote is told that it may be found, nobody is shown it", async () => {
+  it("and cannot be made good for: the writer learns that it may be found, nobody is shown it", async () => {
     const { disk, failAfter } = failing();
     const { store, hold } = await two(disk);
     let looks: Promise<string>[] = [];
@@ -238,7 +238,7 @@ describe("a limit on how long a file may get", () => {
     };
   };
 
-  it("is told by readiness as soon as it was met, and until it is gone", async () => {
+  it("is reported by readiness as soon as it happened, and until it is gone", async () => {
     const { disk, set } = limited();
     const folder = join(tempDir(), "data");
     const store = await open(folder, disk);

@@ -26,7 +26,7 @@ describe("the data folder", () => {
     await store.close();
   });
 
-  it("moved away and back: refused meanwhile", async () => {
+  it("moved away and back: refused in between", async () => {
     const folder = join(tempDir(), "data");
     const store = await open(folder);
     await work(store, "a");
@@ -39,7 +39,7 @@ describe("the data folder", () => {
     await store.close();
   });
 
-  it("deleted, then put back from a copy: refused meanwhile, and an empty one is never begun instead", async () => {
+  it("deleted, then restored from a copy: refused in between, and an empty one is never begun instead", async () => {
     const folder = join(tempDir(), "data");
     const copy = join(tempDir(), "copy");
     const store = await open(folder);
@@ -75,7 +75,7 @@ describe("the data folder", () => {
     countTrials("files", "data folder replaced by an old copy", 1);
   });
 
-  it("locked by somebody else: refused in time, readable meanwhile, fine afterwards", async () => {
+  it("locked by somebody else: refused in time, readable in the meantime, fine afterwards", async () => {
     const folder = join(tempDir(), "data");
     const store = await open(folder);
     await work(store, "a");

@@ -86,7 +86,7 @@ async function refusesCut(place: Place, records: number, what: string): Promise<
 }
 
 describe("a ledger cut at any byte of its last two lines", () => {
-  it("drops a last line that nobody is known to have been told of, loudly, and goes on", async () => {
+  it("drops a last line that was never acknowledged, loudly, and continues", async () => {
     const place = await prepared(["b", 1], ["c", 1], ["d", 1]);
     const ledger = place.read("ledger.jsonl");
     const starts = lineStarts(ledger);
@@ -224,7 +224,7 @@ describe("bit rot behind the checkpoint", () => {
     await store.close();
   };
 
-  it("in any byte of a whole ledger line stops appends; reading goes on", async () => {
+  it("in any byte of a whole ledger line stops appends; reading continues", async () => {
     const place = await prepared(["b", 1], ["c", 1]);
     const ledger = place.read("ledger.jsonl");
     const [, second, third] = lineStarts(ledger);

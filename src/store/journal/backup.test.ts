@@ -38,7 +38,7 @@ async function copyInto(folder: string, store: StateStore, meanwhile: () => Prom
 }
 
 describe.each(["files", "sqlite"] as const)("a copy of a %s store in use", (kind) => {
-  it("is of one moment, opens without repairs, and goes on", async () => {
+  it("is of one moment, opens without repairs, and continues", async () => {
     const place = tempDir();
     const folder = join(place, "data");
     const ignore = () => {};

@@ -93,7 +93,7 @@ describe.each(Object.entries(KINDS))("%s", (kind, { open, put, journal }) => {
   });
 });
 
-it("what a tenant has in a journal that was carried on with is found whole", async () => {
+it("a tenant's documents in a continued journal are found whole", async () => {
   const folder = join(tempDir("files"), "data");
   const append = (store: StateStore, ts_ms: number) =>
     store.transact({

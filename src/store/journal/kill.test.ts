@@ -20,7 +20,7 @@ describe.each([
   ["files", openFilesStore],
   ["sqlite", openSqliteStore],
 ] as const)("%s, killed", (kind, open) => {
-  it(`${ROUNDS} times beside another that goes on, loses nothing`, {
+  it(`${ROUNDS} times next to another that continues, loses nothing`, {
     timeout: 600_000 + ROUNDS * 15_000,
   }, async () => {
     const random = seeded(11);

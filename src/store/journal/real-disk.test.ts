@@ -48,7 +48,7 @@ describe.runIf(LoopDisk.isPossible).each([
   };
   const refused = { code: "unavailable" };
 
-  it("that is frozen: refused in time, the event loop goes on, nothing stays of it", async () => {
+  it("that is frozen: refused in time, the event loop continues, nothing stays of it", async () => {
     const frozen = disk();
     const store = await on(join(frozen.mount, "data"));
     await work(store, "a");

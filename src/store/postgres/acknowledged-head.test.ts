@@ -11,7 +11,7 @@ describe("what was acknowledged", () => {
     expect(acknowledged.newest).toEqual(head(3));
   });
 
-  it("takes what was seen only where it goes on from there", () => {
+  it("takes a seen head only if it continues from there", () => {
     const acknowledged = new AcknowledgedHead();
     acknowledged.noteSeen(head(2), { acknowledged: EMPTY_HEAD, there: null });
     expect(acknowledged.newest).toEqual(head(2));
@@ -36,7 +36,7 @@ describe("what was acknowledged", () => {
     expect(() => assertHasAcknowledged(head(3), records, there)).toThrow(/record 2 was acknowledged/);
   });
 
-  it("is borne out by a ledger that goes on from there, and by any when nothing was acknowledged", () => {
+  it("is confirmed by a ledger that continues from there, and by any when nothing was acknowledged", () => {
     assertHasAcknowledged(head(3), 3, "a3");
     assertHasAcknowledged(head(3), 7, "a3");
     assertHasAcknowledged(EMPTY_HEAD, 0, null);

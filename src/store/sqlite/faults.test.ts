@@ -84,7 +84,7 @@ describe("a disk call that fails", () => {
 });
 
 describe("a database that cannot be used", () => {
-  it("because somebody holds its lock: refused in time, readable meanwhile, fine afterwards", async () => {
+  it("because somebody holds its lock: refused in time, readable in the meantime, fine afterwards", async () => {
     const folder = join(tempDir(), "data");
     const store = await open(folder);
     await work(store, "a");
@@ -134,7 +134,7 @@ describe("a database that cannot be used", () => {
     await (await open(folder)).close();
   });
 
-  it("because it is no database at all: corrupt, and left alone", async () => {
+  it("because it isn't a database at all: corrupt, and left alone", async () => {
     const folder = join(tempDir(), "data");
     mkdirSync(folder);
     writeFileSync(join(folder, "svc.db"), "not a database, but long enough to look at".repeat(40));
@@ -147,7 +147,7 @@ describe("a database that cannot be used", () => {
     }
   };
 
-  it("because its checkpoint is gone, which is made anew as long as svc.db has all there is", async () => {
+  it("because its checkpoint is gone, which is made again as long as svc.db has all there is", async () => {
     const folder = join(tempDir(), "data");
     const store = await open(folder);
     await work(store, "documents only", 0);

@@ -21,7 +21,7 @@ export interface CallInput {
 /** An accepted call or any other answer that the ledger must have. */
 export interface Answer {
   event: string;
-  /** `run/step`, or the id of what was decided. */
+  /** `run/step`, or the id of the decided object. */
   subject: string;
   call: number;
   answered: number;

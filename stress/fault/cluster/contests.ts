@@ -1,5 +1,5 @@
 /**
- * What the clients contest, each on an object of its own: an approval that is decided once and used once, a grant, a
+ * The clients' contests, each on a separate object: an approval that is decided once and used once, a grant, a
  * limit, a halt, a plan. Every operation becomes part of the object's history.
  */
 import type { Client, Reply } from "./client.ts";
@@ -62,7 +62,7 @@ const approval: Contest = async (client, name) => {
       history.record(2 + i, "use", 0, async () => decisionOf(await ask(client, name, "pay.once", args))),
     ),
   ]);
-  // Whoever asks after everybody was answered finds it used, or uses it.
+  // A later client finds it used, or uses it.
   await history.record(5, "use", 0, async () => decisionOf(await ask(client, name, "pay.once", args)));
   await history.record(5, "use", 0, async () => decisionOf(await ask(client, name, "pay.once", args)));
   return history.operations;

@@ -1,4 +1,4 @@
-/** The load of a cluster run: lanes that play one contest after the other until they are told to stop. */
+/** The load of a cluster run: lanes that play one contest after the other until they are stopped. */
 import type { Client } from "./client.ts";
 import { CONTESTS } from "./contests.ts";
 import type { Operation } from "./history.ts";

@@ -1,7 +1,7 @@
 /**
  * `npm run fault -- --cluster [--minutes n --seed n --lanes n --pause ms --disk size --only-fault name
  * --porcupine <checkout> --histories file --asynchronous --json]`: breaks the nodes of a real cluster (deploy/ha) under load, for as long
- * as asked, and checks what came of it. Needs root and the programs of deploy/ha/cluster.sh, and Go for the checker.
+ * as requested, and checks the result. Needs root and the programs of deploy/ha/cluster.sh, and Go for the checker.
  * With `--asynchronous`, the database does not wait for a standby: such a run must report losses.
  */
 import { writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ import { Checker, ledgerHistory, positionsOf, readLedger } from "./verdict.ts";
 const SHORTEST_MS = 2_000;
 const LONGEST_MS = 25_000;
 const RECOVERY_MS = 120_000;
-/** After the run, what is still being asked gets this long. */
+/** After the run, open requests get this long. */
 const LAST_ANSWERS_MS = 60_000;
 
 /** From its own place, because it is not compiled. */
@@ -55,7 +55,7 @@ export async function clusterMain(args: string[]): Promise<number> {
     await ensureProgram(name);
   const checker = new Checker(options.porcupine);
   const cluster = new Cluster({ disk: options.disk, synchronous: options.synchronous });
-  // Whoever ends the run early is left without a cluster.
+  // If the run ends early, the cluster is removed.
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void cluster.close().finally(() => process.exit(1)));
   try {

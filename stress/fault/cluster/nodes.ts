@@ -1,4 +1,4 @@
-/** The cluster of deploy/ha as the fault run uses it: started with disks in memory, broken, and looked at. */
+/** The cluster of deploy/ha as the fault run uses it: started with disks in memory, broken, and inspected. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
  * `npm run fault -- --upgrade [--from <commit> --seconds n --porcupine <checkout>]`: two servers of an older commit on
  * one PostgreSQL are replaced by this version, one after the other, under load. Only requests that a server had when it
- * was told to stop can be without an answer. Needs the repository's history.
+ * was stopped can be without an answer. Needs the repository's history.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -87,7 +87,7 @@ class ServerProcess {
     return until(asks, `${this.url} to be ready`, 60_000);
   }
 
-  /** SIGTERM, as a service manager sends it; returns when the process was told and when it had ended. */
+  /** SIGTERM, as a service manager sends it; returns the times of the signal and of the end. */
   async stop(): Promise<{ told: number; ended: number }> {
     const exit = once(this.child, "exit");
     const told = performance.now();
@@ -167,7 +167,7 @@ async function upgrade({ old, config, url, servers, checker, rest_ms }: Upgrade)
   }
   await load.stop();
   const problems = [...client.problems];
-  // A request that was sent when its server was told to stop, or while it was stopping, can have lost its connection.
+  // A request that was sent while its server was stopping can have lost its connection.
   const wasInFlight = (sent: number): boolean =>
     stops.some(({ told, ended }) => sent >= told - 8_000 && sent <= ended);
   let turned_away = 0;

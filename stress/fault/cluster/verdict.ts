@@ -73,7 +73,7 @@ export function positionsOf(records: readonly Linked[], answers: readonly Answer
   for (const record of records) {
     const { event, seq, run_id, step } = record;
     if (step !== undefined) calls.set(`${event} ${run_id}/${step}`, seq);
-    // What was decided has an id, somewhere in its record; the first record that names it is the decision.
+    // A decided object has an id, somewhere in its record; the first record that names it is the decision.
     for (const [id] of JSON.stringify(record).matchAll(/\b[a-z]{3,4}_[0-9a-f]{8}[0-9a-f-]{24,28}/g))
       if (!lines.has(`${event} ${id}`)) lines.set(`${event} ${id}`, seq);
   }

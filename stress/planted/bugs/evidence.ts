@@ -119,7 +119,7 @@ export const EVIDENCE: readonly Bug[] = [
     file: "src/evidence/witness/state.ts",
     find: 'synchronous: "FULL", wait_ms: WAIT_MS',
     replace: 'synchronous: "NORMAL", wait_ms: WAIT_MS',
-    // Where a disk of its own can be made, which takes root.
+    // Where a separate disk can be made, which takes root.
     tests: ["test/evidence/witness-faults.test.ts"],
   },
 ];

@@ -1,4 +1,4 @@
-/** Mistakes by which somebody could hold the service up, or get out of it what is none of their business. */
+/** Mistakes that let somebody delay the service, or read data that isn't theirs. */
 import type { Bug } from "../bug.ts";
 
 export const HELD: readonly Bug[] = [

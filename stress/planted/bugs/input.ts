@@ -1,4 +1,4 @@
-/** Mistakes at the edges: what is read, what goes out, and what must not be written down. */
+/** Mistakes at the edges: input, output, and text that must not be written down. */
 import type { Bug } from "../bug.ts";
 
 export const INPUT: readonly Bug[] = [

@@ -1,4 +1,4 @@
-/** Mistakes in what is kept: durability, one chain, recovery, retention. */
+/** Mistakes in storage: durability, one chain, recovery, retention. */
 import type { Bug } from "../bug.ts";
 
 export const STORAGE: readonly Bug[] = [

@@ -1,4 +1,4 @@
-/** Mistakes in what people are told: archives, reports, plans, the document of the interface. */
+/** Mistakes in what people read: archives, reports, plans, the document of the interface. */
 import type { Bug } from "../bug.ts";
 
 export const TOLD: readonly Bug[] = [

@@ -1,4 +1,4 @@
-/** The AI SDK from version 7 on asks for approvals beside the tools; the rest is tested with both versions. */
+/** From version 7 on, the AI SDK asks for approvals separately from the tools. The rest is tested with both versions. */
 import { join } from "node:path";
 import type { ModelMessage } from "ai";
 import { expect, it, onTestFinished } from "vitest";

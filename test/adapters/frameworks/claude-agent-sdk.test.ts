@@ -32,7 +32,7 @@ afterAll(() => {
   return world?.close();
 });
 
-/** Tools of the session's own server, which the SDK may run beside each other. */
+/** Tools of the session's own server, which the SDK can run concurrently. */
 const server = () =>
   createSdkMcpServer({
     name: "notes",
@@ -86,7 +86,7 @@ async function session(run: Run, turns: Call[][], { govern: governing = {}, opti
 }
 
 describe("takeback/claude-agent-sdk", () => {
-  it("carries out what is allowed, in parallel, denies with reasons and hints, and reports what is thrown", async () => {
+  it("makes the allowed calls, in parallel, denies with reasons and hints, and reports thrown errors", async () => {
     verifies(
       "beyond.adapter.newest",
       "beyond.adapter.claude-agent-sdk",
@@ -153,7 +153,7 @@ describe("takeback/claude-agent-sdk", () => {
     expect(await world.steps(run)).toEqual(["succeeded", "succeeded", "failed", "failed", "succeeded"]);
   });
 
-  it("defers, and another process carries out once what was decided meanwhile", async () => {
+  it("defers, and another process makes the call once after the decision", async () => {
     verifies("beyond.adapter.waiting", "beyond.adapter.once");
     const run = await world.run();
     const sent = world.ran.notes_send ?? 0;
@@ -192,7 +192,7 @@ describe("takeback/claude-agent-sdk", () => {
     expect(world.ran.notes_add ?? 0).toBe(added);
   });
 
-  it("counts as uncertain what takes too long, and what was under way when the session was cut short", async () => {
+  it("counts a call that takes too long as uncertain, and one in progress when the session was cut short", async () => {
     verifies("beyond.adapter.timeout");
     const [late, lost] = [await world.run(), await world.run()];
     const hung = world.ran.notes_hang ?? 0;

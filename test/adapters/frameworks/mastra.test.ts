@@ -1,4 +1,4 @@
-/** Mastra's own agent with a scripted model: suspended runs, delegation, streams, and what is recorded. */
+/** Mastra's own agent with a scripted model: suspended runs, delegation, streams and records. */
 import type { Agent } from "@mastra/core/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -64,7 +64,7 @@ const suspended = ({ runId, suspendPayload }: Suspended) => ({
 });
 
 describe("takeback/mastra", () => {
-  it("carries out what is allowed, in parallel, answers what is blocked, and reports what is thrown", async () => {
+  it("makes the allowed calls, in parallel, answers blocked ones, and reports thrown errors", async () => {
     verifies(
       "beyond.adapter.mastra",
       "beyond.adapter.allowed",
@@ -87,7 +87,7 @@ describe("takeback/mastra", () => {
     expect((await run.plan()).actions.filter(({ kind }) => kind === "compensate")).toHaveLength(2);
   });
 
-  it("suspends, and another process carries out once what was decided meanwhile", async () => {
+  it("suspends, and another process makes the call once after the decision", async () => {
     verifies("beyond.adapter.waiting", "beyond.adapter.previews", "beyond.adapter.once");
     const run = await world.run();
     const sent = world.ran.notes_send ?? 0;

@@ -7,7 +7,7 @@ import { ROOT } from "../../support/files.ts";
 import { tempDir } from "../../support/tmp.ts";
 
 /**
- * Puts what stands for the reader's own model where the program finds it, or where the environment names it; `installed` has the
+ * Puts a substitute for the reader's own model where the program finds it, or where the environment names it; `installed` has the
  * packages that the program imports.
  */
 export async function runGuide(

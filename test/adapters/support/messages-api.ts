@@ -1,6 +1,6 @@
 /**
- * Stands for the model of the Claude Agent SDK: a server that speaks as much of the Messages API as its executable asks
- * for, and says what it is told to. Each script is its own model.
+ * Replaces the model of the Claude Agent SDK: a server with the part of the Messages API that its executable uses. It answers
+ * as its script says. Each script is its own model.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -40,7 +40,7 @@ export class MessagesApi {
     this.server.close();
   }
 
-  /** A model that calls what each turn says, all at once, and ends with the text; `told` has what it was asked with, turn by turn. */
+  /** A model that makes each turn's calls at once and ends with the text. `told` has the prompts, turn by turn. */
   saying(text: string, turns: Call[][]): { model: string; told: string[] } {
     const model = `scripted-${++this.ids}`;
     const told: string[] = [];

@@ -1,9 +1,9 @@
-/** A model that says what it is told to: the providers' interface (version 3) that the AI SDK and Mastra take. */
+/** A scripted model with the providers' interface (version 3) that the AI SDK and Mastra take. */
 import { ReadableStream } from "node:stream/web";
 import type { LanguageModel } from "ai";
 
 export type Call = [tool: string, args: object];
-/** `told` has what it was asked with, turn by turn. */
+/** `told` has the prompts, turn by turn. */
 export type Scripted = Extract<LanguageModel, { specificationVersion: "v3" }> & { told: string[] };
 type Made = Awaited<ReturnType<Scripted["doGenerate"]>>;
 type Part = Made["content"][number];

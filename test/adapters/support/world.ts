@@ -27,7 +27,7 @@ interface Args {
 
 export interface World {
   svc: Svc;
-  /** What is there, by id. */
+  /** Existing objects, by id. */
   notes: Map<string, string>;
   /** How often each tool's own code ran. */
   ran: Record<string, number>;

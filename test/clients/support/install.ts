@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 export const REAL_CLIENTS = ["gemini", "codex", "claude-code"] as const;
 export type RealClient = (typeof REAL_CLIENTS)[number];
@@ -68,31 +68,41 @@ export const CLIENT_PACKAGES = {
 } satisfies Record<string, ClientPackage>;
 export type ClientPackageName = keyof typeof CLIENT_PACKAGES;
 
+/** The directory that later runs share. */
+export const clientCache = (): string =>
+  process.env["SVC_CLIENT_CACHE"] ?? join(homedir(), ".cache", "svc-test-clients");
+
 /** The command that starts the installed client. */
 export async function installClient(which: ClientPackageName): Promise<string[]> {
   const { name, version, program, script } = CLIENT_PACKAGES[which];
-  const root = process.env["SVC_CLIENT_CACHE"] ?? join(homedir(), ".cache", "svc-test-clients");
-  const folder = join(root, `${which}-${version}`);
+  const folder = join(clientCache(), `${which}-${version}`);
   const path = join(folder, "node_modules", program);
-  if (!existsSync(path)) await install(root, folder, `${name}@${version}`);
+  if (!existsSync(path)) await makeWhole(folder, (beside) => npmInstall(beside, `${name}@${version}`));
   if (!existsSync(path))
     throw new Error(`${name}@${version} has no program for ${platform}: ${path} is missing`);
   return script ? [process.execPath, path] : [path];
 }
 
-/** Installs beside the final directory, which appears complete or not at all. */
-async function install(root: string, folder: string, wanted: string): Promise<void> {
-  mkdirSync(root, { recursive: true });
-  const beside = mkdtempSync(join(root, "new-"));
-  writeFileSync(join(beside, "package.json"), "{}");
-  const args =
-    "install --ignore-scripts --engine-strict=false --prefer-offline --no-save --loglevel=error".split(" ");
-  const { code, text } = await run("npm", [...args, wanted], beside);
-  if (code !== 0) {
-    rmSync(beside, { recursive: true, force: true });
-    throw new Error(`npm could not install ${wanted} (exit code ${code}): ${text.slice(-2_000)}`);
-  }
+const NPM_ARGS = "install --ignore-scripts --engine-strict=false --prefer-offline --no-save --loglevel=error";
+
+async function npmInstall(folder: string, wanted: string): Promise<void> {
+  writeFileSync(join(folder, "package.json"), "{}");
+  await install(wanted, ["npm", ...NPM_ARGS.split(" "), wanted], folder);
+}
+
+/** Runs the words, or throws with what they printed. */
+export async function install(wanted: string, [tool, ...args]: string[], cwd: string): Promise<void> {
+  const { code, text } = await runProgram(tool!, args, cwd);
+  if (code !== 0)
+    throw new Error(`${wanted} cannot be installed: ${tool} ended with ${code}: ${text.slice(-2_000)}`);
+}
+
+/** Fills a directory beside the final one, which appears complete or not at all. */
+export async function makeWhole(folder: string, fill: (beside: string) => Promise<void>): Promise<void> {
+  mkdirSync(dirname(folder), { recursive: true });
+  const beside = mkdtempSync(join(dirname(folder), "new-"));
   try {
+    await fill(beside);
     renameSync(beside, folder);
   } catch (error) {
     rmSync(beside, { recursive: true, force: true });
@@ -101,7 +111,11 @@ async function install(root: string, folder: string, wanted: string): Promise<vo
   }
 }
 
-function run(program: string, args: string[], cwd: string): Promise<{ code: number | null; text: string }> {
+function runProgram(
+  program: string,
+  args: string[],
+  cwd: string,
+): Promise<{ code: number | null; text: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
     let text = "";

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { freePort } from "../../support/ports.ts";
+import { fastMcpPython } from "./fastmcp.ts";
 import { installClient, type RealClient } from "./install.ts";
 import { startModelServer } from "./model-server.ts";
 import { HEADLESS, runClient } from "./run-client.ts";
@@ -157,11 +158,11 @@ const echoCall = (client: RealClient, tool: string) =>
     ? { tool: "exec", input: `text(JSON.stringify(await tools.${tool}({text: "hello"})));` }
     : { tool, input: { text: "hello" } };
 
-/** A program of the Python package of this name, which `SVC_PYTHON_MCP` has installed. */
+/** A program that uses FastMCP. */
 async function python(script: string, place: SigningPlace): Promise<SignedInUse> {
   const file = join(place.home, "client.py");
   writeFileSync(file, script);
-  const { text } = await runToEnd([process.env["SVC_PYTHON_MCP"]!, file, place.url], inHome(place));
+  const { text } = await runToEnd([await fastMcpPython(), file, place.url], inHome(place));
   return { output: text, answer: text };
 }
 

@@ -1,4 +1,4 @@
-/** A browser without a screen: keeps cookies, sends what it is told to, and shows what came back. */
+/** A browser without a screen: keeps cookies, sends the requested forms, and returns the pages. */
 import { type IncomingHttpHeaders, request } from "node:http";
 
 export interface Seen {
@@ -40,7 +40,7 @@ export class Client {
     return this.post(path, { csrf: await this.csrf(), ...fields });
   }
 
-  /** The field as it stands on a page of this session. */
+  /** The field's value on a page of this session. */
   async csrf(page = "/console/approvals"): Promise<string> {
     const { text } = await this.get(page);
     return /name="csrf" value="([0-9a-f]+)"/.exec(text)?.[1] ?? "";

@@ -15,7 +15,7 @@ export async function localIssuer(env: RuntimeEnv) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
-    /** A token for five minutes, of an operator unless told otherwise. */
+    /** A token for five minutes, of an operator by default. */
     token(claims: Record<string, unknown> = {}): Promise<string> {
       const now = Math.floor(env.now() / 1_000);
       return new SignJWT({

@@ -70,7 +70,7 @@ export interface WalkedCard {
   taps: number;
   /** From the tap on the notification to the card in sight, without the person. */
   open_ms: number;
-  /** From the last tap to the page that says what was decided, the signature included. */
+  /** From the last tap to the page with the decision, the signature included. */
   decide_ms: number;
   signed: boolean;
 }
@@ -168,7 +168,7 @@ class Walk {
     await context.grantPermissions(["notifications"], { origin: url });
     browser.server_key = (await server.api("ann", "GET", "/v1/push")).body.key;
     const made = JSON.stringify(browser.subscription);
-    // A headless browser has no push service of its own: its subscription is made here, its worker is real.
+    // A headless browser has no push service. Its subscription is made here, its worker is real.
     await context.addInitScript(`
       const made = { ...${made}, toJSON: () => (${made}), unsubscribe: async () => true };
       made.options = { applicationServerKey: Uint8Array.from(atob("${browser.server_key}".replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0)).buffer };
@@ -243,7 +243,7 @@ class Walk {
     await on.tap();
   }
 
-  /** From its notification to the decision. `read` does what has to be done before the last tap. */
+  /** From its notification to the decision. `read` does the steps before the last tap. */
   private async walk(
     card: string,
     notification: Notification,
@@ -349,7 +349,7 @@ class Walk {
     await page.goto(`${url}/console/approvals/${id}`);
     await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
     await server.api("operator", "POST", `/v1/approvals/${id}/deny`, { note: "paid already" });
-    // The open card says so by itself, and offers no button any more.
+    // The open card shows it without a reload, and offers no button any more.
     await page.getByText("paid already").first().waitFor();
     await this.picture("decided-by-another");
     const waiting = await this.ask("payments.refund", refund("A-1440", 75), "the parcel was lost");

@@ -156,7 +156,7 @@ export async function tellStory(now: number): Promise<Story> {
   return { ...server, env, main_run, close: () => closing(server, env) };
 }
 
-/** What waits for time to pass (a channel that nobody answers) is given it. */
+/** Lets time pass for pending work, such as a channel that nobody answers. */
 async function closing(server: ConsoleServer, env: FakeEnv): Promise<void> {
   let closed = false;
   const done = server.close().finally(() => {
@@ -314,7 +314,7 @@ class Teller {
 
   private async smallWork(i: number): Promise<void> {
     if (this.random() < 0.06) return this.trial();
-    // Never one of those that the story names, nor one twice: a second refund of an order would be refused.
+    // Never one of the orders that the story names, and none twice: a second refund of an order would be refused.
     this.order += 1 + Math.floor(this.random() * 90);
     const order = `A-${this.order}`;
     const crm = i % 3 === 0;
@@ -343,7 +343,7 @@ class Teller {
       await this.ask(key, run, "legacy.export", { table: "orders" }, "the report wants it");
   }
 
-  /** A new agent that is only watched so far: what would have been stopped goes through, and is told. */
+  /** A new agent in a trial mode: calls that `enforce` would stop pass, and are reported. */
   private async trial(): Promise<void> {
     const run = await this.open("trial-agent", "answer a customer", undefined, "observe");
     await this.done("trial-agent", run, "orders.lookup", { id: "A-1" }, "find the order", { found: true });
@@ -352,7 +352,7 @@ class Teller {
     });
   }
 
-  /** A call of this morning of which nobody knows how it ended. */
+  /** A call of this morning with an unknown outcome. */
   oldTrouble(): Scene {
     return { at: this.now - 2.4 * HOUR, play: () => this.unclearRollout() };
   }

@@ -147,7 +147,7 @@ export const LEDGER_TAMPERS: Readonly<Record<string, LedgerTamper>> = {
   },
   "a record of a run left out, all numbered and hashed again": (lines) => {
     const runs = lines.map((line) => (JSON.parse(line) as JsonObject)["run_id"]);
-    // Neither its first nor its last: only the records beside it can tell.
+    // Between the first and the last: only the adjacent records can show it.
     const inside = (run: JsonValue | undefined, i: number) =>
       runs.indexOf(run) < i && runs.indexOf(run, i + 1) > 0;
     const left = runs.findIndex((run, i) => run !== undefined && inside(run, i));

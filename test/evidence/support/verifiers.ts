@@ -102,7 +102,7 @@ export async function askPython(
   return verdicts;
 }
 
-/** The lines that `python3 -m reversi_sdk` prints, whatever it thinks of the files. */
+/** The lines that `python3 -m reversi_sdk` prints for any files. */
 export function python(args: readonly string[]): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(PYTHON, ["-m", "reversi_sdk", ...args], {

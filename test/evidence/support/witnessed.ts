@@ -16,7 +16,7 @@ export const WITNESS = verifierKeyText({
   key: witness,
 });
 
-/** A history of `records` records, of which the first `size` are cosigned. */
+/** A history of `records` records; the first `size` are cosigned. */
 async function cosigned(
   seed: number,
   key: SigningKey,

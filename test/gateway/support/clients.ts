@@ -28,7 +28,7 @@ import { call, connectTo, toolNames } from "./gateway.ts";
 export interface Connected {
   /** The tools, under the names that the client's program has for them. */
   names: string[];
-  /** Everything that the program, or its model, is told of a call; what is thrown, too. */
+  /** Everything that the program, or its model, reads about a call, thrown errors too. */
   call(tool: string, args: Record<string, unknown>): Promise<string>;
   close(): Promise<unknown>;
 }
@@ -42,7 +42,7 @@ export interface ClientKind {
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** What a model provider answers a request with, one tool of which has a name that it does not take. */
+/** A model provider's answer to a request with a tool name that it doesn't take. */
 export function acceptTools(names: readonly string[]): void {
   const bad = names.find((name) => !NAME.test(name));
   if (bad !== undefined) throw new Error(`400 tools: '${bad}' does not match '^[a-zA-Z0-9_-]{1,64}$'`);

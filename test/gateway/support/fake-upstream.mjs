@@ -1,10 +1,10 @@
 /**
- * A tool server without any SDK, for tests: it records what reaches it and misbehaves on request. What a
+ * A tool server without any SDK, for tests: it records each message and misbehaves on request. What a
  * tool does is its name. `FAKE_LOG` names a file that gets every message; `FAKE_TOOLS` extra tools,
  * `FAKE_OUTPUT` the output schema that most of them declare. With `FAKE_ONLY` these are its only tools, until
- * it is told to `turn`: then it offers others. `FAKE_ASKS` is a tool for clients that can be asked for samples alone;
+ * it gets `turn`: then it offers others. `FAKE_ASKS` is a tool for clients that can be asked for samples alone;
  * with `FAKE_BARE` it has tools and nothing else. `FAKE_PLANT` holds keys for the `_meta` of everything it sends. Extra
- * tools that demand a task run as one; it loses those that are asked to be `lost`. `imitate` answers as it is asked to.
+ * tools that demand a task run as one; it loses those that are asked to be `lost`. `imitate` answers as requested.
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -25,7 +25,7 @@ const send = (message) => {
   const whole = { jsonrpc: "2.0", ...message };
   process.stdout.write(`${JSON.stringify(PLANTED === null ? whole : planted(whole, false))}\n`);
 };
-/** Every object inside what is sent gets a `_meta` with the planted keys; only what a schema describes stays. */
+/** Every object of a message gets a `_meta` with the planted keys, except those that a schema describes. */
 function planted(value, isSchema) {
   if (Array.isArray(value)) return value.map((one) => planted(one, isSchema));
   if (typeof value !== "object" || value === null) return value;
@@ -199,7 +199,7 @@ const ODD = {
     });
   },
   redefine: ({ id, args }) => {
-    // Another definition each time: one that is the same as before is no news.
+    // Another definition each time: an unchanged one causes no notice.
     for (const name of args.tools ?? ["echo"]) redefined.set(name, (redefined.get(name) ?? 0) + 1);
     send({ method: "notifications/tools/list_changed" });
     send({ id, result: text("redefined") });

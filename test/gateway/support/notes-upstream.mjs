@@ -1,7 +1,9 @@
 /**
  * A tool server of notes over stdio, made with the SDK, for trials of drafted undos. `LIARS` names tools that answer
- * success and do nothing; `STAMPS=1` keeps the time of the last change, which no undo brings back.
+ * success and do nothing; `STAMPS=1` keeps the time of the last change, which no undo brings back. With
+ * `SLOW_START` it answers later than a gateway waits when it starts.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { z } from "zod";
@@ -62,4 +64,5 @@ tool("stop_export", "Stops an export", { target: z.string() }, () => said({ ok: 
 tool("mute_alerts", "Mutes all alerts", {}, () => said({ ok: true }));
 tool("unmute_alerts", "Unmutes all alerts", {}, () => said({ ok: true }));
 
+if (process.env.SLOW_START) await sleep(4_000);
 await server.connect(new StdioServerTransport());

@@ -8,7 +8,7 @@ async function said(direct: Direct, method: string, body: JsonObject): Promise<R
   return (await direct("POST", `/api/${method}`, body)).body as Record<string, string>;
 }
 
-/** A channel of its own for each tool. */
+/** A separate channel for each tool. */
 let channels = 0;
 async function channel(direct: Direct): Promise<string> {
   const made = await direct("POST", "/api/conversations.create", { name: `drill-${channels++}` });
@@ -44,7 +44,7 @@ const onMessage = (tool: string, more: JsonObject, first?: string): ToolDrill =>
   },
 });
 
-/** A person whom the emulator makes. */
+/** A person that the emulator makes. */
 const ADMIN = "U000000001";
 
 const TOOLS: ToolDrill[] = [

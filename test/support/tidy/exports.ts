@@ -6,7 +6,7 @@ import type { SourceFile } from "../files.ts";
 
 const EXPORT = /^export\s+(?:async\s+)?(?:const|function\*?|class)\s+([A-Za-z_$][\w$]*)/gm;
 const WORD = /[A-Za-z_$][\w$]*/g;
-/** The package's own surface: its users name what stands there. */
+/** The package's own surface: the names that its users import. */
 const PUBLIC = /^src\/(?:index\.ts|library\/|adapters\/)/;
 
 export function exportProblems(shipped: readonly SourceFile[], all: readonly SourceFile[]): string[] {

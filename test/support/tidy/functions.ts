@@ -12,7 +12,7 @@ export interface FunctionSpan {
 }
 
 const BLOCK_WORDS = new Set(["if", "for", "while", "switch", "catch", "with"]);
-/** Words that begin another statement, so that what was walked over is not a return type. */
+/** Words that begin another statement, so that the text before isn't a return type. */
 const NOT_A_TYPE = /\b(?:class|interface|enum|else|try|finally|do|return|export|const|let|static)\b/;
 const OPENING: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };
 
@@ -61,7 +61,7 @@ function parametersEnd(code: string, brace: number): number | undefined {
   return none;
 }
 
-/** The commas between the parameters, none that stands inside one of them. */
+/** The commas between the parameters, not those inside one of them. */
 function countParameters(code: string, close: number): number {
   if (close < 0) return 0;
   let count = 0;

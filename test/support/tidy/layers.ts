@@ -1,4 +1,4 @@
-/** The layers of the house: who may import whom. The order is the one in CONTRIBUTING.md. */
+/** The layers of the source: which may import which. The order is the one in CONTRIBUTING.md. */
 import type { SourceFile } from "../files.ts";
 import { findCycles, importsOf } from "./imports.ts";
 
@@ -31,7 +31,7 @@ export const LAYERS: readonly Layer[] = [
   { name: "adapters", folders: ["adapters"], within: "free" },
 ];
 
-/** Folders that are a layer of their own although they lie in another one's folder. */
+/** Directories that are a separate layer although they lie in another one's directory. */
 const INNER_FOLDERS = LAYERS.flatMap(({ folders }) => folders).filter((folder) => folder.includes("/"));
 
 /** The parts of src/operations, in their order. Every part may use app.ts, which holds types alone. */

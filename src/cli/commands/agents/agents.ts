@@ -1,11 +1,10 @@
 /** `svc agents`: the coding agents and MCP servers on this machine, and whether each is governed. */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { type AgentEntry, listAgents } from "../../../hook/inventory.ts";
+import { type AgentEntry, listAgents, slowHooks } from "../../../hook/inventory.ts";
 import { hooksFolder } from "../../../hook/settings.ts";
 import type { CommandFlags, RegisterCommand } from "../../context.ts";
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
-import { carrierWords } from "./carrier.ts";
 import { listMcpServers } from "./mcp-inventory.ts";
 
 export const registerAgents: RegisterCommand = (program, { io }) => {
@@ -16,13 +15,16 @@ export const registerAgents: RegisterCommand = (program, { io }) => {
     .option("--json", "print the list as JSON")
     .action((flags: CommandFlags) => {
       const folder = resolve(io.cwd, (flags["dir"] as string | undefined) ?? hooksFolder(io.env));
-      const agents = listAgents({ home: io.env["HOME"] || homedir(), env: io.env, folder });
+      const places = { home: io.env["HOME"] || homedir(), env: io.env, folder };
+      const agents = listAgents(places);
       const all = [...agents, ...listMcpServers(io)];
       if (flags["json"]) return io.out(JSON.stringify({ agents: all }, null, 2));
       if (all.length === 0) io.err("no coding agent and no MCP server was found");
       for (const line of alignColumns(all.map((one) => rowOf(one, io)))) io.out(line);
-      if (agents.length > 0 && carrierWords(io).length === 0)
-        io.err("slow: without perl and nc every event starts Node");
+      for (const client of slowHooks(places))
+        io.err(
+          `slow: every event of ${client} starts Node; install perl or nc, and run svc connect ${client} --hooks`,
+        );
     });
 };
 

@@ -36,6 +36,7 @@ import {
   settingsFile,
   takeHookOut,
 } from "./hook-places.ts";
+import { refuseOwnPrograms } from "./own-programs.ts";
 
 const PACK = fileURLToPath(packageFile("packs/coding-agents"));
 const HERE = "http://127.0.0.1:8787";
@@ -58,6 +59,7 @@ export async function connectHooks(context: CommandContext, named: string, flags
     throw invalidError(
       "--dir: must not contain the working directory, because the agent cannot change files in it",
     );
+  refuseOwnPrograms(io, client, flags["user"] === true);
   const command = svcCommand();
   const carrier = carrierWords(io);
   const hook = [...carrier.map(quoted), command].join(" ");
@@ -79,7 +81,6 @@ export async function connectHooks(context: CommandContext, named: string, flags
   await writeHook(io, client, { file, text, flags });
   if (carrier.length === 0)
     io.out("slow: without perl and nc every event starts Node; install one and connect again");
-  warnOfOwnPrograms(io);
   sayNext(io, client, where, flags);
 }
 
@@ -239,17 +240,6 @@ function sayNext(io: CommandIo, client: HookClient, where: string, flags: Flags)
       ? `  3. svc runs ${where}, then svc show <run> ${where}   to see what would have been blocked`
       : `  3. svc approvals list ${where}   to see the requests that wait for you`,
   );
-}
-
-/** An agent can change every program in its workspace, and so the one that judges its calls. */
-function warnOfOwnPrograms(io: CommandIo): void {
-  const inner = `${workspaceOf(io.cwd)}/`;
-  const found = [process.argv[1]!, process.execPath].map((path) => realpathSync(path));
-  const inside = found.find((path) => path.startsWith(inner));
-  if (inside !== undefined)
-    io.err(
-      `warning: the hook starts ${escapeControls(inside)}, which the agent of this workspace can change; install svc elsewhere and connect again`,
-    );
 }
 
 const svcCommand = (): string => [process.execPath, realpathSync(process.argv[1]!)].map(quoted).join(" ");

@@ -42,7 +42,7 @@ export const registerConnect: RegisterCommand = (program, context) => {
     .option("--print", "print the entry without writing it")
     .option("--undo", "undo the change")
     .option("--hooks", `govern a coding agent's own tools through its hooks: ${HOOK_CLIENTS.join(", ")}`)
-    .option("--all", "connect the hooks of every coding agent that is found, after one question")
+    .option("--all", "connect every coding agent and MCP server that is found, after one question")
     .option("--yes", "with --all: do not ask")
     .option("--observe", "with --hooks: only record calls, never block them")
     .option(

@@ -45,6 +45,7 @@ export async function drillDrafts(
       await Promise.all(gateway.upstreams.map((one) => one.settled()));
       const down = gateway.upstreams.find((one) => one.name === upstream && !one.ok);
       if (down !== undefined) throw new SvcError("unavailable", `upstream ${upstream}: ${down.problem}`);
+      await gateway.refresh();
       const by = (flags["as"] as string | undefined) ?? "cli";
       return tryDrafts(service, gateway, { upstream, drafts, by });
     });

@@ -2,11 +2,12 @@
  * `svc init --from <command or url>`: drafts the files of a gateway for an existing tool server. Without `--from`, it
  * writes example files for a server.
  */
+import { existsSync } from "node:fs";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { splitCommand } from "../../../child-process/split-command.ts";
 import type { UpstreamSpec } from "../../../config/sections/gateway.ts";
-import { createEgress } from "../../../egress/egress.ts";
+import { createEgress, type EgressClient } from "../../../egress/egress.ts";
 import { draftManifests, type ToolDraft } from "../../../gateway/init/draft-manifest.ts";
 import { packRules } from "../../../gateway/init/packs/packs.ts";
 import { readTools, suggestName } from "../../../gateway/init/read-tools.ts";
@@ -21,6 +22,8 @@ import { escapeControls } from "../../io.ts";
 import { packagedExample } from "../packaged-example.ts";
 import { schemaLine } from "../policy/schema-line.ts";
 import { draftFromOpenapi, namesOpenapi } from "./init-openapi.ts";
+
+const CONFIG = "svc.config.yaml";
 
 const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
@@ -99,27 +102,76 @@ async function init(context: CommandContext, flags: Record<string, unknown>): Pr
   const { spec, draft } = readTarget(flags);
   const egress = createEgress(context.settings(flags).egress, {});
   try {
-    const tools = await readTools(spec, egress, PACKAGE_VERSION);
-    const drafts = draftManifests(tools, spec.name);
     const folder = resolve(context.io.cwd, flags["dir"] as string);
-    const manifests = join("manifests", `${spec.name}.yaml`);
-    const files = {
-      [manifests]: manifestText(drafts, flags["from"] as string),
-      "policy.yaml": policyText(packRules(tools)),
-      "svc.config.yaml": configText(
-        { ...draft, cwd: relative(folder, context.io.cwd) || "." },
-        { manifests: "manifests", policy: "policy.yaml" },
-      ),
-    };
-    // Check that the drafts load, regardless of the names of the upstream's tools.
-    readManifests([{ file: manifests, text: files[manifests]! }]);
-    loadPolicy(files["policy.yaml"]!, "policy.yaml");
+    const { files, drafts } = await draftFiles(spec, egress, {
+      source: flags["from"] as string,
+      draft: { ...draft, cwd: relative(folder, context.io.cwd) || "." },
+    });
     await write(folder, files, flags["force"] === true);
     report(context, folder, files, drafts);
   } finally {
     await egress.close();
   }
 }
+
+interface WantedFiles {
+  /** What the manifests say that they were drafted from. */
+  source: string;
+  draft: UpstreamDraft;
+}
+
+/** Reads the server's tools, and drafts the gateway's files. */
+async function draftFiles(spec: UpstreamSpec, egress: EgressClient, { source, draft }: WantedFiles) {
+  const tools = await readTools(spec, egress, PACKAGE_VERSION);
+  const drafts = draftManifests(tools, spec.name);
+  const manifests = join("manifests", `${spec.name}.yaml`);
+  const files = {
+    [manifests]: manifestText(drafts, source),
+    "policy.yaml": policyText(packRules(tools)),
+    [CONFIG]: configText(draft, { manifests: "manifests", policy: "policy.yaml" }),
+  };
+  // Check that the drafts load, regardless of the names of the upstream's tools.
+  readManifests([{ file: manifests, text: files[manifests]! }]);
+  loadPolicy(files["policy.yaml"]!, "policy.yaml");
+  return { files, drafts };
+}
+
+/** A tool server that a command starts, and the directory of its gateway. */
+export interface CommandServer {
+  name: string;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  cwd: string;
+  folder: string;
+}
+
+/** Drafts the gateway of a server, unless its directory has one. Returns the path of its config file. */
+export async function draftGateway({ settings }: CommandContext, server: CommandServer): Promise<string> {
+  const { name, folder, ...start } = server;
+  const config = join(folder, CONFIG);
+  if (existsSync(config)) return config;
+  const egress = createEgress(settings({}).egress, {});
+  try {
+    const spec = { ...baseOf(name, false), ...start };
+    const source = [start.command, ...start.args].join(" ");
+    const { files } = await draftFiles(spec, egress, { source, draft: { ...start, name, namespace: false } });
+    await write(folder, files, false);
+    return config;
+  } finally {
+    await egress.close();
+  }
+}
+
+const baseOf = (name: string, namespace: boolean) => ({
+  name,
+  namespace,
+  timeout_ms: SERVICE_LIMITS.upstream_timeout_ms,
+  passthrough: [],
+  isolation: "shared" as const,
+  max_connections: 1,
+  idle_ms: SERVICE_LIMITS.upstream_idle_ms,
+});
 
 function readTarget(flags: Record<string, unknown>): { spec: UpstreamSpec; draft: UpstreamDraft } {
   const from = (flags["from"] as string).trim();
@@ -132,15 +184,7 @@ function readTarget(flags: Record<string, unknown>): { spec: UpstreamSpec; draft
     throw invalidError('--name: letters, digits, "-" and "_" (at most 64), and not "svc"');
   }
   const namespace = flags["namespace"] === true;
-  const base = {
-    name,
-    namespace,
-    timeout_ms: SERVICE_LIMITS.upstream_timeout_ms,
-    passthrough: [],
-    isolation: "shared" as const,
-    max_connections: 1,
-    idle_ms: SERVICE_LIMITS.upstream_idle_ms,
-  };
+  const base = baseOf(name, namespace);
   const env = pairs(flags["env"], "--env", "=");
   const headers = pairs(flags["header"], "--header", ":");
   if (url !== undefined) {

@@ -4,13 +4,37 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import {
   CLIENT_KINDS,
+  type ClientName,
   type ConfigLocations,
+  KEY_VARIABLE,
   MCP_CLIENT_NAMES,
 } from "../../../gateway/connect/mcp-clients.ts";
 import type { AgentEntry } from "../../../hook/inventory.ts";
 import type { CommandIo } from "../../io.ts";
 
-export function listMcpServers({ env, cwd }: CommandIo): AgentEntry[] {
+export interface McpServer {
+  client: ClientName;
+  name: string;
+  file: string;
+  /** Whether the file belongs to the working directory and not to the user. */
+  isProject: boolean;
+  /** Undefined in a format that is not read. */
+  entry: unknown;
+  isGateway: boolean;
+}
+
+export const listMcpServers = (io: CommandIo): AgentEntry[] =>
+  configuredServers(io).map(({ client, name, file, isGateway }) => ({
+    client: `${client} MCP server ${name}`,
+    version: null,
+    workspace: file,
+    governed: isGateway ? ("yes" as const) : ("no" as const),
+    missing: isGateway ? [] : ["it is not behind the gateway: svc connect --all"],
+    last_seen_ms: null,
+  }));
+
+/** Every server in the configurations of the clients. */
+export function configuredServers({ env, cwd }: CommandIo): McpServer[] {
   const places: ConfigLocations = {
     home: env["HOME"] || homedir(),
     cwd,
@@ -20,21 +44,15 @@ export function listMcpServers({ env, cwd }: CommandIo): AgentEntry[] {
   return MCP_CLIENT_NAMES.flatMap((client) => {
     const { project, user, format, member } = CLIENT_KINDS[client];
     const files = [user(places), ...(project === null ? [] : [join(cwd, project)])];
-    return [...new Set(files)].flatMap((file) =>
-      serversIn(file, format, member).map(([name, isGateway]) => ({
-        client: `${client} MCP server ${name}`,
-        version: null,
-        workspace: file,
-        governed: isGateway ? ("yes" as const) : ("no" as const),
-        missing: isGateway ? [] : ["it is not behind the gateway: svc init --from"],
-        last_seen_ms: null,
-      })),
+    return [...new Set(files)].flatMap((file, at) =>
+      serversIn(file, format, member).map((server) => ({ client, file, isProject: at > 0, ...server })),
     );
   });
 }
 
-/** Names of the servers, and whether each is the gateway. */
-function serversIn(file: string, format: "json" | "toml", member: string): [string, boolean][] {
+type FoundEntry = Pick<McpServer, "name" | "entry" | "isGateway">;
+
+function serversIn(file: string, format: "json" | "toml", member: string): FoundEntry[] {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -42,19 +60,24 @@ function serversIn(file: string, format: "json" | "toml", member: string): [stri
     return [];
   }
   if (format === "toml")
-    return [...text.matchAll(/^\[mcp_servers\.("?)([\w.-]+)\1\]\s*$([^[]*)/gm)].map(([, , name, body]) => [
-      name!,
-      isGatewayEntry(body!),
-    ]);
+    return [...text.matchAll(/^\[mcp_servers\.("?)([\w.-]+)\1\]\s*$([^[]*)/gm)].map(([, , name, body]) => ({
+      name: name!,
+      entry: undefined,
+      isGateway: isGatewayEntry(body!),
+    }));
   try {
     const servers = (JSON.parse(text) as Record<string, unknown>)[member];
     if (typeof servers !== "object" || servers === null) return [];
-    return Object.entries(servers).map(([name, entry]) => [name, isGatewayEntry(JSON.stringify(entry))]);
+    return Object.entries(servers).map(([name, entry]) => ({
+      name,
+      entry,
+      isGateway: isGatewayEntry(JSON.stringify(entry)),
+    }));
   } catch {
     return [];
   }
 }
 
-/** `svc connect` starts the gateway by this file, or names the server's own path. */
+/** `svc connect` starts the gateway by this file, or has the client send the agent's key to a running one. */
 const isGatewayEntry = (text: string): boolean =>
-  (/svc(?:\.js)?"/.test(text) && /"gateway"/.test(text)) || /"https?:\/\/[^"]+\/mcp"/.test(text);
+  (/svc(?:\.js)?"/.test(text) && /"gateway"/.test(text)) || new RegExp(`\\b${KEY_VARIABLE}\\b`).test(text);

@@ -1,7 +1,7 @@
 /** Table of test, build and lint tools, and of programs with subcommands. tables.ts explains the form of a line. */
 
 const CARGO_OPTIONS =
-  "-qv -p:F:j:% --release --profile=% --package=% --workspace --all --all-targets --all-features --no-default-features --features=% --lib --bins --bin=% --test=% --tests --example=% --examples --bench=% --benches --doc --locked --offline --frozen --jobs=% --quiet --verbose --message-format=% --no-run --no-fail-fast --keep-going --exclude=% --target=% --color=% --timings?";
+  "-qv -p:F:j:% --release --profile=% --package=% --workspace --all --all-targets --all-features --no-default-features --features=% --lib --bins --bin=% --test=% --tests --example=% --examples --bench=% --benches --doc --locked --offline --frozen --jobs=% --quiet --verbose --message-format=% --no-run --no-fail-fast --keep-going --exclude=% --target=% --color=% --timings? --manifest-path=";
 const GO_OPTIONS =
   "one-dash --v --race --run=% --count=% --timeout=% --short --cover --covermode=% --coverpkg= --tags=% --bench= --benchmem --benchtime=% --json --parallel=% --cpu=% --failfast --list=% --mod=% --trimpath --n --x --a --p=% --o=>write --coverprofile=>write --msan --asan --skip=% --shuffle=%";
 const NPM_OPTIONS =
@@ -51,8 +51,8 @@ vite: build -d? -l:m:% --mode=% --logLevel=% --minify? --sourcemap? --emptyOutDi
 rollup: build -cw --watch --silent --failAfterWarnings --bundleConfigAsCjs @0
 esbuild: build --bundle --minify --sourcemap? --watch --platform=% --target=% --format=% --log-level=% --analyze --outfile=>write --outdir=>write --splitting --tree-shaking=% --jsx=%
 tsup: build --dts --watch --minify --clean --sourcemap --format=% --target=%
-turbo: build --filter=% --concurrency=% --force --no-cache --continue? --dry-run? --summarize --output-logs=% --parallel --affected run|build|test|lint|check|typecheck|type-check|dev|[\\w:#-]+
-nx: build -t:p:% --target=% --projects=% --skip-nx-cache --parallel? --all --affected --base=% --head=% --verbose --configuration=% run|run-many|affected|build|test|lint|graph|show|[\\w:-]+
+turbo: build --filter= --concurrency=% --force --no-cache --continue? --dry-run? --summarize --output-logs=% --parallel --affected run|build|test|lint|check|typecheck|type-check|dev|[\\w:#-]+
+nx: build -t:p:% --target=% --projects= --skip-nx-cache --parallel? --all --affected --base=% --head=% --verbose --configuration=% run|run-many|affected|build|test|lint|graph|show|[\\w:-]+
 next: build -dh build|lint|info|telemetry|typegen
 svelte-check: build --tsconfig= --threshold=% --output=% --fail-on-warnings --watch
 attw: build --pack --format=%
@@ -87,8 +87,8 @@ goimports: format one-dash --l --w --d --e --local=%
 golangci-lint: build -v -E:D:% --fix>format --timeout=% --enable=% --disable=% --fast --new --new-from-rev=% --verbose --concurrency=% --tests? run|linters|version|fmt|(?!cache|config|custom|completion)[^-].*
 staticcheck: build one-dash --checks=% --f=% --tests
 javac: build one-dash --d=>write --cp= --classpath= --source=% --target=% --release=% --Xlint --verbose --nowarn --g --version
-mvn: build one-dash --q --B --o --U --e --X --V --v --N --T=% --ntp --nsu --am --amd --fae --ff --fn --pl=% --P=% --rf=% --DskipTests? --DskipITs? --Dtest= --Dit.test= --Dgroups=% --DfailIfNoTests=% --Dsurefire.failIfNoSpecifiedTests=% --DtrimStackTrace=% --Dspring.profiles.active=% --Dcheckstyle.skip? --Djacoco.skip? --Dmaven.test.failure.ignore=% --Dstyle.color=% --quiet --batch-mode --offline --no-transfer-progress --fail-at-end --fail-fast --threads=% --projects=% --also-make --version clean|validate|compile|test|test-compile|process-classes|package|verify|checkstyle:check|spotless:check|spotless:apply|dependency:tree
-gradle: build -qidsw -x:% --quiet --info --debug --stacktrace --warn --offline --continue --parallel --no-daemon --daemon --build-cache --no-build-cache --tests= --rerun-tasks --console=% --exclude-task=% --refresh-dependencies --scan --dry-run -m --warning-mode=% --max-workers=% --version (:?[\\w-]+:)*(build|test|check|assemble|clean|classes|testClasses|jar|tasks|projects|dependencies|compile\\w+|lint\\w*|ktlint\\w*|detekt|spotless\\w+|assemble\\w+|test\\w+Test|\\w*[tT]est)
+mvn: build one-dash --q --B --o --U --e --X --V --v --N --T=% --ntp --nsu --am --amd --fae --ff --fn --pl= --P=% --rf=% --DskipTests? --DskipITs? --Dtest= --Dit.test= --Dgroups=% --DfailIfNoTests=% --Dsurefire.failIfNoSpecifiedTests=% --DtrimStackTrace=% --Dspring.profiles.active=% --Dcheckstyle.skip? --Djacoco.skip? --Dmaven.test.failure.ignore=% --Dstyle.color=% --quiet --batch-mode --offline --no-transfer-progress --fail-at-end --fail-fast --threads=% --projects=% --also-make --version clean|validate|compile|test|test-compile|process-classes|package|verify|checkstyle:check|spotless:check|spotless:apply|dependency:tree
+gradle: build -qidsw -x:% -p: --project-dir= --quiet --info --debug --stacktrace --warn --offline --continue --parallel --no-daemon --daemon --build-cache --no-build-cache --tests= --rerun-tasks --console=% --exclude-task=% --refresh-dependencies --scan --dry-run -m --warning-mode=% --max-workers=% --version (:?[\\w-]+:)*(build|test|check|assemble|clean|classes|testClasses|jar|tasks|projects|dependencies|compile\\w+|lint\\w*|ktlint\\w*|detekt|spotless\\w+|assemble\\w+|test\\w+Test|\\w*[tT]est)
 sbt: build =-batch compile|test|clean|update|scalafmt\\w*|testOnly.*|[\\w]+/test|[\\w]+/compile
 phpunit: build --filter= --testsuite=% --group=% --exclude-group=% --colors? --stop-on-failure --stop-on-error --testdox --verbose --debug --no-coverage --list-tests --order-by=% --no-progress
 phpstan: build --level=% --no-progress --error-format=% --memory-limit=% -l:% --no-ansi analyse|analyze|(?!clear-result-cache|worker|bisect)[^-].*

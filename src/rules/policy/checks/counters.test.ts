@@ -11,7 +11,7 @@ describe("a sliding window", () => {
     expect(usedIn(undefined, 1_000, 6_000)).toBe(0);
   });
 
-  it("never counts too little, nor more than a bucket too much, and stays small", () => {
+  it("never counts too little, or more than a bucket too much, and stays small", () => {
     const step = fc.record({ wait: fc.nat({ max: 3_000 }), amount: fc.nat({ max: 5 }) });
     fc.assert(
       fc.property(
@@ -61,7 +61,7 @@ describe("a sliding window", () => {
 });
 
 describe("giving back", () => {
-  it("counts what was not given back as if the rest had never been, whatever else was counted in between", () => {
+  it("counts unrefunded calls as if the rest had never been, with any calls in between", () => {
     const charge = fc.record({
       wait: fc.nat({ max: 3_000 }),
       amount: fc.integer({ min: 1, max: 5 }),

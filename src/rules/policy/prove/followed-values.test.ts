@@ -37,7 +37,7 @@ describe("a claim", () => {
     expect(runPolicyTests(tested, { manifestFor, now_ms: 0 })).toMatchObject([{ ok: true }]);
   });
 
-  it("holds beside such a flow by a rule", () => {
+  it("holds next to such a flow by a rule", () => {
     verifies("beyond.value.claims");
     const rule = "rules: [{id: r, match: {tool: mail.send}, action: deny}]\n";
     const claim = "claims: [{name: c, match: {tool: mail.send}, at_least: deny}]\n";

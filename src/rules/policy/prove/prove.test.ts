@@ -86,7 +86,7 @@ describe("the prover and brute force agree", () => {
   );
 
   it(
-    "about one argument, whatever its value is",
+    "about one argument, with any value",
     () => {
       verifies("beyond.claim.never-wrong");
       const seen = { proved: 0, counterexample: 0, incomplete: 0 };
@@ -294,7 +294,7 @@ describe("the prover leaves out no kind of value", () => {
     expect(provedOf(rules, claim)).toEqual(["counterexample", args]);
   });
 
-  it("nor an approval where a denial is claimed", () => {
+  it("or an approval where a denial is claimed", () => {
     verifies("beyond.claim.never-wrong");
     const policy = compiled({
       version: 1,
@@ -309,7 +309,7 @@ describe("the prover leaves out no kind of value", () => {
     expect(asked!.result).toBe("proved");
   });
 
-  it("nor a call of somebody's helper, or of its user alone", () => {
+  it("or a call of somebody's helper, or of its user alone", () => {
     verifies("beyond.acting.prover");
     const rules = [{ id: "r", match: { acting: "helper-*" }, action: "require_approval" }];
     const claims = [
@@ -328,7 +328,7 @@ describe("the prover leaves out no kind of value", () => {
     expect(everybody!.counterexample!.input.acting).toBeUndefined();
   });
 
-  it("nor a tool that is not declared among many that are", () => {
+  it("or a tool that is not declared among many that are", () => {
     const policy = compiled({
       version: 1,
       rules: [{ id: "r", match: { tool: "p?", effect: "read" }, action: "deny" }],
@@ -341,7 +341,7 @@ describe("the prover leaves out no kind of value", () => {
     expect(result!.result).toBe("counterexample");
   });
 
-  it("nor an hour that is missing this week, or comes early", () => {
+  it("or an hour that is missing this week, or comes early", () => {
     const now_ms = Date.parse("2027-03-24T12:00:00Z");
     for (const hours of ["02:00-03:00", "03:00-03:30"]) {
       const policy = compiled({
@@ -353,7 +353,7 @@ describe("the prover leaves out no kind of value", () => {
     }
   });
 
-  it("nor a number that can be sent, and no other", () => {
+  it("or a number that can be sent, and no other", () => {
     const all: Asking[] = [
       ["$args.n", "lte", Number.MAX_SAFE_INTEGER],
       ["$args.n", "eq", null],

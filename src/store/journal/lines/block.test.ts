@@ -97,7 +97,7 @@ describe("a journal", () => {
     expect(parsed.crc).toBe(written.tip.crc);
   });
 
-  it("tells what changed of a document that it has told, and is read to the same end as whole ones are", () => {
+  it("writes the changes of a document it has written, and reads the same result as from whole ones", () => {
     const count = (calls: number) => ({ run_id: "r", tool: 't"', calls, standing: 0 });
     const history = committed(
       (tx) => tx.put("meta", "none", 0),
@@ -166,7 +166,7 @@ describe("a lost sector", () => {
   });
 });
 
-it("a table without an index of its own has no order of its own either", () => {
+it("a table without its own index has no order either", () => {
   for (const table of TABLE_NAMES) {
     if (LIST_INDEXES[table].length === 0) expect(TABLE_INDEX[table], table).toBe(TABLE_INDEX.meta);
   }

@@ -1,4 +1,4 @@
-/** Receivers on loopback that keep what they were sent, so that a test can look at every byte. */
+/** Receivers on loopback that store every received byte for the test. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
