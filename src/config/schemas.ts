@@ -3,6 +3,7 @@ import * as z from "zod";
 import { manifestFileSchema } from "../rules/manifest/schema.ts";
 import { describePolicyField } from "../rules/policy/descriptions.ts";
 import { policySchema } from "../rules/policy/schema.ts";
+import { describeSettingField } from "./field-texts.ts";
 import { isSection, type SettingRow, type SettingSection } from "./setting-row.ts";
 import { SETTING_ENTRIES } from "./settings.ts";
 
@@ -20,7 +21,10 @@ export function generateSchemas(options: SchemaOptions = {}): Record<string, str
   const manifest = { title: "svc tool manifests", ...toJsonSchema(manifestFileSchema) };
   return {
     "manifest.schema.json": print(manifest),
-    "policy.schema.json": print({ title: "svc policy", ...described(toJsonSchema(policySchema)) }),
+    "policy.schema.json": print({
+      title: "svc policy",
+      ...described(toJsonSchema(policySchema), describePolicyField),
+    }),
     "config.schema.json": print(configSchema(options)),
   };
 }
@@ -61,27 +65,34 @@ function rowSchema(key: string, row: SettingRow, options: SchemaOptions): JsonSc
   const plain =
     schema["type"] === "string" && !("enum" in schema || "pattern" in schema || "format" in schema);
   const forms = plain ? [schema] : [schema, VARIABLE];
-  return { description: row.about, anyOf: [...forms, { type: "null" }] };
+  const named = forms.map((form) => described(form, describeSettingField, key));
+  return { description: row.about, anyOf: [...named, { type: "null" }] };
 }
 
 function toJsonSchema(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema;
 }
 
-/** The schema with a description for each field of a policy, so that editors show it. */
-function described(schema: JsonSchema, path = ""): JsonSchema {
+type DescribeField = (path: string) => string | undefined;
+
+/** The schema with a description for each field, so that editors show it. */
+function described(schema: JsonSchema, describe: DescribeField, path = ""): JsonSchema {
   const { properties, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema };
   const result = { ...schema };
   if (properties !== undefined) {
     const named = Object.entries(properties).map(([name, field]) => {
       const key = path === "" ? name : `${path}.${name}`;
-      const description = describePolicyField(key);
+      const description = describe(key);
       const text = description === undefined ? {} : { description };
-      return [name, { ...text, ...described(field, key) }] as const;
+      return [name, { ...text, ...described(field, describe, key) }] as const;
     });
     result["properties"] = Object.fromEntries(named);
   }
-  if (items !== undefined) result["items"] = described(items, `${path}[]`);
+  if (items !== undefined) result["items"] = described(items, describe, `${path}[]`);
+  for (const choice of ["anyOf", "oneOf"] as const) {
+    const forms = schema[choice] as JsonSchema[] | undefined;
+    if (forms !== undefined) result[choice] = forms.map((form) => described(form, describe, path));
+  }
   return result;
 }
 

@@ -88,6 +88,7 @@ export const runView = z.strictObject({
   created_ms: z.int(),
   steps: z.array(stepView),
   unresolved: z.array(z.int()),
+  attention: z.literal(true).optional().meta({ description: "present if a person should look at the run" }),
   /** Texts of people that the run was given; absent without them. */
   given: z.array(givenView).optional(),
   /** The run that opened this one, and the runs that this one opened; absent without them. */

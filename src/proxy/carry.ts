@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { answerValue, VALUE_BYTES } from "../rules/http/answer-value.ts";
 import { type HttpOrigin, type HttpSpec, hostText } from "../rules/http/routes.ts";
 import type { CredentialVault } from "./credentials.ts";
-import { endToEnd, type HeaderLine, headerLines, withoutHeaders } from "./wire.ts";
+import { endToEnd, type HeaderLine, headerLines, headerValue, withoutHeaders } from "./wire.ts";
 
 export interface CarriedRequest {
   readonly origin: HttpOrigin;

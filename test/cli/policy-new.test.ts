@@ -89,19 +89,28 @@ describe("svc policy new", () => {
   });
 });
 
-it("describes every field of a policy in its JSON schema", () => {
+interface FieldSchema {
+  properties?: Record<string, FieldSchema>;
+  items?: FieldSchema;
+  anyOf?: FieldSchema[];
+  oneOf?: FieldSchema[];
+  description?: string;
+}
+
+it.each(["policy", "manifest", "config"])("describes every field in the JSON schema of a %s", (kind) => {
   verifies("beyond.authors.schema-words");
   const bare: string[] = [];
-  const walk = (
-    schema: { properties?: object; items?: object; description?: string },
-    path: string,
-  ): void => {
+  let fields = 0;
+  const walk = (schema: FieldSchema, path: string): void => {
     for (const [name, field] of Object.entries(schema.properties ?? {})) {
+      fields++;
       if (!/\S \S/.test(field.description ?? "")) bare.push(`${path}.${name}`);
       walk(field, `${path}.${name}`);
     }
     if (schema.items !== undefined) walk(schema.items, `${path}[]`);
+    for (const form of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) walk(form, path);
   };
-  walk(JSON.parse(readFileSync(join(ROOT, "schemas/policy.schema.json"), "utf8")), "");
+  walk(JSON.parse(readFileSync(join(ROOT, `schemas/${kind}.schema.json`), "utf8")), "");
   expect(bare).toEqual([]);
+  expect(fields).toBeGreaterThan(60);
 });

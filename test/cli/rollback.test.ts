@@ -138,7 +138,10 @@ describe("svc runs --attention", () => {
     expect(listed.code).toBe(2);
     expect(JSON.parse(listed.out)).toMatchObject({ run_id: "r", state: "needs attention" });
     expect((await svc(["runs", ...flags(data)])).code).toBe(0);
+    const shown = await svc(["show", "r", ...flags(data)]);
+    expect([shown.code, shown.out]).toEqual([2, expect.stringContaining(", needs attention\n")]);
     await svc(["rollback", "r", ...flags(data), "--compensator-cmd", compensate]);
     expect((await svc(["runs", "--attention", ...flags(data)])).code).toBe(0);
+    expect((await svc(["show", "r", ...flags(data)])).code).toBe(0);
   });
 });

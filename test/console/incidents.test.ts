@@ -165,6 +165,8 @@ it("names the runs that need attention among the agent's open matters", async ()
   const [, open] = text.split(">Open<");
   const [line] = /<li>(?:(?!<li>)[\s\S])*needs attention[\s\S]*?<\/li>/.exec(open!.split(">Calls<")[0]!)!;
   expect(line).toContain('href="/console/runs/lost"');
+  const run = (await (await loggedIn(s.url, "operator")).get("/console/runs/lost")).text;
+  expect(run).toMatch(/State<\/dt><dd[^>]*><span class="mark[^"]*">needs attention/);
 });
 
 it("folds long lists of runs and steps, so that the tasks stay in view", async () => {

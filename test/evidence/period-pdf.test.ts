@@ -39,7 +39,7 @@ describe("reports on paper", () => {
       "Period report",
       "Calls per day",
       "mail.send",
-      "blue: accepted",
+      "red and striped: blocked",
       "retry after it is approved",
       "Page 1 of",
     ])

@@ -273,6 +273,10 @@ describe("the timeline and the exports", () => {
       "beyond.incidents.pdf",
       "beyond.incidents.no-values",
     );
+    for (let i = 0; i < 20; i++) {
+      await openRun(`r${i}`);
+      await call(`r${i}`);
+    }
     await openRun("r");
     await call("r", "thing.send");
     const [request] = (await s.call("approver", "GET", "/v1/approvals")).body.approvals;
@@ -285,6 +289,7 @@ describe("the timeline and the exports", () => {
     await halt({ actor: "bot" });
     const { id } = await only();
     await s.call("operator", "POST", `/v1/incidents/${id}/notes`, { text: "# not a heading" });
+    await s.call("operator", "POST", `/v1/incidents/${id}/notes`, { text: "two lines\n# of it" });
     const report = await show(id);
     const approved = report.timeline.find(({ event }: { event: string }) => event === "approved");
     expect(approved).toMatchObject({ by: "approver", rule: "mails", card_hash: card.card_hash, run_id: "r" });
@@ -298,6 +303,9 @@ describe("the timeline and the exports", () => {
     expect(md.text).toContain("`svc halt lift ");
     expect(md.text).not.toMatch(/^# not a heading/m);
     expect(md.text).toContain("under rule mails");
+    expect(md.text).toContain("note by `operator`:\n  - `two lines`\n  - `# of it`\n");
+    expect(md.text).toMatch(/Z `call accepted by bot: thing\.send step 0 in r`$/m);
+    expect(md.text).toContain("`waits for approval by bot: thing.send in r");
     const pdf = await s.http.inject({
       method: "GET",
       url: `/v1/incidents/${id}?format=pdf`,
@@ -306,6 +314,9 @@ describe("the timeline and the exports", () => {
     expect(pdf.headers["content-type"]).toBe("application/pdf");
     const text = pdfText(new Uint8Array(pdf.rawPayload)).replaceAll(/\s+/g, " ");
     expect(text).toContain("Remaining tasks");
+    expect(text).toContain("call accepted by bot: thing.send step 0 in r ");
+    expect(text).not.toMatch(/call accepted:|intended/);
+    expect(text).toMatch(/r18, r19, r, and 9 older runs/);
     for (const shown of [JSON.stringify(report), md.text, text]) expect(shown).not.toContain("canary-7");
   });
 

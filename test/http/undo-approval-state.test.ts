@@ -52,9 +52,11 @@ async function seen() {
   const get = async (path: string) => (await s.call("auditor", "GET", `/v1/${path}`)).body;
   const [found] = (await get("search/runs")).runs;
   const [of_agent] = (await get("actors/bot")).runs;
+  const shown = (await get("runs/r")).attention === true;
   const listed = (await get("search/runs?attention=1")).runs;
-  expect([of_agent.state, found.attention, listed.length]).toEqual([
+  expect([of_agent.state, found.attention, shown, listed.length]).toEqual([
     found.state,
+    found.state === "needs attention",
     found.state === "needs attention",
     found.state === "needs attention" ? 1 : 0,
   ]);

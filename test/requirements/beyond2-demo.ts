@@ -23,7 +23,7 @@ export const beyond2Authors = section("beyond", "Policy authors", {
   "beyond.authors.new-keeps": [37, "`svc policy new` replaces no file without `--force`"],
   "beyond.authors.new-quoting": [37, "answers are quoted in the written policy: they add no keys of their own"],
   "beyond.authors.init-example": [37, "`svc init` without a tool server writes files with which a server with a console starts, and replaces none"],
-  "beyond.authors.schema-words": [37, "every field in the policy's JSON schema has a description"],
+  "beyond.authors.schema-words": [37, "every field in the JSON schemas of policies, manifests and settings has a description"],
   "beyond.authors.undeclared-first": [37, "the playground shows that no manifest declares a tool before it shows the decision"],
 });
 
@@ -42,6 +42,9 @@ export const beyond2Polish = section("beyond", "Console polish", {
   "beyond.polish.palette-safe": [37, "the palette keeps the content security policy, passes an accessibility check, shows only what the person may see, and presses no button"],
   "beyond.polish.decide-role": [37, "the overview says `Decide` only while a request is open and to users who can decide"],
   "beyond.polish.tables-fit": [37, "every table fits in its card at a width of 1280 pixels"],
+  "beyond.polish.live-rollback": [37, "while a rollback runs, the run's page shows the step being undone and the undos to go, without a reload"],
+  "beyond.polish.labels": [37, "no two neighbouring fields, facts or columns of a page have one label"],
+  "beyond.polish.empty-action": [37, "an empty place on a page has at most one next action"],
   "beyond.polish.folded-runs": [37, "the pages of an agent and of an incident fold long lists of runs"],
   "beyond.polish.card-gaps": [37, "the cards of an agent's and of an incident's page stand apart, on a desktop and on a phone"],
   "beyond.polish.chart": [37, "the overview's chart has a pattern for each decision, and its numbers as a table"],

@@ -4,6 +4,7 @@ import type { StepStatus } from "../../govern/runs/run.ts";
 import type { PlanKind } from "../../rollback/plan/plan.ts";
 import type { ManifestLifecycle, ToolEffect } from "../../rules/manifest/types.ts";
 import { type HtmlFragment, html } from "../html.ts";
+import { formatTimesIn } from "./time.ts";
 
 export { formatCountOf } from "../../kernel/text/phrases.ts";
 
@@ -92,5 +93,5 @@ export function rulingMark(ruling: string): HtmlFragment {
 /** Drill state of an undo, worded as on the command line and in the API. */
 export function proofMark(words: string): HtmlFragment {
   const tone: MarkTone = words.startsWith("proven") ? "good" : words === "failing" ? "bad" : "quiet";
-  return markLabel(tone, words, "svc drill tests undos");
+  return html`<span class="mark ${tone}" title="svc drill tests undos">${formatTimesIn(words)}</span>`;
 }

@@ -1,11 +1,11 @@
 /** Ledger records in readable form: event, actor, and the hash that links to the next record. */
 
-import { waitsForApproval } from "../../govern/decide/approval-stage.ts";
 import { sha256Hex } from "../../kernel/hash.ts";
 import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import { asJson } from "../../kernel/json/json.ts";
-import { isLedgerEvent, LEDGER_EVENTS, type LedgerEvent } from "../../ledger/events.ts";
+import { isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
+import { eventWords, WAITS } from "../../operations/event-words.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { type MarkTone, markLabel } from "./marks.ts";
@@ -64,14 +64,6 @@ function eventMark({ event, detail }: LedgerRecord): HtmlFragment {
   const words = eventWords(event, detail);
   if (words === WAITS) return markLabel("warn", words, event);
   return markLabel(isLedgerEvent(event) ? EVENT_TONES[event] : "quiet", words, event);
-}
-
-const WAITS = "waits for approval";
-
-/** Readable event name. A call that is held for approval is not called refused. */
-export function eventWords(event: string, detail: string | undefined): string {
-  if (event === "blocked" && waitsForApproval(detail)) return WAITS;
-  return isLedgerEvent(event) ? LEDGER_EVENTS[event] : event;
 }
 
 /** Matches the ids of requests and plans in record texts. */

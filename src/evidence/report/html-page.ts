@@ -41,7 +41,7 @@ svg { display: block; max-width: 100%; height: auto; }
 svg text { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--soft); }
 svg .axis { stroke: var(--line); } svg .ink { fill: var(--ink); }
 svg .f-ok { fill: #3f9d6b; } svg .f-bad { fill: #cf5a50; } svg .f-warn { fill: #d39a2d; } svg .f-idle { fill: #9aa5b4; }
-svg .f-main { fill: #4d7cc3; }
+svg .f-main { fill: #4d7cc3; } svg .f-gap { fill: #fff; }
 @page { size: A4; margin: 16mm 14mm; }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }

@@ -18,7 +18,7 @@ export class RunStates {
     return (await this.isOpen(run)) ? "open" : "settled";
   }
 
-  private async needsAttention(run: RunDoc): Promise<boolean> {
+  async needsAttention(run: RunDoc): Promise<boolean> {
     const { uncertain, compensation_failed, awaiting, open, undo_left } = run;
     if (uncertain > 0 || compensation_failed > 0 || awaiting > 0 || undo_left !== undefined) return true;
     if (open === 0) return false;

@@ -1,5 +1,8 @@
 /** An incident as JSON and as Markdown, for the review that follows it. Text of others is shown as code spans. */
 import { codeSpan, toIsoTime } from "../../evidence/report/external-text.ts";
+import { SERVICE_LIMITS } from "../../kernel/limits.ts";
+import { formatCountOf } from "../../kernel/text/phrases.ts";
+import { eventWords } from "../event-words.ts";
 import type { IncidentReport } from "./report.ts";
 import { incidentTaskTitle } from "./tasks.ts";
 import type { TimelineEntry } from "./timeline.ts";
@@ -16,8 +19,11 @@ export function writeIncident(report: IncidentReport, format: IncidentFormat): s
   return format === "json" ? `${JSON.stringify(report, null, 2)}\n` : toMarkdown(report);
 }
 
-/** The facts at the head of an incident, as pairs of a name and plain text. */
-export function incidentFacts(report: IncidentReport): [name: string, value: string][] {
+/** The facts at the head of an incident, as pairs of a name and plain text. Names this many runs, the newest. */
+export function incidentFacts(
+  report: IncidentReport,
+  max_runs: number = SERVICE_LIMITS.incident_runs,
+): [name: string, value: string][] {
   const { id, actor, tenant, status, opened_ms, closed_ms, closed_by, close_reason, assigned_to } = report;
   const ended =
     closed_ms === null ? [] : [["Closed", `${toIsoTime(closed_ms)}, ${closedBy(closed_by)}`] as const];
@@ -30,14 +36,20 @@ export function incidentFacts(report: IncidentReport): [name: string, value: str
     ...ended,
     ...(close_reason === null ? [] : [["Reason", close_reason] as const]),
     ["Assigned to", assigned_to ?? "nobody"],
-    ["Runs", report.runs.join(", ") || "none"],
+    ["Runs", runNames(report.runs, max_runs)],
   ];
   return pairs.map(([name, value]) => [name, value]);
 }
 
+function runNames(runs: readonly string[], max: number): string {
+  const older = runs.length - max;
+  const names = runs.slice(-max).join(", ");
+  return older > 0 ? `${names}, and ${formatCountOf(older, "older run")}` : names || "none";
+}
+
 const closedBy = (by: string | null): string => (by === null ? "because nothing was left" : `by ${by}`);
 
-/** One line of plain text: the approver, the rule and the card hash of a decision. */
+/** One line of plain text: what happened, who did it, and the rule and card hash of a decision. */
 export function timelineText({
   event,
   by,
@@ -48,11 +60,21 @@ export function timelineText({
   rule,
   card_hash,
 }: TimelineEntry): string {
+  const words = eventWords(event, text);
   const what = [tool ?? "", step === null ? "" : `step ${step}`, run_id === null ? "" : `in ${run_id}`];
   const card = card_hash === null || text.includes(card_hash) ? "" : ` (card ${card_hash})`;
   const under = rule === null ? "" : ` under rule ${rule}`;
   const where = what.filter((part) => part !== "").join(" ");
-  return `${event} by ${by}${where === "" ? "" : `: ${where}`}${under}${card}${text === "" ? "" : `: ${text}`}`;
+  const more = text === "" || text === words ? "" : `: ${text}`;
+  return `${words} by ${by}${where === "" ? "" : `: ${where}`}${under}${card}${more}`;
+}
+
+/** A note of several lines keeps them. */
+function noteLines({ kind, text, by, at_ms }: IncidentReport["notes"][number]): string {
+  const head = `${toIsoTime(at_ms)} ${kind} by ${codeSpan(by)}:`;
+  const [first = "", ...rest] = text.split("\n");
+  if (rest.length === 0) return `${head} ${codeSpan(first)}`;
+  return [head, ...[first, ...rest].map((line) => `  - ${codeSpan(line)}`)].join("\n");
 }
 
 function toMarkdown(report: IncidentReport): string {
@@ -84,12 +106,7 @@ function toMarkdown(report: IncidentReport): string {
       "None.",
     ),
     "## Notes",
-    lines(
-      notes.map(
-        ({ kind, text, by, at_ms }) => `${toIsoTime(at_ms)} ${kind} by ${codeSpan(by)}: ${codeSpan(text)}`,
-      ),
-      "None.",
-    ),
+    lines(notes.map(noteLines), "None."),
     "## Timeline",
     ...(more ? ["Older lines are left out. Export the runs for all of them."] : []),
     lines(

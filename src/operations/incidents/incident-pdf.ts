@@ -16,13 +16,16 @@ import type { IncidentReport } from "./report.ts";
 import { incidentTaskTitle } from "./tasks.ts";
 
 const LINE_CHARS = 600;
+/** Runs named in the facts. The timeline names them too. */
+const RUNS_NAMED = 12;
 
 export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
   const { id, made_by, generated_ms, tasks, alerts, notes, timeline, causes } = report;
   const about = { title: `Incident ${id}`, author: made_by, made_ms: generated_ms, footer: `Incident ${id}` };
   return renderPdf(about, async (doc) => {
     doc.font("Helvetica-Bold").fontSize(18).fillColor(TEXT_COLOR).text("Incident");
-    for (const [name, value] of incidentFacts(report)) drawPair(doc, name, clipText(value, LINE_CHARS));
+    for (const [name, value] of incidentFacts(report, RUNS_NAMED))
+      drawPair(doc, name, clipText(value, LINE_CHARS));
     drawHeading(doc, "Causes");
     await drawEach(causes, ({ at_ms, text }) =>
       drawLine(doc, `${toIsoTime(at_ms)}  ${clipText(text, LINE_CHARS)}`),
@@ -40,9 +43,11 @@ export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
     );
     drawHeading(doc, "Notes");
     if (notes.length === 0) drawLine(doc, "None.", MUTED_COLOR);
-    await drawEach(notes, ({ kind, by, at_ms, text }) =>
-      drawLine(doc, `${toIsoTime(at_ms)}  ${kind} by ${by}: ${text}`),
-    );
+    await drawEach(notes, ({ kind, by, at_ms, text }) => {
+      const [first, ...rest] = text.split("\n");
+      drawLine(doc, `${toIsoTime(at_ms)}  ${kind} by ${by}: ${first}`);
+      for (const line of rest) drawLine(doc, line, TEXT_COLOR, 12);
+    });
     drawHeading(doc, "Timeline");
     if (report.more) drawLine(doc, "Older lines are left out. Export the runs for all of them.", MUTED_COLOR);
     await drawEach(timeline, (entry) =>

@@ -16,6 +16,7 @@ import {
   type StepDoc,
   UNKNOWN_OUTCOME_STATUSES,
 } from "../../govern/runs/run.ts";
+import { RunStates } from "../../govern/runs/run-state.ts";
 import { conflictError, forbiddenError, invalidError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { unconfinedStore } from "../../store/tenant-store.ts";
@@ -126,7 +127,8 @@ export const getRun = defineOperation({
       store.get("traces", countedRun(run)),
     ]);
     const body = runBody(run, steps);
-    return { ...body, given: trace?.texts, ...(await placeInTree(store, run)) };
+    const attention = (await new RunStates(app.core).needsAttention(run)) ? { attention: true as const } : {};
+    return { ...body, ...attention, given: trace?.texts, ...(await placeInTree(store, run)) };
   },
 });
 

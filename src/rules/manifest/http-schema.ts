@@ -15,7 +15,7 @@ export const httpSchema = z
     scheme: z
       .enum(["https", "http"])
       .nullish()
-      .meta({ default: "https" })
+      .meta({ default: "https", description: "Scheme of the request: https or http." })
       .transform((scheme) => scheme ?? "https"),
     host: httpHostSchema.describe("Host of the request, with a port if it is not the one of the scheme."),
     method: httpMethodSchema.describe("Method of the request, such as POST."),

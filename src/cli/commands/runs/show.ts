@@ -37,7 +37,7 @@ export const registerShow: RegisterCommand = (program, context) => {
           const { actions } = await door.perform(getRollbackPlan, { run_id });
           for (const line of next(run, actions)) io.out(line);
         }
-        if (run.unresolved.length > 0) context.done(EXIT_NEEDS_ATTENTION);
+        if (run.attention === true || run.unresolved.length > 0) context.done(EXIT_NEEDS_ATTENTION);
       });
     });
 };
@@ -66,7 +66,7 @@ async function valuesOf({ local }: OperationClient, run_id: string): Promise<Map
 function headOf(run: ShownRun): string[] {
   const tenant = run.tenant === null ? "" : `, tenant ${escapeControls(run.tenant)}`;
   return [
-    `run ${escapeControls(run.run_id)}: ${escapeControls(actorText(run))}${tenant}, ${run.mode}, ${formatCountOf(run.steps.length, "step")}`,
+    `run ${escapeControls(run.run_id)}: ${escapeControls(actorText(run))}${tenant}, ${run.mode}, ${formatCountOf(run.steps.length, "step")}${run.attention === true ? ", needs attention" : ""}`,
     `  opened ${new Date(run.created_ms).toISOString()}${run.reason === null ? "" : `: ${escapeControls(run.reason)}`}`,
     ...(run.parent === undefined ? [] : [`  child of run ${escapeControls(run.parent)}`]),
     ...(run.children === undefined ? [] : [`  child runs: ${run.children.map(escapeControls).join(", ")}`]),

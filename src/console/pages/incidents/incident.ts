@@ -1,6 +1,7 @@
 /** Page of an incident: remaining tasks with their buttons, assignee, notes and timeline. */
 
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
+import { eventWords } from "../../../operations/event-words.ts";
 import { liftHalts } from "../../../operations/halts.ts";
 import {
   addIncidentNote,
@@ -18,7 +19,7 @@ import { cardBlock, commandBlock, emptyState, factList, pageHead, tableBlock } f
 import { foldedBlock, formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
 import { idText, runLink } from "../../parts/ids.ts";
 import { formatCountOf } from "../../parts/marks.ts";
-import { eventWords, linkIds } from "../../parts/records.ts";
+import { linkIds } from "../../parts/records.ts";
 import { formatTime } from "../../parts/time.ts";
 import { actorPath, incidentMark, incidentPath } from "./incident-list.ts";
 

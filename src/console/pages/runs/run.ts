@@ -77,6 +77,7 @@ function documents(ctx: PageContext, run_id: string, actor: string | undefined):
 function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
   return html`<div id="run" data-live>${factList(
     [
+      run.attention === true ? ["State", markLabel("warn", "needs attention")] : null,
       ["Actor", html`<a href="/console/actors/${encodeURIComponent(run.actor)}">${run.actor}</a>`],
       run.acting === undefined ? null : ["Acting for them", run.acting.join(", ")],
       ["Mode", run.mode === "enforce" ? "enforce" : markLabel("info", run.mode)],

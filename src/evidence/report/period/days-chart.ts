@@ -11,6 +11,9 @@ const BOTTOM = 28;
 const TOP = 10;
 const MAX_CHART_BARS = 92;
 
+/** Blocked calls are striped, so that nobody needs the colors. */
+const STRIPED = html`<defs><pattern id="striped" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="f-bad" width="6" height="6"/><rect class="f-gap" width="2" height="6"/></pattern></defs>`;
+
 interface Bar {
   from: string;
   to: string;
@@ -36,17 +39,18 @@ export function daysChart(days: PeriodReport["per_day"]): HtmlMarkup {
   const slot = (WIDTH - LEFT) / bars.length;
   const y = (n: number): number => TOP + plot - (n / most) * plot;
   const shape = (bar: Bar, i: number): HtmlMarkup => {
-    const x = round(LEFT + i * slot + slot * 0.1);
     const width = round(Math.min(slot * 0.8, 60));
+    const x = round(LEFT + i * slot + (slot - width) / 2);
     const top = y(bar.accepted + bar.blocked);
     const name = bar.from === bar.to ? bar.from : `${bar.from} to ${bar.to}`;
     return html`<g><title>${name}: ${bar.accepted} accepted, ${bar.blocked} blocked</title>
 <rect class="f-main" x="${x}" y="${round(y(bar.accepted))}" width="${width}" height="${round(TOP + plot - y(bar.accepted))}"/>
-<rect class="f-bad" x="${x}" y="${round(top)}" width="${width}" height="${round(y(bar.accepted) - top)}"/></g>
+<rect fill="url(#striped)" x="${x}" y="${round(top)}" width="${width}" height="${round(y(bar.accepted) - top)}"/></g>
 `;
   };
   const note = each === 1 ? "" : html`<p class="note">Each bar stands for ${formatCountOf(each, "day")}.</p>`;
   return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-label="Calls per day">
+${STRIPED}
 <line class="axis" x1="${LEFT}" y1="${TOP}" x2="${WIDTH}" y2="${TOP}"/>
 <line class="axis" x1="${LEFT}" y1="${TOP + plot}" x2="${WIDTH}" y2="${TOP + plot}"/>
 <text x="${LEFT - 8}" y="${TOP + 4}" text-anchor="end">${most}</text>
@@ -54,7 +58,7 @@ export function daysChart(days: PeriodReport["per_day"]): HtmlMarkup {
 ${bars.map(shape)}
 ${labels(bars).map(({ i, anchor }) => html`<text x="${round(labelX(i, anchor, slot))}" y="${HEIGHT - 8}" text-anchor="${anchor}">${bars[i]!.from}</text>\n`)}</svg>
 <p class="note"><svg class="key" viewBox="0 0 10 10" width="10" height="10" style="display:inline"><rect class="f-main" width="10" height="10"/></svg> accepted
-<svg class="key" viewBox="0 0 10 10" width="10" height="10" style="display:inline"><rect class="f-bad" width="10" height="10"/></svg> blocked; days in UTC</p>${note}`;
+<svg class="key" viewBox="0 0 10 10" width="10" height="10" style="display:inline"><rect fill="url(#striped)" width="10" height="10"/></svg> blocked (striped); days in UTC</p>${note}`;
 }
 
 function grouped(days: PeriodReport["per_day"], each: number): Bar[] {
@@ -73,14 +77,14 @@ function grouped(days: PeriodReport["per_day"], each: number): Bar[] {
   return bars;
 }
 
-/** Labels for the first day, the last, and one in between if there is space. */
+/** A label under each of a few bars, else for the first day, the middle and the last. */
 function labels(bars: readonly Bar[]): { i: number; anchor: "start" | "middle" | "end" }[] {
-  if (bars.length === 1) return [{ i: 0, anchor: "start" }];
-  const ends = [
-    { i: 0, anchor: "start" as const },
-    { i: bars.length - 1, anchor: "end" as const },
+  if (bars.length < 5) return bars.map((_, i) => ({ i, anchor: "middle" }));
+  return [
+    { i: 0, anchor: "start" },
+    { i: bars.length >> 1, anchor: "middle" },
+    { i: bars.length - 1, anchor: "end" },
   ];
-  return bars.length < 5 ? ends : [ends[0]!, { i: bars.length >> 1, anchor: "middle" }, ends[1]!];
 }
 
 function labelX(i: number, anchor: "start" | "middle" | "end", slot: number): number {

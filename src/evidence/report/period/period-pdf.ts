@@ -73,6 +73,18 @@ function cards(doc: PdfDoc, figures: readonly [label: string, value: string][]):
   doc.y = top + Math.ceil(figures.length / CARDS_A_ROW) * CARD_HEIGHT;
 }
 
+const STRIPE_GAP = 5;
+
+/** Blocked calls are striped, so that nobody needs the colors. */
+function stripedBar(doc: PdfDoc, bar: Record<"x" | "y" | "width" | "height", number>): void {
+  const { x, y, width, height } = bar;
+  doc.save().rect(x, y, width, height).clip();
+  doc.rect(x, y, width, height).fill(BLOCKED);
+  for (let at = -height; at < width; at += STRIPE_GAP)
+    doc.moveTo(x + at, y + height).lineTo(x + at + height, y);
+  doc.lineWidth(1.2).strokeColor("#ffffff").stroke().restore();
+}
+
 /** Draws one bar per day, blocked calls on top of accepted ones. The scale is given as text. */
 function chart(doc: PdfDoc, report: PeriodReport): void {
   ensurePageSpace(doc, CHART_HEIGHT + 30);
@@ -80,12 +92,12 @@ function chart(doc: PdfDoc, report: PeriodReport): void {
   const slot = widthOf(doc) / Math.max(1, bars.length);
   const bottom = doc.y + CHART_HEIGHT;
   for (const [i, { accepted, blocked }] of bars.entries()) {
-    const x = PAGE_MARGIN + i * slot + slot * 0.1;
     const width = Math.min(slot * 0.8, 40);
+    const x = PAGE_MARGIN + i * slot + (slot - width) / 2;
     const low = (accepted / most) * CHART_HEIGHT;
     const high = (blocked / most) * CHART_HEIGHT;
     if (accepted > 0) doc.rect(x, bottom - low, width, low).fill(ACCEPTED);
-    if (blocked > 0) doc.rect(x, bottom - low - high, width, high).fill(BLOCKED);
+    if (blocked > 0) stripedBar(doc, { x, y: bottom - low - high, width, height: high });
   }
   doc
     .moveTo(PAGE_MARGIN, bottom)
@@ -97,7 +109,11 @@ function chart(doc: PdfDoc, report: PeriodReport): void {
   doc.y = bottom + 4;
   const span = bars.length === 0 ? "no days" : `${bars[0]!.from} to ${bars.at(-1)!.to}`;
   const each = days_each === 1 ? "" : `, ${days_each} days per bar`;
-  drawLine(doc, `${span}${each}; blue: accepted, red: blocked; the highest bar is ${most}`, MUTED_COLOR);
+  drawLine(
+    doc,
+    `${span}${each}; blue: accepted, red and striped: blocked; the highest bar is ${most}`,
+    MUTED_COLOR,
+  );
 }
 
 /** In a narrow column, a time breaks between its day and its hour. */
