@@ -117,7 +117,7 @@ const runOf = (key: string): string => (key.startsWith("acme-") ? "acmes" : "who
 /** Every operation that is declared anywhere. */
 const folder = join(ROOT, "src/operations");
 const OPERATIONS: ServiceOperation[] = [];
-const NOT_OPERATIONS = /^(?:app\.ts|worker|pdf|pipeline|background)/;
+const NOT_OPERATIONS = /^(?:app\.ts|worker|pdf|values|pipeline|background)/;
 for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
   if (!name.endsWith(".ts") || name.endsWith(".test.ts") || NOT_OPERATIONS.test(name)) continue;
   const exported: unknown[] = Object.values(await import(join(folder, name)));

@@ -82,15 +82,15 @@ export const EVIDENCE: readonly Bug[] = [
   {
     name: "the console does not escape",
     file: "src/console/html.ts",
-    find: 'if (typeof part === "string") return inert(part);',
+    find: 'if (typeof part === "string") return escapedIfLong(escapeInvisible(part));',
     replace: 'if (typeof part === "string") return Object.assign(new String(part), { isEscaped: true });',
     tests: ["src/console/html.test.ts"],
   },
   {
     name: "text can turn its line around",
     file: "src/console/html.ts",
-    find: "return text.replace(UNSEEN, (c) =>",
-    replace: "return text.replace(/\uffff/g, (c) =>",
+    find: "return text.replace(UNSEEN, spelledOut);",
+    replace: "return text.replace(/\uffff/g, spelledOut);",
     tests: ["src/console/html.test.ts"],
   },
   {
