@@ -39,12 +39,20 @@ describe("the cookbook", () => {
     for (const file of files) expect(guide).toContain(`examples/policies/${file}`);
   });
 
-  it("is explained in guides that leave out no operator and no weight", () => {
+  it("is explained in pages that leave out no operator and no weight", () => {
     for (const op of OP_NAMES) expect(guide).toContain(`\`${op}\``);
-    for (const [factor, weights] of Object.entries(DEFAULT_WEIGHTS)) {
-      const row = guide.split("\n").find((line) => line.startsWith(`| \`${factor}\``)) ?? "";
-      for (const [label, points] of Object.entries(weights)) expect(row).toContain(`${label} ${points}`);
-    }
+    expect(guide).toContain("[every weight](policy.md)");
+    const reference = readFileSync(new URL("reference/policy.md", docs), "utf8").split("\n");
+    const rowOf = (path: string) =>
+      reference.find((line) => line.startsWith(`| \`risk.weights.${path}\` |`)) ?? "";
+    for (const [factor, weights] of Object.entries(DEFAULT_WEIGHTS))
+      for (const [label, points] of Object.entries(weights)) {
+        const rows = `${rowOf(factor)}\n${rowOf(`${factor}.${label}`)}`;
+        expect(
+          rows.includes(`"${label}":${points}`) || rows.includes(`| \`${points}\` |`),
+          `${factor}.${label}`,
+        ).toBe(true);
+      }
   });
 
   it.each(pages)("%s shows policies that pass their own tests", (page) => {
