@@ -104,12 +104,10 @@ const credentialsSchema = z
 export const PROXY_ROWS = {
   proxy: settingSection("Time limits of a request through the governed proxy, and of an undo over HTTP.", {
     idle: durationRow(SERVICE_LIMITS.exchange_idle_ms, 100, {
-      about:
-        "Longest silence of host or client: while connecting, before the answer, or within a body.",
+      about: "Longest silence of host or client: while connecting, before the answer, or within a body.",
     }),
     total: durationRow(SERVICE_LIMITS.exchange_total_ms, 100, {
-      about:
-        "Longest request, from its first byte to the end of its answer.",
+      about: "Longest request, from its first byte to the end of its answer.",
     }),
   }),
   run: settingSection("Limits of a command that `svc run` starts.", {
