@@ -5,7 +5,7 @@ import { toCanonicalJson } from "../../kernel/json/canonical.ts";
 import { asJson } from "../../kernel/json/json.ts";
 import { isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
-import { eventWords, WAITS } from "../../operations/event-words.ts";
+import { eventWords, HELD_CALL_WORDS } from "../../operations/event-words.ts";
 import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { type MarkTone, markLabel } from "./marks.ts";
@@ -62,7 +62,7 @@ const EVENT_TONES: Record<LedgerEvent, MarkTone> = {
 /** Readable event name. The tooltip shows the name that filters and exports use. */
 function eventMark({ event, detail }: LedgerRecord): HtmlFragment {
   const words = eventWords(event, detail);
-  if (words === WAITS) return markLabel("warn", words, event);
+  if (words === HELD_CALL_WORDS) return markLabel("warn", words, event);
   return markLabel(isLedgerEvent(event) ? EVENT_TONES[event] : "quiet", words, event);
 }
 

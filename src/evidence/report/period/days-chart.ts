@@ -11,7 +11,7 @@ const BOTTOM = 28;
 const TOP = 10;
 const MAX_CHART_BARS = 92;
 
-/** Blocked calls are striped, so that nobody needs the colors. */
+/** Blocked calls are striped, so that the chart is readable without color. */
 const STRIPED = html`<defs><pattern id="striped" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="f-bad" width="6" height="6"/><rect class="f-gap" width="2" height="6"/></pattern></defs>`;
 
 interface Bar {

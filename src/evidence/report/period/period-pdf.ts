@@ -75,7 +75,7 @@ function cards(doc: PdfDoc, figures: readonly [label: string, value: string][]):
 
 const STRIPE_GAP = 5;
 
-/** Blocked calls are striped, so that nobody needs the colors. */
+/** Blocked calls are striped, so that the chart is readable without color. */
 function stripedBar(doc: PdfDoc, bar: Record<"x" | "y" | "width" | "height", number>): void {
   const { x, y, width, height } = bar;
   doc.save().rect(x, y, width, height).clip();
