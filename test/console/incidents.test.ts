@@ -223,7 +223,11 @@ it("an operator writes, assigns and closes; an auditor has no form and no way ar
   expect(text).not.toContain(EVIL);
   expect((await operator.submit(`${path}/close`, {})).status).toBe(400);
   expect((await operator.submit(`${path}/close`, { reason: "handed over" })).to).toBe(`${path}#people`);
-  expect((await operator.get(path)).text).toContain("handed over");
+  const closed = (await operator.get(path)).text;
+  expect(closed).toContain("handed over");
+  // The halt is in effect, so the page must not say that nothing is left.
+  expect(closed).toContain("It is closed, so its tasks are not listed.");
+  expect(closed).not.toContain("Nothing is left");
   expect((await operator.get("/console/incidents")).text).not.toContain(id);
   expect((await operator.get("/console/incidents?status=all")).text).toContain(id);
 });

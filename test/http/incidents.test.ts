@@ -214,6 +214,8 @@ describe("the work of people", () => {
     const early = await post("close", {});
     expect([early.status, early.body.error]).toEqual([400, expect.stringContaining("1 task is left")]);
     expect((await post("close", { reason: "handed over" })).status).toBe(200);
+    const md = (await s.call("auditor", "GET", `/v1/incidents/${id}?format=md`)).text;
+    expect(md).toContain("## Remaining tasks\n\nIt is closed, so its tasks are not listed.\n");
     expect(await show(id)).toMatchObject({
       status: "closed",
       closed_by: "operator",

@@ -49,6 +49,12 @@ function runNames(runs: readonly string[], max: number): string {
 
 const closedBy = (by: string | null): string => (by === null ? "because nothing was left" : `by ${by}`);
 
+/** Text of an incident without a listed task. An operator may have closed it with work left. */
+export function noTasksText({ status, closed_by }: Pick<IncidentReport, "status" | "closed_by">): string {
+  if (status === "open") return "Nothing is left for you.";
+  return closed_by === null ? "Nothing is left." : "It is closed, so its tasks are not listed.";
+}
+
 /** One line of plain text: what happened, who did it, and the rule and card hash of a decision. */
 export function timelineText({
   event,
@@ -98,7 +104,7 @@ function toMarkdown(report: IncidentReport): string {
         ({ text, command, ...task }) =>
           `${incidentTaskTitle(task)}: ${codeSpan(text)} Run ${codeSpan(command)}`,
       ),
-      "Nothing.",
+      noTasksText(report),
     ),
     "## Alerts",
     lines(

@@ -11,7 +11,7 @@ import {
   TEXT_COLOR,
 } from "../../evidence/report/pdf-page.ts";
 import { clipText } from "../../kernel/text/phrases.ts";
-import { incidentFacts, timelineText } from "./formats.ts";
+import { incidentFacts, noTasksText, timelineText } from "./formats.ts";
 import type { IncidentReport } from "./report.ts";
 import { incidentTaskTitle } from "./tasks.ts";
 
@@ -31,7 +31,7 @@ export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
       drawLine(doc, `${toIsoTime(at_ms)}  ${clipText(text, LINE_CHARS)}`),
     );
     drawHeading(doc, "Remaining tasks");
-    if (tasks.length === 0) drawLine(doc, "Nothing.", MUTED_COLOR);
+    if (tasks.length === 0) drawLine(doc, noTasksText(report), MUTED_COLOR);
     await drawEach(tasks, ({ text, command, ...task }) => {
       drawLine(doc, `${incidentTaskTitle(task)}: ${text}`);
       drawLine(doc, command, MUTED_COLOR, 12);

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { invalidError } from "../../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
+import { noTasksText } from "../../../operations/incidents/formats.ts";
 import {
   addIncidentNote,
   assignIncident,
@@ -154,9 +155,7 @@ function describeIncident(report: IncidentReport): string[] {
     `  opened ${at(opened_ms)}, assigned to ${escapeControls(report.assigned_to ?? "nobody")}`,
     ...(status === "closed" ? [`  closed ${at(report.closed_ms!)} (${ended})${why}`] : []),
     ...report.causes.map(({ at_ms, text }) => `  ${at(at_ms)}  ${escapeControls(text)}`),
-    tasks.length > 0
-      ? `${formatCountOf(tasks.length, "task")} left:`
-      : `nothing is left${status === "open" ? " for you" : ""}`,
+    tasks.length > 0 ? `${formatCountOf(tasks.length, "task")} left:` : noTasksText(report),
     ...tasks.flatMap(({ text, command, ...task }) => [
       `  ${incidentTaskTitle(task)}: ${escapeControls(text)}`,
       `    ${escapeControls(command)}`,

@@ -3,6 +3,7 @@
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { eventWords } from "../../../operations/event-words.ts";
 import { liftHalts } from "../../../operations/halts.ts";
+import { noTasksText } from "../../../operations/incidents/formats.ts";
 import {
   addIncidentNote,
   assignIncident,
@@ -15,7 +16,15 @@ import type { TimelineEntry } from "../../../operations/incidents/timeline.ts";
 import { DocumentContent } from "../../../operations/pipeline/operation.ts";
 import { emptyHtml, type HtmlFragment, html, joinHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
-import { cardBlock, commandBlock, emptyState, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
+import {
+  cardBlock,
+  commandBlock,
+  emptyState,
+  factList,
+  nextAction,
+  pageHead,
+  tableBlock,
+} from "../../parts/blocks.ts";
 import { foldedBlock, formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
 import { idText, runLink } from "../../parts/ids.ts";
 import { formatCountOf } from "../../parts/marks.ts";
@@ -81,14 +90,17 @@ function runLinks(newest: readonly string[]): HtmlFragment {
   return html`${shown}${foldedBlock({ summary: formatCountOf(older.length, "older run") }, links(older))}`;
 }
 
-function tasksCard(ctx: PageContext, { tasks, status }: IncidentReport): HtmlFragment {
-  if (tasks.length === 0)
-    return cardBlock(
-      { title: "Remaining tasks", id: "tasks" },
+function tasksCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
+  const { tasks, status, closed_by, actor } = report;
+  if (tasks.length === 0) {
+    const more =
       status === "open"
-        ? emptyState("Nothing is left for you", html`<p>Users of the whole service have work left on it.</p>`)
-        : emptyState("Nothing is left"),
-    );
+        ? html`<p>Users of the whole service have work left on it.</p>`
+        : closed_by === null
+          ? emptyHtml
+          : nextAction(actorPath(actor), "See the agent");
+    return cardBlock({ title: "Remaining tasks", id: "tasks" }, emptyState(noTasksText(report), more));
+  }
   const rows = tasks.map((task) => [
     html`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
     ctx.is(task.role)
