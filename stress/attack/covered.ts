@@ -25,7 +25,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "two votes by one person: a lender and a key of its own",
     file: "test/http/lent-authority.test.ts",
-    test: "a lender and whoever uses the lent authority count once, in either order",
+    test: "a delegator and the delegate count once, in either order",
   },
   {
     name: "a token named like the key that was lent to",
@@ -35,7 +35,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "authority lent by a key that is gone",
     file: "test/http/lent-authority.test.ts",
-    test: "a delegation ends with its lender's authority",
+    test: "a delegation ends with its delegator's authority",
   },
   {
     name: "a body that is finished after its sender lost the role",
@@ -50,7 +50,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "an index out of an older list of keys",
     file: "test/http/keys.test.ts",
-    test: "by an index out of a list that is no longer current",
+    test: "by an index of an outdated list",
   },
   {
     name: "a key file that lets everybody in, and an empty login",
@@ -194,7 +194,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "settings with every kind of mistake",
     file: "src/config/problems.test.ts",
-    test: "all are told at once, from all places",
+    test: "all are reported at once, from all places",
   },
   {
     name: "an open console on every address, or as admin",
@@ -215,12 +215,12 @@ export const COVERED: readonly Covered[] = [
   {
     name: "signing keys of the wrong kind",
     file: "src/evidence/signing.test.ts",
-    test: "of the wrong kind are told apart in words",
+    test: "of the wrong kind are named in the message",
   },
   {
     name: "anchors with every kind of mistake",
     file: "src/evidence/anchors/anchors.test.ts",
-    test: "says what is no anchors file",
+    test: "names a file without anchors",
   },
   {
     name: "plans with every kind of mistake",
@@ -240,7 +240,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "an upstream that takes the name of one that is away",
     file: "test/gateway/takeover.test.ts",
-    test: "is not lent to another",
+    test: "is not passed to another",
   },
   {
     name: "values beside the arguments of an approved call",

@@ -326,7 +326,7 @@ describe("a rollback that cannot restore everything", () => {
     const { compensated, failed, skipped } = await s.rollback();
     const error = "conflict: changed while another was writing";
     expect(failed).toEqual([{ step: 1, line: "Run tail -n 3 a", error, parts: [{ path: "a", error }] }]);
-    expect([compensated, skipped]).toMatchObject([[{ step: 2 }], [0]]);
+    expect([compensated, skipped]).toEqual([[2], [0]]);
     expect([readFileSync(s.at("a"), "utf8"), existsSync(s.at("own"))]).toEqual(["second", false]);
     await s.server.stop();
   });

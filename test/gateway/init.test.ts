@@ -412,7 +412,6 @@ describe("svc init", () => {
       [["--from", "'unclosed"], "a quote is not closed"],
       [["--from", "node x", "--name", "svc"], "--name"],
       [["--from", "node x", "--env", "NOVALUE"], "--env"],
-      [[], "--from"],
     ] as const) {
       const { code, err } = await svc(["init", ...args], { cwd: folder });
       expect([args, code]).toEqual([args, 1]);

@@ -472,12 +472,11 @@ export class Case {
     const open = requests.filter(({ status }) => status === "pending").length;
     if (run.open_approvals !== open)
       this.problem(`the run counts ${run.open_approvals} open requests, not ${open}`);
-    // A step that asked awaits consent until it gets it; a denial isn't consent.
-    const given = new Set(
-      requests.filter(({ status }) => /approved|consumed/.test(status)).map(({ step }) => step),
-    );
-    const asked = new Set(requests.map(({ step }) => step!));
-    const awaiting = [...asked].filter((n) => !given.has(n) && steps[n]!.status === "succeeded").length;
+    // The undo of a step waits from its request until it begins or a person denies it.
+    const denied = new Set(requests.filter(({ status }) => status === "denied").map(({ id }) => id));
+    const awaiting = steps.filter(
+      ({ status, undo_request: id }) => status === "succeeded" && id != null && !denied.has(id),
+    ).length;
     if (run.awaiting !== awaiting)
       this.problem(`the run counts ${run.awaiting} awaiting consent, not ${awaiting}`);
     for (const { name } of this.tools) {

@@ -63,7 +63,11 @@ const credentialSchema = z
       .optional(),
     aws_sigv4: z.strictObject({ region: textSchema, service: textSchema }).optional(),
     from: source,
-    placeholders: z.array(variable).max(20).optional(),
+    placeholders: z
+      .array(variable)
+      .max(20)
+      .optional()
+      .describe("Variables that hold a placeholder inside svc run, so that the agent's tools start."),
   })
   .superRefine((credential, context) => {
     const kinds = KINDS.filter((kind) => credential[kind] !== undefined);
