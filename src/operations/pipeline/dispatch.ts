@@ -15,6 +15,7 @@ import {
   serviceWideOnly,
   undoesOwnRun,
 } from "./access.ts";
+import { cutLongLists } from "./long-lists.ts";
 import type { ApiCaller, ServiceOperation } from "./operation.ts";
 import { describeIssues } from "./validation-messages.ts";
 
@@ -45,7 +46,7 @@ export async function dispatchOperation<I extends z.ZodType, O>(
   const confined = withApp(caller, app);
   const why = op.feature?.(app, confined) ?? null;
   if (why !== null) throw new SvcError("not_enabled", why);
-  const parsed = op.input.safeParse(input);
+  const parsed = op.input.safeParse(cutLongLists(op.input, input));
   const wrong = complaint(parsed.error);
   if (wrong !== undefined) throw invalidError(wrong);
   const given = parsed.data as z.output<I>;

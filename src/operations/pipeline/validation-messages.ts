@@ -4,8 +4,14 @@ import { describeBounds } from "../../rules/schema-problems.ts";
 
 type Issue = z.core.$ZodIssue;
 
-export function describeIssues(error: Pick<z.ZodError, "issues">, root: string): string {
-  return error.issues.map((issue) => describeIssue(issue, root)).join("; ");
+/** Of more problems than this, a message names those of the outer fields first, and counts the others. */
+const MAX_ISSUES = 50;
+
+export function describeIssues({ issues }: Pick<z.ZodError, "issues">, root: string): string {
+  if (issues.length <= MAX_ISSUES) return issues.map((issue) => describeIssue(issue, root)).join("; ");
+  const named = [...issues].sort((a, b) => a.path.length - b.path.length).slice(0, MAX_ISSUES);
+  const texts = named.map((issue) => describeIssue(issue, root));
+  return [...texts, `and ${issues.length - MAX_ISSUES} more`].join("; ");
 }
 
 function describeIssue(issue: Issue, root: string): string {
