@@ -3,6 +3,7 @@
  * checked by code that shares nothing with the writer's, and so are the documents.
  */
 import { intentUnit } from "../../src/govern/decide/intent.ts";
+import { allRows, ledgerPages } from "../../src/govern/port/pages.ts";
 import type { StateStore } from "../../src/govern/port/store.ts";
 import { newRun, openRunUnit } from "../../src/govern/runs/open-run.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -50,7 +51,8 @@ export async function audit(place: Place, acks: readonly Ack[]): Promise<Audit> 
 }
 
 export async function auditStore(store: StateStore, acks: readonly Ack[]): Promise<Audit> {
-  const lines = await store.records({ limit: Number.MAX_SAFE_INTEGER });
+  const lines: string[] = [];
+  for await (const page of ledgerPages(store)) for (const line of page) lines.push(line);
   const records = lines.map((line) => JSON.parse(line) as Linked);
   const findings = nothingWrong();
   const unique = (field: "seq" | "prev"): number =>
@@ -82,13 +84,12 @@ async function halves(store: StateStore, records: readonly Linked[]): Promise<nu
       expected.set(`${run_id}/${record["step"]}`, event);
   }
   let wrong = 0;
-  const limit = Number.MAX_SAFE_INTEGER;
-  for (const { doc } of await store.list("steps", { limit })) {
+  for await (const { doc } of allRows(store, "steps")) {
     const key = `${doc.run_id}/${doc.step}`;
     if (expected.get(key) !== doc.status) wrong++;
     expected.delete(key);
   }
-  for (const { doc } of await store.list("runs", { limit })) {
+  for await (const { doc } of allRows(store, "runs")) {
     const counts = next.get(doc.run_id) ?? { steps: 0, records: 0 };
     if (doc.next_step !== counts.steps || doc.next_run_seq !== counts.records) wrong++;
     next.delete(doc.run_id);
