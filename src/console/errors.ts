@@ -2,7 +2,7 @@
 import { ERROR_KINDS, type ErrorCode, messageOf, retryAfter, SvcError } from "../kernel/errors.ts";
 import { capitalizeFirst } from "../kernel/text/phrases.ts";
 import { IndeterminateCommitError } from "../store/indeterminate-commit.ts";
-import { type HtmlFragment, html } from "./html.ts";
+import { type HtmlFragment, safeHtml } from "./html.ts";
 import { noticeBox, pageHead } from "./parts/blocks.ts";
 
 interface Words {
@@ -101,7 +101,7 @@ export function failureWords(failure: PageFailure | null): Words {
 
 export function failureBody(failure: PageFailure | null, back: string): HtmlFragment {
   const { title, hint } = failureWords(failure);
-  return html`${pageHead(title)}
-${noticeBox("bad", html`<p class="said">${capitalizeFirst(failure?.message ?? "The request failed.")}</p>`)}
+  return safeHtml`${pageHead(title)}
+${noticeBox("bad", safeHtml`<p class="said">${capitalizeFirst(failure?.message ?? "The request failed.")}</p>`)}
 <p>${hint}</p><p class="actions"><a class="button" href="${back}">Back</a> <a class="button" href="/console">Overview</a></p>`;
 }

@@ -3,47 +3,47 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../test/support/verifies.ts";
-import { escapeInvisible, html, joinHtml, VerbatimText } from "./html.ts";
+import { escapeInvisible, joinHtml, safeHtml, VerbatimText } from "./html.ts";
 
 describe("html", () => {
   it("escapes what is not HTML, in text and in attributes", () => {
     const evil = `"><img src=x onerror='1'>&`;
-    expect(String(html`<p title="${evil}">${evil}</p>`)).toBe(
+    expect(String(safeHtml`<p title="${evil}">${evil}</p>`)).toBe(
       `<p title="&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;">&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;</p>`,
     );
-    expect(String(html`<i>${html`<b>${evil}</b>`}</i>`)).toBe(
+    expect(String(safeHtml`<i>${safeHtml`<b>${evil}</b>`}</i>`)).toBe(
       "<i><b>&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;</b></i>",
     );
   });
 
   it("leaves out nothing, and lists as they are", () => {
-    expect(String(html`${null}${undefined}${false}${0}${["a", html`<b>b</b>`, ["<"]]}`)).toBe(
+    expect(String(safeHtml`${null}${undefined}${false}${0}${["a", safeHtml`<b>b</b>`, ["<"]]}`)).toBe(
       "0a<b>b</b>&lt;",
     );
-    expect(String(html`${joinHtml(["a", "b", "c"], html`<br>`)}`)).toBe("a<br>b<br>c");
+    expect(String(safeHtml`${joinHtml(["a", "b", "c"], safeHtml`<br>`)}`)).toBe("a<br>b<br>c");
   });
 
   it("escapes a long text like a short one, in few pieces", () => {
     verifies("beyond.heavy.html-flat");
     const evil = `<a b="c" d='e'>&amp;\u202e\n`;
-    const short = String(html`<p>${evil}</p>`);
+    const short = String(safeHtml`<p>${evil}</p>`);
     const long = evil.repeat(10_000);
-    const drawn = [html`<p>${long}</p>`, html`<p>${new VerbatimText(long)}</p>`].map(String);
+    const drawn = [safeHtml`<p>${long}</p>`, safeHtml`<p>${new VerbatimText(long)}</p>`].map(String);
     const inner = short.slice(3, -4);
     expect(drawn[0] === `<p>${inner.repeat(10_000)}</p>`).toBe(true);
     expect(drawn[1] === `<p>${inner.replace("\\u202e", "\u202e").repeat(10_000)}</p>`).toBe(true);
     // One flat text of 2.4 MB. The places to escape alone would be 10 MB, and pieces 25 MB.
     const marks = '"'.repeat(400_000);
     const { heapUsed } = process.memoryUsage();
-    const drawn_marks = html`<p>${marks}</p>`;
+    const drawn_marks = safeHtml`<p>${marks}</p>`;
     expect(process.memoryUsage().heapUsed - heapUsed).toBeLessThan(6_000_000);
     expect(String(drawn_marks)).toHaveLength(7 + 6 * marks.length);
   });
 
   it("shows characters that would move or hide other text", () => {
     expect(escapeInvisible("a\u202eb\u2066c\u0007d\ne\tf")).toBe("a\\u202eb\\u2066c\\u0007d\ne\tf");
-    expect(String(html`${"\u202e<"}`)).toBe("\\u202e&lt;");
-    expect(String(html`<textarea>${new VerbatimText("\u202e<")}</textarea>`)).toBe(
+    expect(String(safeHtml`${"\u202e<"}`)).toBe("\\u202e&lt;");
+    expect(String(safeHtml`<textarea>${new VerbatimText("\u202e<")}</textarea>`)).toBe(
       "<textarea>\u202e&lt;</textarea>",
     );
   });

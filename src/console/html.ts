@@ -1,5 +1,5 @@
 /**
- * HTML output. All HTML comes from the `html` template, which escapes every value that is not HTML already and makes
+ * HTML output. All HTML comes from the `safeHtml` template, which escapes every value that is not HTML already and makes
  * characters visible that would move or hide text.
  */
 import { raw, html as template } from "hono/html";
@@ -28,7 +28,7 @@ export class VerbatimText {
   }
 }
 
-export function html(strings: TemplateStringsArray, ...parts: TemplateValue[]): HtmlFragment {
+export function safeHtml(strings: TemplateStringsArray, ...parts: TemplateValue[]): HtmlFragment {
   return template(strings, ...parts.map(ready)) as HtmlFragment;
 }
 
@@ -67,7 +67,7 @@ function escapeBytes(bytes: Uint8Array): Buffer {
   return out;
 }
 
-export const emptyHtml: HtmlFragment = html``;
+export const emptyHtml: HtmlFragment = safeHtml``;
 
 /** Control characters, and characters that reverse or isolate text direction. */
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;

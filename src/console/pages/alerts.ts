@@ -3,7 +3,7 @@ import { type AlertGroup, groupAlerts, groupMessage } from "../../alerts/groups.
 import { type ActiveAlert, ALERT_KINDS } from "../../alerts/kinds.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { listAlerts } from "../../operations/alerts.ts";
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, tableBlock } from "../parts/blocks.ts";
 import { containmentsCard, readContainments } from "../parts/containments.ts";
@@ -26,8 +26,8 @@ async function alerts(ctx: PageContext): Promise<PageAnswer> {
   const found = await ctx.call(listAlerts, {});
   const sorted = sortBySeverity(found.alerts);
   const contained = await readContainments(ctx);
-  const body = html`${pageHead("Alerts", "Active alerts, evaluated live.", html`<a class="button" href="/console/incidents">Incidents</a>`)}
-<div id="alerts" data-live>${sorted.length === 0 ? quiet() : html`<ul class="alerts">${groupAlerts(sorted).map((group) => alertItem(ctx, group))}</ul>`}</div>
+  const body = safeHtml`${pageHead("Alerts", "Active alerts, evaluated live.", safeHtml`<a class="button" href="/console/incidents">Incidents</a>`)}
+<div id="alerts" data-live>${sorted.length === 0 ? quiet() : safeHtml`<ul class="alerts">${groupAlerts(sorted).map((group) => alertItem(ctx, group))}</ul>`}</div>
 ${containmentsCard(contained)}${kindsCard(ctx)}`;
   return { page: { title: "Alerts", nav: "alerts", body, live: "/console/alerts" } };
 }
@@ -35,28 +35,28 @@ ${containmentsCard(contained)}${kindsCard(ctx)}`;
 function quiet(): HtmlFragment {
   return emptyState(
     "No active alerts",
-    html`<p>Alerts that need your attention appear here.</p>`,
+    safeHtml`<p>Alerts that need your attention appear here.</p>`,
     nextAction("/console/runs", "Open the runs"),
   );
 }
 
 function alertItem(ctx: PageContext, group: AlertGroup<ListedAlert>): HtmlFragment {
   const { first: one, alerts } = group;
-  return html`<li class="alert ${one.severity}" id="${one.id}"><div class="alert-head">${severityMark(one.severity)}<h2>${one.title}</h2>${alerts.length === 1 ? null : markLabel("quiet", `${alerts.length} times`)}<span class="soft">${formatAgo(one.since_ms, ctx.app.core.env.now())}</span></div><p>${formatTimesIn(groupMessage(group))}</p>${whatToDo(one)}</li>`;
+  return safeHtml`<li class="alert ${one.severity}" id="${one.id}"><div class="alert-head">${severityMark(one.severity)}<h2>${one.title}</h2>${alerts.length === 1 ? null : markLabel("quiet", `${alerts.length} times`)}<span class="soft">${formatAgo(one.since_ms, ctx.app.core.env.now())}</span></div><p>${formatTimesIn(groupMessage(group))}</p>${whatToDo(one)}</li>`;
 }
 
 function whatToDo(one: ListedAlert): HtmlFragment {
   if (one.run_id !== null)
-    return html`<p class="actions"><a class="button" href="${runPath(one.run_id)}${one.step === null ? "" : `#step-${one.step}`}">${one.kind === "unresolved_outcome" ? "Resolve it" : "Open the run"}</a></p>`;
+    return safeHtml`<p class="actions"><a class="button" href="${runPath(one.run_id)}${one.step === null ? "" : `#step-${one.step}`}">${one.kind === "unresolved_outcome" ? "Resolve it" : "Open the run"}</a></p>`;
   if (one.kind === "halted")
-    return html`<p class="actions"><a class="button" href="/console/evidence#halt">View the halt</a></p>`;
+    return safeHtml`<p class="actions"><a class="button" href="/console/evidence#halt">View the halt</a></p>`;
   if (one.kind === "approval_flood")
-    return html`<p class="actions"><a class="button" href="/console/approvals">View pending requests</a></p>`;
+    return safeHtml`<p class="actions"><a class="button" href="/console/approvals">View pending requests</a></p>`;
   if (one.kind === "denial_spike")
-    return html`<p class="actions"><a class="button" href="/console/evidence?event=blocked#ledger">View blocked calls</a></p>`;
+    return safeHtml`<p class="actions"><a class="button" href="/console/evidence?event=blocked#ledger">View blocked calls</a></p>`;
   if (one.tool !== null)
-    return html`<p class="actions"><a class="button" href="/console/tools/${encodeURIComponent(one.tool)}">Open the tool</a></p>`;
-  return html``;
+    return safeHtml`<p class="actions"><a class="button" href="/console/tools/${encodeURIComponent(one.tool)}">Open the tool</a></p>`;
+  return safeHtml``;
 }
 
 /** Lists all kinds of alerts with their triggers, also while none is active. */
@@ -82,7 +82,7 @@ function kindsCard(ctx: PageContext): HtmlFragment {
     halted: "a halt or the kill switch is active",
   };
   const rows = (Object.keys(ALERT_KINDS) as (keyof typeof ALERT_KINDS)[]).map((kind) => [
-    html`<code>${kind}</code>`,
+    safeHtml`<code>${kind}</code>`,
     severityMark(ALERT_KINDS[kind].severity),
     watched[kind],
     ALERT_KINDS[kind].basis === "state"
@@ -93,9 +93,9 @@ function kindsCard(ctx: PageContext): HtmlFragment {
   return cardBlock(
     {
       title: "Monitored conditions",
-      aside: html`<a href="/console/settings#channels">${channels === 0 ? "Nobody is notified: add a channel" : `Sent to ${formatCountOf(channels, "channel")}`}</a>`,
+      aside: safeHtml`<a href="/console/settings#channels">${channels === 0 ? "Nobody is notified: add a channel" : `Sent to ${formatCountOf(channels, "channel")}`}</a>`,
     },
     tableBlock("Alert kinds", ["Kind", "Severity", "Raised when", "Active"], rows),
-    html`<p class="soft">While an alert is active, it is sent again every ${Math.round(remind_ms / 60_000)} minutes.</p>`,
+    safeHtml`<p class="soft">While an alert is active, it is sent again every ${Math.round(remind_ms / 60_000)} minutes.</p>`,
   );
 }

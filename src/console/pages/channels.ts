@@ -3,7 +3,7 @@ import { tenantBinding } from "../../govern/roles.ts";
 import { SvcError } from "../../kernel/errors.ts";
 import type { ChannelInfo, TestResult } from "../../notify/notifier.ts";
 import type { RoleGate } from "../../operations/pipeline/dispatch.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import type { PageContext } from "../page-context.ts";
 import { cardBlock, emptyState, noticeBox, tableBlock } from "../parts/blocks.ts";
 import { formElement, submitButton } from "../parts/forms.ts";
@@ -24,8 +24,8 @@ export function channelsCard(ctx: PageContext, result: HtmlFragment | null): Htm
     channels.length === 0
       ? emptyState(
           "No notification channels",
-          html`<p>Channels send approvals and alerts to Slack, Teams, PagerDuty, Opsgenie, email or a webhook. Add one to the config file:</p>`,
-          html`<pre class="sample" tabindex="0" aria-label="Example configuration">notifications:
+          safeHtml`<p>Channels send approvals and alerts to Slack, Teams, PagerDuty, Opsgenie, email or a webhook. Add one to the config file:</p>`,
+          safeHtml`<pre class="sample" tabindex="0" aria-label="Example configuration">notifications:
   channels:
     - {name: ops, type: slack, url: "\${SLACK_URL}", events: [approval_requested, alert]}</pre>`,
         )
@@ -41,11 +41,11 @@ function channelRow(ctx: PageContext, channel: ChannelInfo, admin: boolean) {
   return [
     channel.name,
     channel.type,
-    html`<code>${channel.host}</code>`,
+    safeHtml`<code>${channel.host}</code>`,
     channel.events === null ? "everything" : channel.events.join(", "),
-    html`${channel.ok}${channel.queued > 0 ? html`<span class="soft">, ${channel.queued} queued</span>` : null}`,
+    safeHtml`${channel.ok}${channel.queued > 0 ? safeHtml`<span class="soft">, ${channel.queued} queued</span>` : null}`,
     channel.failed + channel.dropped === 0
-      ? html`<span class="soft">0</span>`
+      ? safeHtml`<span class="soft">0</span>`
       : markLabel("bad", String(channel.failed + channel.dropped)),
     ...(admin ? [testForm(ctx, channel.name, "Send test")] : []),
   ];
@@ -55,7 +55,7 @@ function testForm(ctx: PageContext, channel: string | null, label: string): Html
   return formElement(
     ctx,
     { action: "/console/settings/test", class: "inline" },
-    channel === null ? emptyHtml : html`<input type="hidden" name="channel" value="${channel}">`,
+    channel === null ? emptyHtml : safeHtml`<input type="hidden" name="channel" value="${channel}">`,
     submitButton(label),
   );
 }
@@ -75,6 +75,6 @@ function testResults(results: readonly TestResult[]): HtmlFragment {
   const all = results.every(({ ok }) => ok);
   return noticeBox(
     all ? "ok" : "bad",
-    html`<ul class="list">${results.map(({ channel, ok, error }) => html`<li>${ok ? markLabel("good", "delivered") : markLabel("bad", "failed")} ${channel}${error === null ? null : `: ${error}`}</li>`)}</ul>`,
+    safeHtml`<ul class="list">${results.map(({ channel, ok, error }) => safeHtml`<li>${ok ? markLabel("good", "delivered") : markLabel("bad", "failed")} ${channel}${error === null ? null : `: ${error}`}</li>`)}</ul>`,
   );
 }

@@ -4,7 +4,7 @@ import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { containAgent as containOp, getContain } from "../../operations/contain/contain.ts";
 import type { ContainReport, RunContainment } from "../../operations/contain/report.ts";
 import { listIncidents } from "../../operations/incidents/incidents.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import {
   bulletList,
@@ -32,7 +32,7 @@ export const containRoutes = [
 export function containLink(ctx: PageContext, actor?: string): HtmlFragment {
   if (!ctx.may(containOp)) return emptyHtml;
   const query = actor === undefined ? "" : `?${new URLSearchParams({ actor })}`;
-  return html`<a class="button danger" href="/console/contain${query}">${actor === undefined ? "Contain an agent" : "Contain this agent"}</a>`;
+  return safeHtml`<a class="button danger" href="/console/contain${query}">${actor === undefined ? "Contain an agent" : "Contain this agent"}</a>`;
 }
 
 interface Asked {
@@ -55,7 +55,7 @@ async function forecast(ctx: PageContext): Promise<PageAnswer> {
     no_rollback: ctx.query["no_rollback"] === "yes",
   };
   const known = asked.actor !== "" && asked.reason !== "";
-  const body = html`${pageHead("Contain an agent", "Halt an agent, disable its keys, revoke its authority and undo its calls, newest first.")}
+  const body = safeHtml`${pageHead("Contain an agent", "Halt an agent, disable its keys, revoke its authority and undo its calls, newest first.")}
 ${askCard(asked)}${known ? await forecastCards(ctx, asked) : emptyHtml}`;
   return { page: { title: "Contain", nav: "evidence", body } };
 }
@@ -63,7 +63,7 @@ ${askCard(asked)}${known ? await forecastCards(ctx, asked) : emptyHtml}`;
 function askCard(asked: Asked): HtmlFragment {
   return cardBlock(
     { title: "Agent" },
-    html`<form method="get" action="/console/contain" class="form">
+    safeHtml`<form method="get" action="/console/contain" class="form">
 <div class="row">${inputField({ label: "Actor", name: "actor", value: asked.actor, required: true, maxlength: 256, hint: "a name, or a glob" })}${inputField({ label: "Tenant", name: "tenant", value: asked.tenant ?? "", placeholder: "*", maxlength: 256 })}${inputField({ label: "Since", name: "since", value: asked.since ?? "", placeholder: "everything", hint: "24h, or a time" })}</div>
 ${inputField({ label: "Reason", name: "reason", value: asked.reason, required: true, maxlength: SERVICE_LIMITS.reason_chars, placeholder: "shown with every blocked call" })}
 ${checkboxField("no_rollback", "Do not undo anything", asked.no_rollback)}
@@ -76,7 +76,7 @@ async function forecastCards(ctx: PageContext, asked: Asked): Promise<HtmlFragme
   if ("job" in answer) return emptyHtml;
   const { actors } = answer;
   const hidden = FIELDS.map(
-    (name) => html`<input type="hidden" name="${name}" value="${asked[name] ?? ""}">`,
+    (name) => safeHtml`<input type="hidden" name="${name}" value="${asked[name] ?? ""}">`,
   );
   const ask = formElement(
     ctx,
@@ -87,11 +87,11 @@ async function forecastCards(ctx: PageContext, asked: Asked): Promise<HtmlFragme
       verb: "Contain",
     },
     ...hidden,
-    asked.no_rollback ? html`<input type="hidden" name="no_rollback" value="yes">` : emptyHtml,
-    html`<input type="hidden" name="expect_actors" value="${actors.length}">`,
+    asked.no_rollback ? safeHtml`<input type="hidden" name="no_rollback" value="yes">` : emptyHtml,
+    safeHtml`<input type="hidden" name="expect_actors" value="${actors.length}">`,
     submitButton(`Contain ${formatCountOf(actors.length, "actor")}`, "danger"),
   );
-  return html`${reportCards(answer, true)}${cardBlock({ title: "Contain", class: "alarm" }, ask)}`;
+  return safeHtml`${reportCards(answer, true)}${cardBlock({ title: "Contain", class: "alarm" }, ask)}`;
 }
 
 async function start(ctx: PageContext): Promise<PageAnswer> {
@@ -119,12 +119,12 @@ async function containment(ctx: PageContext): Promise<PageAnswer> {
   const { incidents } = await ctx.call(listIncidents, { status: "open" });
   const links = job.actors.map((actor) => {
     const open = incidents.find((one) => one.actor === actor);
-    if (open === undefined) return html`<a class="button" href="${actorPath(actor)}">See ${actor}</a> `;
-    return html`<a class="button" href="${incidentPath(open.id)}">Incident: ${formatCountOf(open.left, "task")} left</a> `;
+    if (open === undefined) return safeHtml`<a class="button" href="${actorPath(actor)}">See ${actor}</a> `;
+    return safeHtml`<a class="button" href="${incidentPath(open.id)}">Incident: ${formatCountOf(open.left, "task")} left</a> `;
   });
   // The number of tasks changes while the job works.
-  const aside = html`<div class="links" id="next" data-live>${links}</div>`;
-  const body = html`${pageHead("Containment", job.reason, aside)}
+  const aside = safeHtml`<div class="links" id="next" data-live>${links}</div>`;
+  const body = safeHtml`${pageHead("Containment", job.reason, aside)}
 <div id="containment" data-live>${cardBlock(
     { title: job.actor, aside: outcomeMark({ state: job.state, report: job.report as JsonValue }) },
     factList([
@@ -137,9 +137,9 @@ async function containment(ctx: PageContext): Promise<PageAnswer> {
       job.since_ms === null ? null : ["Calls since", formatTime(job.since_ms)],
     ]),
     job.state === "running"
-      ? html`<p class="working" role="status">In progress: ${PHASES[job.phase] ?? job.phase}. The halt is active.</p>`
+      ? safeHtml`<p class="working" role="status">In progress: ${PHASES[job.phase] ?? job.phase}. The halt is active.</p>`
       : emptyHtml,
-    job.error === null ? null : noticeBox("bad", html`<p>${job.error}</p>`),
+    job.error === null ? null : noticeBox("bad", safeHtml`<p>${job.error}</p>`),
   )}${job.report === null ? emptyHtml : reportCards(job.report, false)}</div>`;
   return {
     page: { title: "Containment", nav: "evidence", body, live: `/console/contain/${encodeURIComponent(id)}` },
@@ -179,7 +179,7 @@ function reportCards(report: ContainReport, dry: boolean): HtmlFragment {
     ),
   ];
   const title = dry ? "Preview" : "Result";
-  return html`${cardBlock({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? emptyHtml : html`<h3>Left for you to review</h3>${bulletList(left)}`, comparison(report))}${dependentsCard(report)}${
+  return safeHtml`${cardBlock({ title, id: "contain-report", aside: verdict(report, dry) }, factList(rows), left.length === 0 ? emptyHtml : safeHtml`<h3>Left for you to review</h3>${bulletList(left)}`, comparison(report))}${dependentsCard(report)}${
     runs.length === 0
       ? cardBlock({ title: "Runs" }, emptyState("This agent has no runs."))
       : runCards(runs, dry)
@@ -191,13 +191,13 @@ function runCards(runs: readonly RunContainment[], dry: boolean): HtmlFragment {
   const isQuiet = ({ undone, cannot, unknown, error, bundle }: RunContainment) =>
     undone.length + cannot.length + unknown.length === 0 && error === null && bundle === null;
   const quiet = runs.filter(isQuiet);
-  const names = quiet.map(({ run_id }) => html`${runLink(run_id)} `);
-  return html`${runs.filter((run) => !isQuiet(run)).map((run) => runCard(run, dry))}${
+  const names = quiet.map(({ run_id }) => safeHtml`${runLink(run_id)} `);
+  return safeHtml`${runs.filter((run) => !isQuiet(run)).map((run) => runCard(run, dry))}${
     quiet.length === 0
       ? emptyHtml
       : cardBlock(
           { title: `Nothing to undo in ${formatCountOf(quiet.length, "run")}` },
-          html`<p>${names}</p>`,
+          safeHtml`<p>${names}</p>`,
         )
   }`;
 }
@@ -209,9 +209,11 @@ function dependentsCard({ dependents = [], runs }: ContainReport): HtmlFragment 
   const from = [...new Set(dependents.flatMap(({ because }) => because.map(({ run_id }) => run_id)))];
   const pages = from
     .filter((run_id) => own.has(run_id))
-    .map((run_id) => html`<a href="${runPath(run_id)}/dependents">choose what to undo with ${run_id}</a>`);
+    .map(
+      (run_id) => safeHtml`<a href="${runPath(run_id)}/dependents">choose what to undo with ${run_id}</a>`,
+    );
   const rows = dependents.map(
-    ({ run_id, step, tool }) => html`step ${step} <code>${tool}</code> of ${runLink(run_id)}`,
+    ({ run_id, step, tool }) => safeHtml`step ${step} <code>${tool}</code> of ${runLink(run_id)}`,
   );
   return cardBlock({ title: "What other runs built on this" }, bulletList(rows), bulletList(pages));
 }
@@ -220,14 +222,14 @@ function dependentsCard({ dependents = [], runs }: ContainReport): HtmlFragment 
 function comparison({ differences }: ContainReport): HtmlFragment {
   if (differences === undefined) return emptyHtml;
   if (differences.length === 0)
-    return html`<p class="calm" id="promised">Every step ended as the preview showed.</p>`;
+    return safeHtml`<p class="calm" id="promised">Every step ended as the preview showed.</p>`;
   const rows = differences.map(({ run_id, step, tool, promised, happened }) => [
     runLink(run_id),
-    html`${step} <code>${tool}</code>`,
+    safeHtml`${step} <code>${tool}</code>`,
     promised,
     happened,
   ]);
-  return html`<h3>Otherwise than previewed</h3>${tableBlock("Otherwise than previewed", ["Run", "Step", "Preview", "Result"], rows)}`;
+  return safeHtml`<h3>Otherwise than previewed</h3>${tableBlock("Otherwise than previewed", ["Run", "Step", "Preview", "Result"], rows)}`;
 }
 
 function verdict({ undone, left, complete }: ContainReport, dry: boolean): HtmlFragment {
@@ -243,7 +245,7 @@ function runCard(run: RunContainment, dry: boolean): HtmlFragment {
   ) =>
     list.map(
       ({ step, tool, why }) =>
-        html`step ${step} <code>${tool}</code> ${markLabel(tone, word)}${why === undefined ? null : html` ${why}`}`,
+        safeHtml`step ${step} <code>${tool}</code> ${markLabel(tone, word)}${why === undefined ? null : safeHtml` ${why}`}`,
     );
   const items = [
     ...lines("good", dry ? "will be undone" : "undone", run.undone),
@@ -252,8 +254,8 @@ function runCard(run: RunContainment, dry: boolean): HtmlFragment {
   ];
   return cardBlock(
     { title: `Run of ${run.actor}`, aside: runLink(run.run_id) },
-    items.length === 0 ? html`<p class="soft">Nothing to undo.</p>` : bulletList(items),
-    run.error === null ? null : noticeBox("bad", html`<p>${run.error}</p>`),
-    run.bundle === null ? null : html`<p class="soft">Bundle: <code>${run.bundle}</code></p>`,
+    items.length === 0 ? safeHtml`<p class="soft">Nothing to undo.</p>` : bulletList(items),
+    run.error === null ? null : noticeBox("bad", safeHtml`<p>${run.error}</p>`),
+    run.bundle === null ? null : safeHtml`<p class="soft">Bundle: <code>${run.bundle}</code></p>`,
   );
 }

@@ -2,7 +2,7 @@
 import { HALT_FIELDS, type StoredHalt } from "../../govern/approvals/approval.ts";
 import type { ContainmentDoc } from "../../govern/port/docs.ts";
 import { haltCalls as haltOp, listHalts, liftHalts as resumeOp } from "../../operations/halts.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, tableBlock } from "../parts/blocks.ts";
 import { containmentOfHalt, readContainments } from "../parts/containments.ts";
@@ -30,14 +30,14 @@ export async function haltCard(ctx: PageContext): Promise<HtmlFragment> {
       class: halted ? "alarm" : "",
       aside: halted ? markLabel("bad", "halted") : markLabel("good", "running"),
     },
-    html`<div id="halts" data-live>${haltsTable(ctx, halts, contained)}${
+    safeHtml`<div id="halts" data-live>${haltsTable(ctx, halts, contained)}${
       file === null
         ? null
-        : html`<p>The kill-switch file exists and halts every call: ${file}. To resume, remove the file: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
+        : safeHtml`<p>The kill-switch file exists and halts every call: ${file}. To resume, remove the file: <code>svc kill-switch off ${ctx.app.settings.kill_file ?? ""}</code>.</p>`
     }</div>`,
     admin
-      ? html`<p class="soft">${halted ? "Rollbacks still work." : "Blocks new calls at once, on every process of this store. Calls in progress can finish, and rollbacks still work."}</p>${haltForm(ctx, halted)}<p>${containLink(ctx)}</p>`
-      : html`<p class="soft">${halted ? "An admin can resume." : "An admin can block all new calls here, at once and on every process."} Rollbacks always work.</p>`,
+      ? safeHtml`<p class="soft">${halted ? "Rollbacks still work." : "Blocks new calls at once, on every process of this store. Calls in progress can finish, and rollbacks still work."}</p>${haltForm(ctx, halted)}<p>${containLink(ctx)}</p>`
+      : safeHtml`<p class="soft">${halted ? "An admin can resume." : "An admin can block all new calls here, at once and on every process."} Rollbacks always work.</p>`,
   );
 }
 
@@ -53,14 +53,14 @@ function haltsTable(
     ["Covers", "Reason", "By", "Since", "Action"],
     halts.map((one) => [
       scopeText(one),
-      html`${one.reason}${containmentOfHalt(contained, one.id)}`,
+      safeHtml`${one.reason}${containmentOfHalt(contained, one.id)}`,
       one.by,
       formatTime(one.created_ms),
       admin
         ? formElement(
             ctx,
             { action: "/console/evidence/resume", class: "inline" },
-            html`<input type="hidden" name="id" value="${one.id}">`,
+            safeHtml`<input type="hidden" name="id" value="${one.id}">`,
             submitButton("Resume"),
           )
         : "",
@@ -77,7 +77,7 @@ function haltForm(ctx: PageContext, halted: boolean): HtmlFragment {
         submitButton("Resume everything", "good"),
       )
     : emptyHtml;
-  return html`${resumeAll}${halted ? foldedForm("Block more", all) : all}`;
+  return safeHtml`${resumeAll}${halted ? foldedForm("Block more", all) : all}`;
 }
 
 async function halt(ctx: PageContext): Promise<PageAnswer> {

@@ -6,7 +6,7 @@ import type { KeyView } from "../../auth/key-manager.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { PRINCIPAL_ROLES, type PrincipalRole } from "../../govern/roles.ts";
 import { changeKey, createKey, deleteKey, listKeys } from "../../operations/keys.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, noticeBox, tableBlock } from "../parts/blocks.ts";
 import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
@@ -24,7 +24,7 @@ export async function keysCard(ctx: PageContext, result: HtmlFragment | null): P
   if (!ctx.has(listKeys))
     return cardBlock(
       { title: "Keys", id: "keys" },
-      html`<p class="soft">No key file is configured on this server (<code>SVC_KEYS</code>).</p>`,
+      safeHtml`<p class="soft">No key file is configured on this server (<code>SVC_KEYS</code>).</p>`,
     );
   const { keys } = await ctx.call(listKeys, {});
   return cardBlock(
@@ -40,7 +40,7 @@ export async function keysCard(ctx: PageContext, result: HtmlFragment | null): P
       formElement(
         ctx,
         { action: "/console/settings/keys#keys" },
-        html`<div class="row">${inputField({ label: "Name", name: "name", required: true, maxlength: 256, hint: "recorded in the ledger" })}${roleBoxes([])}</div>`,
+        safeHtml`<div class="row">${inputField({ label: "Name", name: "name", required: true, maxlength: 256, hint: "recorded in the ledger" })}${roleBoxes([])}</div>`,
         keyFields(null),
         submitButton("Create key", "primary"),
       ),
@@ -56,27 +56,27 @@ function keyRow(ctx: PageContext, key: KeyView) {
     key.groups.join(", "),
     !key.roles.includes("agent")
       ? ""
-      : html`${key.max_permissions.map((one) => html`<code class="chip">${one}</code> `)}${key.allow_observe ? markLabel("info", "can observe") : null}`,
+      : safeHtml`${key.max_permissions.map((one) => safeHtml`<code class="chip">${one}</code> `)}${key.allow_observe ? markLabel("info", "can observe") : null}`,
     key.disabled
       ? markLabel("bad", "disabled")
       : expired
         ? markLabel("bad", "expired")
-        : html`${markLabel("good", "active")}${key.expires_at === null ? null : html` <span class="soft">until ${key.expires_at}</span>`}`,
-    html`<code>${key.fingerprint}</code>`,
+        : safeHtml`${markLabel("good", "active")}${key.expires_at === null ? null : safeHtml` <span class="soft">until ${key.expires_at}</span>`}`,
+    safeHtml`<code>${key.fingerprint}</code>`,
     changeForms(ctx, key),
   ];
 }
 
 function changeForms(ctx: PageContext, key: KeyView): HtmlFragment {
-  const guard = html`<input type="hidden" name="fingerprint" value="${key.fingerprint}">`;
+  const guard = safeHtml`<input type="hidden" name="fingerprint" value="${key.fingerprint}">`;
   const path = `/console/settings/keys/${key.index}`;
-  return html`${formElement(ctx, { action: path, class: "inline" }, guard, html`<input type="hidden" name="do" value="${key.disabled ? "enable" : "disable"}">`, submitButton(key.disabled ? "Enable" : "Disable"))}${foldedForm(
+  return safeHtml`${formElement(ctx, { action: path, class: "inline" }, guard, safeHtml`<input type="hidden" name="do" value="${key.disabled ? "enable" : "disable"}">`, submitButton(key.disabled ? "Enable" : "Disable"))}${foldedForm(
     "Edit",
     formElement(
       ctx,
       { action: path },
       guard,
-      html`<input type="hidden" name="do" value="edit">`,
+      safeHtml`<input type="hidden" name="do" value="edit">`,
       roleBoxes(key.roles),
       keyFields(key),
       submitButton("Save", "primary"),
@@ -95,11 +95,11 @@ function changeForms(ctx: PageContext, key: KeyView): HtmlFragment {
 }
 
 function roleBoxes(on: readonly PrincipalRole[]): HtmlFragment {
-  return html`<fieldset class="boxes"><legend>Roles</legend>${PRINCIPAL_ROLES.map((role) => checkboxField(`role_${role}`, role, on.includes(role)))}</fieldset>`;
+  return safeHtml`<fieldset class="boxes"><legend>Roles</legend>${PRINCIPAL_ROLES.map((role) => checkboxField(`role_${role}`, role, on.includes(role)))}</fieldset>`;
 }
 
 function keyFields(key: KeyView | null): HtmlFragment {
-  return html`<div class="row">${inputField({ label: "Can request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "for agents: permissions or globs, comma-separated" })}${inputField({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "comma-separated" })}${inputField({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${inputField({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkboxField("tenant_only", "Limit every role to the tenant", key?.tenant_only ?? false)}${checkboxField("allow_observe", "Can open runs in observe and advise mode", key?.allow_observe ?? false)}${checkboxField("may_give", "Can give its runs texts of people", key?.may_give ?? false)}${checkboxField("may_sandbox", "Can prove that agents are confined, for svc run", key?.may_sandbox ?? false)}${checkboxField("self_rollback", "Can roll back its own runs (self-reported)", key?.self_rollback ?? false)}`;
+  return safeHtml`<div class="row">${inputField({ label: "Can request", name: "max_permissions", value: key?.max_permissions.join(", ") ?? "", hint: "for agents: permissions or globs, comma-separated" })}${inputField({ label: "Groups", name: "groups", value: key?.groups.join(", ") ?? "", hint: "comma-separated" })}${inputField({ label: "Tenant", name: "tenant", value: key?.tenant ?? "" })}${inputField({ label: "Expires at", name: "expires_at", value: key?.expires_at ?? "", placeholder: "2027-01-01T00:00:00Z" })}</div>${checkboxField("tenant_only", "Limit every role to the tenant", key?.tenant_only ?? false)}${checkboxField("allow_observe", "Can open runs in observe and advise mode", key?.allow_observe ?? false)}${checkboxField("may_give", "Can give its runs texts of people", key?.may_give ?? false)}${checkboxField("may_sandbox", "Can prove that agents are confined, for svc run", key?.may_sandbox ?? false)}${checkboxField("self_rollback", "Can roll back its own runs (self-reported)", key?.self_rollback ?? false)}`;
 }
 
 const list = (ctx: PageContext, name: string): string[] =>
@@ -136,8 +136,8 @@ export async function makeKey(ctx: PageContext): Promise<HtmlFragment> {
   const made = await ctx.call(createKey, { name: ctx.form.text("name"), ...fieldsOf(ctx, true) });
   return noticeBox(
     "ok",
-    html`<p class="said">The key of ${made.name}. It is shown only once:</p>`,
-    html`<p class="new-key"><code>${made.key}</code>${copyButton(made.key, "the key")}</p>`,
+    safeHtml`<p class="said">The key of ${made.name}. It is shown only once:</p>`,
+    safeHtml`<p class="new-key"><code>${made.key}</code>${copyButton(made.key, "the key")}</p>`,
   );
 }
 

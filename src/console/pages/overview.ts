@@ -14,7 +14,7 @@ import { listUndoDeadlines } from "../../operations/runs/horizon.ts";
 import type { FoundRun } from "../../operations/runs/run-search.ts";
 import { searchRuns } from "../../operations/runs/search.ts";
 import { COUNTED_DECISIONS, type DecisionName, type HourDecisions } from "../hour-counts.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../page-context.ts";
 import { cardBlock, commandBlock, emptyState, pageHead } from "../parts/blocks.ts";
 import { decisionsChart } from "../parts/decisions-chart.ts";
@@ -44,15 +44,15 @@ async function overview(ctx: PageContext): Promise<PageAnswer> {
   ]);
   const newest = await ledgerOf(ctx.app).records({ order: "desc", limit: 8 });
   const totals = sum(day.hours);
-  const body = html`${pageHead("Overview", "The last 24 hours, and everything that needs you now.")}
+  const body = safeHtml`${pageHead("Overview", "The last 24 hours, and everything that needs you now.")}
 <div id="overview" data-live>
 <div class="tiles">${tiles(ctx, { totals, open, alerts, wanting: attention.runs.length, records })}${horizonTile(undos, now)}</div>
 ${
   records === 0
     ? firstSteps(ctx)
-    : html`${cardBlock({ title: "Calls per hour" }, decisionsChart("day", chartWords(totals), day.hours), day.whole ? null : html`<p class="soft">Older hours are still being counted. They appear when this page refreshes.</p>`)}
+    : safeHtml`${cardBlock({ title: "Calls per hour" }, decisionsChart("day", chartWords(totals), day.hours), day.whole ? null : safeHtml`<p class="soft">Older hours are still being counted. They appear when this page refreshes.</p>`)}
 <div class="columns">${waitingCard(ctx, open, now)}${attentionCard({ incidents, alerts, runs: attention.runs }, now)}</div>
-${cardBlock({ title: "Latest records", aside: html`<a href="/console/evidence#ledger">All records</a>` }, trailList(checkRecordLines(newest), { runs: true }))}`
+${cardBlock({ title: "Latest records", aside: safeHtml`<a href="/console/evidence#ledger">All records</a>` }, trailList(checkRecordLines(newest), { runs: true }))}`
 }</div>`;
   return { page: { title: "Overview", nav: "overview", body, live: "/console" } };
 }
@@ -76,7 +76,7 @@ async function recentAlerts(ctx: PageContext): Promise<ListedAlert[]> {
 
 /** Empty page for live refresh: pages without live regions fetch it to update their frame. */
 async function edge(): Promise<PageAnswer> {
-  return { page: { title: "svc", nav: null, body: html`<h1>Console</h1>` } };
+  return { page: { title: "svc", nav: null, body: safeHtml`<h1>Console</h1>` } };
 }
 
 function sum(hours: readonly HourDecisions[]): Record<DecisionName, number> {
@@ -94,7 +94,7 @@ function chartWords(totals: Record<DecisionName, number>): string {
 }
 
 function tile(label: string, value: TemplateValue, note: TemplateValue, to: string, tone = ""): HtmlFragment {
-  return html`<a class="tile ${tone}" href="${to}"><span class="tile-label">${label}</span><span class="tile-value">${value}</span><span class="tile-note">${note}</span></a>`;
+  return safeHtml`<a class="tile ${tone}" href="${to}"><span class="tile-label">${label}</span><span class="tile-value">${value}</span><span class="tile-note">${note}</span></a>`;
 }
 
 interface Glanced {
@@ -145,10 +145,10 @@ function tiles(ctx: PageContext, { totals, open, alerts, wanting, records }: Gla
       "Ledger",
       records.toLocaleString("en"),
       last === null
-        ? html`records; not verified here yet`
+        ? safeHtml`records; not verified here yet`
         : last.ok
-          ? html`records; verified ${formatAgo(last.at_ms, now)}`
-          : html`record ${last.first_bad?.seq ?? ""} is bad`,
+          ? safeHtml`records; verified ${formatAgo(last.at_ms, now)}`
+          : safeHtml`record ${last.first_bad?.seq ?? ""} is bad`,
       "/console/evidence",
       last?.ok === false ? "bad" : "",
     ),
@@ -178,13 +178,13 @@ function waitingCard(ctx: PageContext, open: readonly ApprovalView[], now: numbe
     .slice(0, FEW)
     .map(
       (one) =>
-        html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${formatAgo(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
+        safeHtml`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${formatAgo(one.requested_ms, now)}</span><span class="item-note">${one.reason}</span></a></li>`,
     );
   return cardBlock(
-    { title: "Pending requests", aside: html`<a href="/console/approvals">${word}</a>` },
+    { title: "Pending requests", aside: safeHtml`<a href="/console/approvals">${word}</a>` },
     items.length === 0
-      ? html`<p class="calm">No pending requests.</p>`
-      : html`<ul class="items">${items}</ul>${open.length > FEW ? html`<p class="soft">and ${open.length - FEW} more</p>` : null}`,
+      ? safeHtml`<p class="calm">No pending requests.</p>`
+      : safeHtml`<ul class="items">${items}</ul>${open.length > FEW ? safeHtml`<p class="soft">and ${open.length - FEW} more</p>` : null}`,
   );
 }
 
@@ -197,26 +197,26 @@ interface Attention {
 function attentionCard({ incidents, alerts, runs }: Attention, now: number): HtmlFragment {
   const opened = incidents.map(
     (one) =>
-      html`<li><a class="item" href="${incidentPath(one.id)}"><span class="item-main">${markLabel("bad", "incident")} ${one.actor}</span><span class="item-side">${formatAgo(one.opened_ms, now)}</span><span class="item-note">${formatCountOf(one.left, "task")} left, assigned to ${one.assigned_to ?? "nobody"}</span></a></li>`,
+      safeHtml`<li><a class="item" href="${incidentPath(one.id)}"><span class="item-main">${markLabel("bad", "incident")} ${one.actor}</span><span class="item-side">${formatAgo(one.opened_ms, now)}</span><span class="item-note">${formatCountOf(one.left, "task")} left, assigned to ${one.assigned_to ?? "nobody"}</span></a></li>`,
   );
   const grouped = groupAlerts(alerts)
     .slice(0, FEW)
     .map(
       ({ first: one, ...group }) =>
-        html`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${formatAgo(one.since_ms, now)}</span><span class="item-note">${formatTimesIn(groupMessage({ first: one, ...group }))}</span></a></li>`,
+        safeHtml`<li><a class="item" href="/console/alerts#${encodeURIComponent(one.id)}"><span class="item-main">${severityMark(one.severity)} ${one.title}</span><span class="item-side">${formatAgo(one.since_ms, now)}</span><span class="item-note">${formatTimesIn(groupMessage({ first: one, ...group }))}</span></a></li>`,
     );
   const known = new Set(alerts.map(({ run_id }) => run_id));
   const others = runs
     .filter(({ run_id }) => !known.has(run_id))
     .map(
       (run) =>
-        html`<li><span class="item"><span class="item-main">${markLabel("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${formatAgo(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${formatCountOf(run.unresolved, "unknown outcome")}</span></span></li>`,
+        safeHtml`<li><span class="item"><span class="item-main">${markLabel("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${formatAgo(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${formatCountOf(run.unresolved, "unknown outcome")}</span></span></li>`,
     );
   return cardBlock(
-    { title: "Needs attention", aside: html`<a href="/console/runs?attention=1">Runs</a>` },
+    { title: "Needs attention", aside: safeHtml`<a href="/console/runs?attention=1">Runs</a>` },
     opened.length + grouped.length + others.length === 0
-      ? html`<p class="calm">Nothing needs attention.</p>`
-      : html`<ul class="items">${opened}${grouped}${others.slice(0, FEW)}</ul>`,
+      ? safeHtml`<p class="calm">Nothing needs attention.</p>`
+      : safeHtml`<ul class="items">${opened}${grouped}${others.slice(0, FEW)}</ul>`,
   );
 }
 
@@ -227,12 +227,12 @@ function firstSteps(ctx: PageContext): HtmlFragment {
     { title: "No decisions yet" },
     emptyState(
       "Three steps to the first decision",
-      html`<ol class="steps-list"><li>${
+      safeHtml`<ol class="steps-list"><li>${
         manifests.all.length === 0
-          ? html`Describe your tools in manifests and pass their directory: ${commandBlock("svc server -m manifests/")}`
-          : html`${formatCountOf(manifests.all.length, "manifest is", "manifests are")} loaded: <a href="/console/tools">see the tools</a>.`
+          ? safeHtml`Describe your tools in manifests and pass their directory: ${commandBlock("svc server -m manifests/")}`
+          : safeHtml`${formatCountOf(manifests.all.length, "manifest is", "manifests are")} loaded: <a href="/console/tools">see the tools</a>.`
       }</li><li>Create a key for an agent (<a href="/console/settings#keys">Settings</a>, as an admin) and let it open a run: <code>POST /v1/runs</code>.</li><li>Before each call, the agent sends <code>POST /v1/runs/{id}/intents</code> and makes the call only on <code>allow</code>.</li></ol>`,
-      html`<p class="soft">Every decision then appears here and in the ledger. Until then, the ledger head is ${hashText("0".repeat(64), "the head")}</p>`,
+      safeHtml`<p class="soft">Every decision then appears here and in the ledger. Until then, the ledger head is ${hashText("0".repeat(64), "the head")}</p>`,
     ),
   );
 }

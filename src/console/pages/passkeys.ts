@@ -8,7 +8,7 @@ import {
   passkeyOptions,
   revokePasskey,
 } from "../../operations/signing/passkeys.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, emptyState, pageHead, tableBlock } from "../parts/blocks.ts";
 import { foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
@@ -30,8 +30,8 @@ async function passkeysPage(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(listPasskeys);
   const { passkeys } = await ctx.call(listPasskeys, {});
   const off = ctx.whyOff(addPasskey);
-  const body = html`${pageHead("Passkeys", "Sign approvals with a passkey of your own, so that nobody else can give them in your name.")}
-${off === null ? addCard(ctx) : cardBlock({ title: "Add a passkey" }, html`<p>${off}</p>`)}
+  const body = safeHtml`${pageHead("Passkeys", "Sign approvals with a passkey of your own, so that nobody else can give them in your name.")}
+${off === null ? addCard(ctx) : cardBlock({ title: "Add a passkey" }, safeHtml`<p>${off}</p>`)}
 ${waitingCards(ctx, passkeys)}
 ${listCard(ctx, passkeys)}`;
   return { page: { title: "Passkeys", nav: "settings", body } };
@@ -41,9 +41,9 @@ function addCard(ctx: PageContext): HtmlFragment {
   const alone = ctx.app.settings.passkeys.enrol === "self";
   return cardBlock(
     { title: "Add a passkey", id: "add" },
-    html`<p class="soft">${alone ? "It counts at once." : "It counts once another admin has compared its code, or one of your active passkeys has signed it."}</p>`,
+    safeHtml`<p class="soft">${alone ? "It counts at once." : "It counts once another admin has compared its code, or one of your active passkeys has signed it."}</p>`,
     formElement(ctx, { action: PATH, passkey: "create" }, submitButton("Add a passkey", "primary")),
-    html`<noscript><p>Passkeys need JavaScript.</p></noscript>`,
+    safeHtml`<noscript><p>Passkeys need JavaScript.</p></noscript>`,
   );
 }
 
@@ -51,13 +51,13 @@ function addCard(ctx: PageContext): HtmlFragment {
 function waitingCards(ctx: PageContext, passkeys: readonly PasskeyView[]): HtmlFragment {
   const waiting = passkeys.filter(({ status }) => status === "pending");
   const signs = passkeys.some(({ mine, status }) => mine && status === "active");
-  return html`${waiting.map((one) => (one.mine ? ownWaiting(ctx, one, signs) : otherWaiting(ctx, one)))}`;
+  return safeHtml`${waiting.map((one) => (one.mine ? ownWaiting(ctx, one, signs) : otherWaiting(ctx, one)))}`;
 }
 
 function ownWaiting(ctx: PageContext, one: PasskeyView, signs: boolean): HtmlFragment {
   return cardBlock(
     { title: "Your new passkey waits", id: one.id },
-    html`<p>Tell another admin this code: <code class="passkey-code">${one.code}</code></p>`,
+    safeHtml`<p>Tell another admin this code: <code class="passkey-code">${one.code}</code></p>`,
     signs
       ? formElement(
           ctx,
@@ -72,7 +72,7 @@ function otherWaiting(ctx: PageContext, one: PasskeyView): HtmlFragment {
   if (!ctx.is("admin")) return emptyHtml;
   return cardBlock(
     { title: `A passkey of ${one.name} waits`, id: one.id },
-    html`<p class="soft">Ask ${one.name} in person, or on a call, for the code on their screen.</p>`,
+    safeHtml`<p class="soft">Ask ${one.name} in person, or on a call, for the code on their screen.</p>`,
     formElement(
       ctx,
       { action: `${PATH}/${one.id}/confirm` },
@@ -94,7 +94,7 @@ function listCard(ctx: PageContext, passkeys: readonly PasskeyView[]): HtmlFragm
     return cardBlock({ title: "Passkeys", id: "passkeys" }, emptyState("No passkeys yet."));
   const rows = passkeys.map((one) => [
     one.name,
-    html`<code>${one.code}</code>`,
+    safeHtml`<code>${one.code}</code>`,
     one.alg,
     MARKS[one.status](),
     formatAgo(one.added_ms, now),

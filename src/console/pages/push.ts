@@ -10,7 +10,7 @@ import {
   removeDevice,
   testDevice,
 } from "../../operations/push/devices.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, emptyState, pageHead, tableBlock } from "../parts/blocks.ts";
 import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
@@ -36,8 +36,8 @@ async function pushPage(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(listDevices);
   const { key, devices } = await ctx.call(listDevices, {});
   const off = ctx.whyOff(addDevice);
-  const body = html`${pageHead("Push messages", "Get requests that wait for you as notifications of your phone or browser. A message names the rule and the agent, never a value.")}
-${off === null && key !== null ? onCard(ctx, key) : cardBlock({ title: "This browser" }, html`<p>${off ?? ""}</p>`)}
+  const body = safeHtml`${pageHead("Push messages", "Get requests that wait for you as notifications of your phone or browser. A message names the rule and the agent, never a value.")}
+${off === null && key !== null ? onCard(ctx, key) : cardBlock({ title: "This browser" }, safeHtml`<p>${off ?? ""}</p>`)}
 ${installCard()}
 ${listCard(ctx, devices)}`;
   return { page: { title: "Push messages", nav: "settings", body } };
@@ -49,21 +49,21 @@ function onCard(ctx: PageContext, key: string): HtmlFragment {
     formElement(
       ctx,
       { action: PATH, push: key },
-      html`<input type="hidden" name="subscription" value="">`,
+      safeHtml`<input type="hidden" name="subscription" value="">`,
       inputField({ label: "Name of this device", name: "label", maxlength: 100, placeholder: "Ann's phone" }),
-      html`<p class="bad" role="alert" data-push-note hidden></p>`,
+      safeHtml`<p class="bad" role="alert" data-push-note hidden></p>`,
       submitButton("Turn on push messages here", "primary"),
     ),
-    html`<noscript><p>Push messages need JavaScript.</p></noscript>`,
-    html`<p class="soft">Logging out turns them off. So does disabling your key.</p>`,
+    safeHtml`<noscript><p>Push messages need JavaScript.</p></noscript>`,
+    safeHtml`<p class="soft">Logging out turns them off. So does disabling your key.</p>`,
   );
 }
 
 function installCard(): HtmlFragment {
   return cardBlock(
     { title: "Install the console", id: "install" },
-    html`<p>As an app, the console has an icon with the number of requests that wait. On a phone, choose <b>Add to Home Screen</b> or <b>Install app</b> in the menu of the browser.</p>`,
-    html`<p><button type="button" class="primary" data-install hidden>Install</button></p>`,
+    safeHtml`<p>As an app, the console has an icon with the number of requests that wait. On a phone, choose <b>Add to Home Screen</b> or <b>Install app</b> in the menu of the browser.</p>`,
+    safeHtml`<p><button type="button" class="primary" data-install hidden>Install</button></p>`,
   );
 }
 
@@ -74,10 +74,10 @@ function listCard(ctx: PageContext, devices: readonly DeviceView[]): HtmlFragmen
   const rows = devices.map((one) => [
     one.name,
     one.label,
-    html`<code>${one.service}</code>`,
+    safeHtml`<code>${one.service}</code>`,
     stateOf(one, now),
     one.quiet === null ? "none" : `${one.quiet.from} to ${one.quiet.to}, ${one.quiet.zone}`,
-    html`${one.mine ? ownForms(ctx, one) : emptyHtml}${removeForm(ctx, one)}`,
+    safeHtml`${one.mine ? ownForms(ctx, one) : emptyHtml}${removeForm(ctx, one)}`,
   ]);
   return cardBlock(
     { title: "Devices", id: "devices" },
@@ -87,13 +87,13 @@ function listCard(ctx: PageContext, devices: readonly DeviceView[]): HtmlFragmen
 
 function stateOf(one: DeviceView, now: number): HtmlFragment {
   if (!one.current) return markLabel("warn", "turn it on again there");
-  if (one.last_error !== null) return html`${markLabel("bad", "not delivered")} ${one.last_error}`;
+  if (one.last_error !== null) return safeHtml`${markLabel("bad", "not delivered")} ${one.last_error}`;
   if (one.last_ok_ms === null) return markLabel("quiet", "no message yet");
-  return html`${markLabel("good", "delivered")} ${formatAgo(one.last_ok_ms, now)}`;
+  return safeHtml`${markLabel("good", "delivered")} ${formatAgo(one.last_ok_ms, now)}`;
 }
 
 function ownForms(ctx: PageContext, { id, quiet }: DeviceView): HtmlFragment {
-  return html`${formElement(ctx, { action: `${PATH}/${id}/test`, class: "inline" }, submitButton("Send a test"))}${foldedForm(
+  return safeHtml`${formElement(ctx, { action: `${PATH}/${id}/test`, class: "inline" }, submitButton("Send a test"))}${foldedForm(
     "Quiet hours",
     formElement(
       ctx,

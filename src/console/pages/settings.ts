@@ -2,7 +2,7 @@
 
 import { createKey } from "../../operations/keys.ts";
 import { storeKind } from "../../operations/status.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, factList, pageHead } from "../parts/blocks.ts";
 import { markLabel } from "../parts/marks.ts";
@@ -29,7 +29,7 @@ export const settingsRoutes = [
 
 /** Renders the page, with the result of a submitted form next to that form. */
 async function settings(ctx: PageContext, results: Results): Promise<PageAnswer> {
-  const body = html`${pageHead("Settings", "The configuration of this server. Change it in the config file or the environment. Manage holds, retention and keys here.")}
+  const body = safeHtml`${pageHead("Settings", "The configuration of this server. Change it in the config file or the environment. Manage holds, retention and keys here.")}
 ${channelsCard(ctx, results.channels ?? null)}
 <div class="columns">${egressCard(ctx)}${serviceCard(ctx)}</div>
 ${await holdsCard(ctx)}
@@ -44,7 +44,7 @@ function passkeysLink(ctx: PageContext): HtmlFragment {
   if (!ctx.is("approver")) return emptyHtml;
   return cardBlock(
     { title: "Passkeys", id: "passkeys" },
-    html`<p>People sign approvals with passkeys. <a href="/console/passkeys">Open your passkeys</a></p>`,
+    safeHtml`<p>People sign approvals with passkeys. <a href="/console/passkeys">Open your passkeys</a></p>`,
   );
 }
 
@@ -52,7 +52,7 @@ function pushLink(ctx: PageContext): HtmlFragment {
   if (ctx.mode === "open") return emptyHtml;
   return cardBlock(
     { title: "Push messages", id: "push" },
-    html`<p>Your phone or browser can notify you of requests that wait for you. <a href="/console/push">Open your devices</a>, turn the messages on, and send yourself a test.</p>`,
+    safeHtml`<p>Your phone or browser can notify you of requests that wait for you. <a href="/console/push">Open your devices</a>, turn the messages on, and send yourself a test.</p>`,
   );
 }
 
@@ -64,9 +64,9 @@ function egressCard(ctx: PageContext): HtmlFragment {
       id: "egress",
       aside: in_force ? markLabel("good", "rules active") : markLabel("quiet", "no rules"),
     },
-    html`<p>${in_force ? "Egress rules limit which hosts this server can reach." : "No egress rules are set, so this server can reach any host."}</p>`,
-    html`<ul class="list">${sentences.map((one) => html`<li>${one}</li>`)}</ul>`,
-    html`<p class="soft">Egress rules cover notifications, anchors, traces, remote manifests, the OIDC issuer and gateway upstreams. A rejected connection is logged and never changes a decision.</p>`,
+    safeHtml`<p>${in_force ? "Egress rules limit which hosts this server can reach." : "No egress rules are set, so this server can reach any host."}</p>`,
+    safeHtml`<ul class="list">${sentences.map((one) => safeHtml`<li>${one}</li>`)}</ul>`,
+    safeHtml`<p class="soft">Egress rules cover notifications, anchors, traces, remote manifests, the OIDC issuer and gateway upstreams. A rejected connection is logged and never changes a decision.</p>`,
   );
 }
 
@@ -77,32 +77,34 @@ function serviceCard(ctx: PageContext): HtmlFragment {
     { title: "This server", id: "server" },
     factList([
       ["Version", version],
-      ["Environment", settings.environment ?? html`<span class="soft">not set</span>`],
+      ["Environment", settings.environment ?? safeHtml`<span class="soft">not set</span>`],
       ["Store", storeKind(ctx.app)],
       ["Running for", formatSpan(core.env.now() - ctx.app.started_ms)],
-      ["Console", ctx.mode === "open" ? html`open, as ${ctx.principal.name}` : "login"],
+      ["Console", ctx.mode === "open" ? safeHtml`open, as ${ctx.principal.name}` : "login"],
       [
         "Capture",
         capture.enabled
-          ? html`${markLabel("info", "on")} kept for ${formatSpan(capture.ttl_ms)}, personal data ${capture.redact_pii ? "redacted" : "kept"}`
+          ? safeHtml`${markLabel("info", "on")} kept for ${formatSpan(capture.ttl_ms)}, personal data ${capture.redact_pii ? "redacted" : "kept"}`
           : markLabel("quiet", "off"),
       ],
       [
         "Signing key",
-        ctx.app.signing === null ? markLabel("quiet", "none") : html`<code>${ctx.app.signing.key_id}</code>`,
+        ctx.app.signing === null
+          ? markLabel("quiet", "none")
+          : safeHtml`<code>${ctx.app.signing.key_id}</code>`,
       ],
       [
         "Rollback jobs",
         ctx.app.jobTools === null
-          ? html`${markLabel("quiet", "off")} <span class="soft">SVC_COMPENSATOR_CMD is not set</span>`
+          ? safeHtml`${markLabel("quiet", "off")} <span class="soft">SVC_COMPENSATOR_CMD is not set</span>`
           : markLabel("good", "on"),
       ],
-      ["OIDC", settings.oidc.issuer ?? html`<span class="soft">none</span>`],
+      ["OIDC", settings.oidc.issuer ?? safeHtml`<span class="soft">none</span>`],
       [
         "Config file",
         settings.meta.file === null
-          ? html`<span class="soft">none</span>`
-          : html`<code>${settings.meta.file}</code>`,
+          ? safeHtml`<span class="soft">none</span>`
+          : safeHtml`<code>${settings.meta.file}</code>`,
       ],
     ]),
   );

@@ -1,5 +1,5 @@
 /** Building blocks of pages: cards, fact lists, tables, notices, empty states. */
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../html.ts";
 
 interface CardOptions {
   title: string;
@@ -16,25 +16,25 @@ export function cardBlock(
   { title, id, live, aside, class: kind }: CardOptions,
   ...body: TemplateValue[]
 ): HtmlFragment {
-  return html`<section class="card ${kind ?? ""}"${id === undefined ? null : html` id="${id}"`}${live ? html` data-live` : emptyHtml}>
-<header class="card-head"><h2>${title}</h2>${aside === undefined ? null : html`<div class="aside">${aside}</div>`}</header>
+  return safeHtml`<section class="card ${kind ?? ""}"${id === undefined ? null : safeHtml` id="${id}"`}${live ? safeHtml` data-live` : emptyHtml}>
+<header class="card-head"><h2>${title}</h2>${aside === undefined ? null : safeHtml`<div class="aside">${aside}</div>`}</header>
 ${body}</section>`;
 }
 
 export function pageHead(title: TemplateValue, lead?: TemplateValue, aside?: TemplateValue): HtmlFragment {
-  return html`<header class="page-head"><div><h1>${title}</h1>${lead === undefined ? null : html`<p class="lead">${lead}</p>`}</div>${
-    aside === undefined ? null : html`<div class="aside">${aside}</div>`
+  return safeHtml`<header class="page-head"><div><h1>${title}</h1>${lead === undefined ? null : safeHtml`<p class="lead">${lead}</p>`}</div>${
+    aside === undefined ? null : safeHtml`<div class="aside">${aside}</div>`
   }</header>`;
 }
 
 /** Empty state: what the page will show, and the next action. */
 export function emptyState(title: string, ...body: TemplateValue[]): HtmlFragment {
-  return html`<div class="empty"><p class="empty-title">${title}</p>${body}</div>`;
+  return safeHtml`<div class="empty"><p class="empty-title">${title}</p>${body}</div>`;
 }
 
 /** The one next step of an empty state. */
 export function nextAction(href: string, label: string): HtmlFragment {
-  return html`<p><a class="button" href="${href}">${label}</a></p>`;
+  return safeHtml`<p><a class="button" href="${href}">${label}</a></p>`;
 }
 
 export function factList(
@@ -42,9 +42,9 @@ export function factList(
   kind = "",
 ): HtmlFragment {
   const items = rows.map((row) =>
-    row === null ? emptyHtml : html`<div><dt>${row[0]}</dt><dd>${row[1]}</dd></div>`,
+    row === null ? emptyHtml : safeHtml`<div><dt>${row[0]}</dt><dd>${row[1]}</dd></div>`,
   );
-  return html`<dl class="facts ${kind}">${items}</dl>`;
+  return safeHtml`<dl class="facts ${kind}">${items}</dl>`;
 }
 
 /**
@@ -57,24 +57,24 @@ export function tableBlock(
   rows: readonly (readonly TemplateValue[])[],
   kind = "",
 ): HtmlFragment {
-  return html`<div class="table ${kind}" tabindex="0" role="region" aria-label="${caption}"><table><caption class="unseen">${caption}</caption>
-<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${rows.map((row) => html`<tr>${row.map((cell, i) => html`<td data-label="${heads[i] ?? ""}"><div>${cell}</div></td>`)}</tr>`)}</tbody></table></div>`;
+  return safeHtml`<div class="table ${kind}" tabindex="0" role="region" aria-label="${caption}"><table><caption class="unseen">${caption}</caption>
+<thead><tr>${heads.map((head) => safeHtml`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${rows.map((row) => safeHtml`<tr>${row.map((cell, i) => safeHtml`<td data-label="${heads[i] ?? ""}"><div>${cell}</div></td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 export function noticeBox(kind: "ok" | "warn" | "bad" | "info", ...body: TemplateValue[]): HtmlFragment {
-  return html`<div class="notice ${kind}" role="${kind === "bad" ? "alert" : "status"}">${body}</div>`;
+  return safeHtml`<div class="notice ${kind}" role="${kind === "bad" ? "alert" : "status"}">${body}</div>`;
 }
 
 export function bulletList(items: readonly TemplateValue[], kind = ""): HtmlFragment {
   return items.length === 0
     ? emptyHtml
-    : html`<ul class="list ${kind}">${items.map((item) => html`<li>${item}</li>`)}</ul>`;
+    : safeHtml`<ul class="list ${kind}">${items.map((item) => safeHtml`<li>${item}</li>`)}</ul>`;
 }
 
 /** Shell command with a copy button. */
 export function commandBlock(text: string): HtmlFragment {
-  return html`<span class="command"><code>${text}</code><button type="button" class="copy js-only" data-copy="${text}" aria-label="Copy the command" title="Copy the command"></button></span>`;
+  return safeHtml`<span class="command"><code>${text}</code><button type="button" class="copy js-only" data-copy="${text}" aria-label="Copy the command" title="Copy the command"></button></span>`;
 }
 
 /** Links to the first and the next page, keeping the other query parameters. */
@@ -88,7 +88,7 @@ export function pagerLinks(
   const { cursor: _, ...rest } = query;
   const first = `${path}?${new URLSearchParams(rest)}`;
   const next = `${path}?${new URLSearchParams({ ...rest, cursor: next_cursor ?? "" })}`;
-  return html`<nav class="pager" aria-label="Older and newer">${
-    query["cursor"] === undefined ? null : html`<a class="button" href="${first}">Newest</a>`
-  }${next_cursor === null ? null : html`<a class="button" href="${next}">${label}</a>`}</nav>`;
+  return safeHtml`<nav class="pager" aria-label="Older and newer">${
+    query["cursor"] === undefined ? null : safeHtml`<a class="button" href="${first}">Newest</a>`
+  }${next_cursor === null ? null : safeHtml`<a class="button" href="${next}">${label}</a>`}</nav>`;
 }

@@ -3,7 +3,7 @@ import type { ContainmentDoc } from "../../govern/port/docs.ts";
 import { getContain } from "../../operations/contain/contain.ts";
 import { listContainments } from "../../operations/contain/job.ts";
 import type { ContainReport } from "../../operations/contain/report.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import type { PageContext } from "../page-context.ts";
 import { cardBlock, tableBlock } from "./blocks.ts";
 import { markLabel } from "./marks.ts";
@@ -15,7 +15,7 @@ export async function readContainments(ctx: PageContext): Promise<ContainmentDoc
 }
 
 const reportLink = ({ id }: ContainmentDoc, label: string): HtmlFragment =>
-  html`<a href="/console/contain/${encodeURIComponent(id)}">${label}</a>`;
+  safeHtml`<a href="/console/contain/${encodeURIComponent(id)}">${label}</a>`;
 
 /** Links to the containments that include the run. */
 export function containmentsOfRun(
@@ -27,13 +27,13 @@ export function containmentsOfRun(
     return (report as ContainReport | null)?.runs.some((run) => run.run_id === run_id) === true;
   });
   if (about.length === 0) return null;
-  return html`${about.map((one) => html`${reportLink(one, "report")} <span class="soft">${formatTime(one.started_ms)}</span> `)}`;
+  return safeHtml`${about.map((one) => safeHtml`${reportLink(one, "report")} <span class="soft">${formatTime(one.started_ms)}</span> `)}`;
 }
 
 /** Link to the containment that placed the halt. */
 export function containmentOfHalt(found: readonly ContainmentDoc[], halt_id: string): HtmlFragment {
   const one = found.find((doc) => doc.halt_id === halt_id);
-  return one === undefined ? emptyHtml : html` ${reportLink(one, "Containment report")}`;
+  return one === undefined ? emptyHtml : safeHtml` ${reportLink(one, "Containment report")}`;
 }
 
 export function containmentsCard(found: readonly ContainmentDoc[]): HtmlFragment {

@@ -1,5 +1,5 @@
 /** Form elements. All posting forms are built here, so each carries the CSRF field of its session. */
-import { emptyHtml, type HtmlFragment, html, type TemplateValue, VerbatimText } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue, VerbatimText } from "../html.ts";
 import type { PageContext } from "../page-context.ts";
 
 interface FormOptions {
@@ -28,13 +28,13 @@ export function formElement(
   ...body: TemplateValue[]
 ): HtmlFragment {
   const { action, id, confirm, verb, about, tried, passkey, challenge, push } = options;
-  return html`<form method="post" action="${action}" class="${options.class ?? "form"}"${
-    id === undefined ? null : html` id="${id}"`
-  }${confirm === undefined ? null : html` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}${attr("data-push", push)}>
+  return safeHtml`<form method="post" action="${action}" class="${options.class ?? "form"}"${
+    id === undefined ? null : safeHtml` id="${id}"`
+  }${confirm === undefined ? null : safeHtml` data-confirm="${confirm}" data-verb="${verb ?? "Yes"}"`}${flag("data-try", tried)}${attr("data-passkey", passkey)}${attr("data-challenge", challenge)}${attr("data-push", push)}>
 <input type="hidden" name="csrf" value="${ctx.csrf}">${
     confirm === undefined
       ? null
-      : html`${about === undefined ? null : html`<div class="confirm-about">${about}</div>`}<label class="check confirm"><input type="checkbox" name="confirm" value="yes" required> <span>${confirm}</span></label>`
+      : safeHtml`${about === undefined ? null : safeHtml`<div class="confirm-about">${about}</div>`}<label class="check confirm"><input type="checkbox" name="confirm" value="yes" required> <span>${confirm}</span></label>`
   }${body}</form>`;
 }
 
@@ -59,20 +59,20 @@ interface FieldOptions {
 const attr = (name: string, value: string | number | undefined): HtmlFragment =>
   value === undefined
     ? emptyHtml
-    : html` ${name}="${typeof value === "string" ? new VerbatimText(value) : value}"`;
-const flag = (name: string, on: boolean | undefined): HtmlFragment => (on ? html` ${name}` : emptyHtml);
+    : safeHtml` ${name}="${typeof value === "string" ? new VerbatimText(value) : value}"`;
+const flag = (name: string, on: boolean | undefined): HtmlFragment => (on ? safeHtml` ${name}` : emptyHtml);
 
 function labelled({ label, hint, quiet, class: kind }: FieldOptions, control: HtmlFragment): HtmlFragment {
-  const words = html`<span class="${quiet ? "unseen" : "label"}">${label}</span>`;
-  return html`<label class="field ${kind ?? ""}">${words}${control}${hint === undefined ? null : html`<span class="hint">${hint}</span>`}</label>`;
+  const words = safeHtml`<span class="${quiet ? "unseen" : "label"}">${label}</span>`;
+  return safeHtml`<label class="field ${kind ?? ""}">${words}${control}${hint === undefined ? null : safeHtml`<span class="hint">${hint}</span>`}</label>`;
 }
 
 export function inputField(options: FieldOptions): HtmlFragment {
   const { name, value, required, placeholder, maxlength, minlength, type = "text", form, list } = options;
   return labelled(
     options,
-    html`<input type="${type}" name="${name}"${attr("value", value)}${attr("placeholder", placeholder)}${attr("maxlength", maxlength)}${attr("minlength", minlength)}${attr("form", form)}${attr("list", list)}${flag("required", required)}${
-      type === "password" ? html` autocomplete="off" spellcheck="false"` : html` autocomplete="off"`
+    safeHtml`<input type="${type}" name="${name}"${attr("value", value)}${attr("placeholder", placeholder)}${attr("maxlength", maxlength)}${attr("minlength", minlength)}${attr("form", form)}${attr("list", list)}${flag("required", required)}${
+      type === "password" ? safeHtml` autocomplete="off" spellcheck="false"` : safeHtml` autocomplete="off"`
     }>`,
   );
 }
@@ -81,7 +81,7 @@ export function textareaField(options: FieldOptions & { rows?: number; mono?: bo
   const { name, value, required, placeholder, rows = 3, mono, maxlength } = options;
   return labelled(
     options,
-    html`<textarea name="${name}" rows="${rows}"${mono ? html` class="mono" spellcheck="false"` : emptyHtml}${attr("placeholder", placeholder)}${attr("maxlength", maxlength)}${flag("required", required)}>
+    safeHtml`<textarea name="${name}" rows="${rows}"${mono ? safeHtml` class="mono" spellcheck="false"` : emptyHtml}${attr("placeholder", placeholder)}${attr("maxlength", maxlength)}${flag("required", required)}>
 ${new VerbatimText(value ?? "")}</textarea>`,
   );
 }
@@ -92,13 +92,13 @@ export function selectField(
   const { name, value, choices, required } = options;
   const list = choices.map(
     ([choice, label]) =>
-      html`<option value="${new VerbatimText(choice)}"${flag("selected", choice === value)}>${label}</option>`,
+      safeHtml`<option value="${new VerbatimText(choice)}"${flag("selected", choice === value)}>${label}</option>`,
   );
-  return labelled(options, html`<select name="${name}"${flag("required", required)}>${list}</select>`);
+  return labelled(options, safeHtml`<select name="${name}"${flag("required", required)}>${list}</select>`);
 }
 
 export function checkboxField(name: string, label: TemplateValue, on = false, form?: string): HtmlFragment {
-  return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
+  return safeHtml`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag("checked", on)}${attr("form", form)}> <span>${label}</span></label>`;
 }
 
 /** Note field with approve and deny buttons. A phone keeps the buttons in reach while the reader scrolls. */
@@ -110,9 +110,9 @@ export function decisionFields(approve: string, deny: string): HtmlFragment {
     placeholder: "Note (kept on the ledger)",
     maxlength: 4_000,
   });
-  const yes = submitButton(approve, "good", html` name="decision" value="approve"`);
-  const no = submitButton(deny, "danger", html` name="decision" value="deny"`);
-  return html`${noted}<div class="verbs">${yes}${no}</div>`;
+  const yes = submitButton(approve, "good", safeHtml` name="decision" value="approve"`);
+  const no = submitButton(deny, "danger", safeHtml` name="decision" value="deny"`);
+  return safeHtml`${noted}<div class="verbs">${yes}${no}</div>`;
 }
 
 /**
@@ -120,8 +120,8 @@ export function decisionFields(approve: string, deny: string): HtmlFragment {
  * long values the user must open first. Without scripts these values are open and the checkbox is enabled.
  */
 export function irreversibleCheckbox(label: string, after?: string): HtmlFragment {
-  const wait = html`<p class="expand-first" hidden><span role="status"></span> <button type="button" class="plain" data-expand>Show everything</button></p>`;
-  return html`<div class="second"${attr("data-after", after)}>${after === undefined ? null : wait}${checkboxField("irreversible", label)}</div>`;
+  const wait = safeHtml`<p class="expand-first" hidden><span role="status"></span> <button type="button" class="plain" data-expand>Show everything</button></p>`;
+  return safeHtml`<div class="second"${attr("data-after", after)}>${after === undefined ? null : wait}${checkboxField("irreversible", label)}</div>`;
 }
 
 export function submitButton(
@@ -129,7 +129,7 @@ export function submitButton(
   kind: "primary" | "good" | "danger" | "plain" = "plain",
   extra: HtmlFragment = emptyHtml,
 ): HtmlFragment {
-  return html`<button type="submit" class="${kind}"${extra}>${label}</button>`;
+  return safeHtml`<button type="submit" class="${kind}"${extra}>${label}</button>`;
 }
 
 /** Folds a form until the user opens it. */
@@ -141,5 +141,5 @@ export function foldedBlock(
   { summary, open }: { summary: string; open?: boolean },
   ...body: TemplateValue[]
 ): HtmlFragment {
-  return html`<details class="disclosed"${flag("open", open)}><summary>${summary}</summary>${body}</details>`;
+  return safeHtml`<details class="disclosed"${flag("open", open)}><summary>${summary}</summary>${body}</details>`;
 }

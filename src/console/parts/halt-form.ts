@@ -1,7 +1,7 @@
 /** Form that halts new calls, on the Evidence page and in the dialog of every page. */
 import { HALT_FIELDS, type StoredHalt } from "../../govern/approvals/approval.ts";
 import { capitalizeFirst } from "../../kernel/text/phrases.ts";
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import type { PageContext } from "../page-context.ts";
 import { foldedForm, formElement, inputField, submitButton } from "./forms.ts";
 
@@ -37,10 +37,10 @@ export function haltForm(ctx: PageContext): HtmlFragment {
   return formElement(
     ctx,
     { action: "/console/evidence/halt", class: "form halt-form" },
-    html`<p class="soft">${SURE}</p><input type="hidden" name="confirm" value="yes">`,
+    safeHtml`<p class="soft">${SURE}</p><input type="hidden" name="confirm" value="yes">`,
     reasonField(),
-    html`<fieldset><legend>Scope (leave empty to halt all calls)</legend>${scopeFields()}</fieldset>`,
-    html`<div class="actions"><button type="submit" class="danger solid">Halt new calls</button></div>`,
+    safeHtml`<fieldset><legend>Scope (leave empty to halt all calls)</legend>${scopeFields()}</fieldset>`,
+    safeHtml`<div class="actions"><button type="submit" class="danger solid">Halt new calls</button></div>`,
   );
 }
 
@@ -78,5 +78,5 @@ function scopeFields(): HtmlFragment {
       maxlength: 256,
     }),
   );
-  return html`<div class="row">${fields}</div><p class="hint">Globs; a call must match every field that is filled in.</p>`;
+  return safeHtml`<div class="row">${fields}</div><p class="hint">Globs; a call must match every field that is filled in.</p>`;
 }

@@ -1,5 +1,5 @@
 /** Navigation icons: line drawings on a grid of 24, in the colour of their text. */
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import type { NavId } from "../page-context.ts";
 
 const PATHS: Record<NavId | "more" | "search" | "halt", readonly string[]> = {
@@ -21,6 +21,6 @@ const PATHS: Record<NavId | "more" | "search" | "halt", readonly string[]> = {
 };
 
 export function navIcon(name: keyof typeof PATHS): HtmlFragment {
-  const lines = PATHS[name].map((d) => html`<path d="${d}"/>`);
-  return html`<svg class="icon" viewBox="0 0 24 24" width="17" height="17" aria-hidden="true">${lines}</svg>`;
+  const lines = PATHS[name].map((d) => safeHtml`<path d="${d}"/>`);
+  return safeHtml`<svg class="icon" viewBox="0 0 24 24" width="17" height="17" aria-hidden="true">${lines}</svg>`;
 }

@@ -3,7 +3,7 @@ import type { ApprovalStatus } from "../../govern/approvals/approval.ts";
 import type { StepStatus } from "../../govern/runs/run.ts";
 import type { PlanKind } from "../../rollback/plan/plan.ts";
 import type { ManifestLifecycle, ToolEffect } from "../../rules/manifest/types.ts";
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import { formatTimesIn } from "./time.ts";
 
 export { formatCountOf } from "../../kernel/text/phrases.ts";
@@ -11,7 +11,7 @@ export { formatCountOf } from "../../kernel/text/phrases.ts";
 export type MarkTone = "good" | "bad" | "warn" | "info" | "quiet";
 
 export function markLabel(tone: MarkTone, text: string, title?: string): HtmlFragment {
-  return html`<span class="mark ${tone}"${title === undefined ? null : html` title="${title}"`}>${text}</span>`;
+  return safeHtml`<span class="mark ${tone}"${title === undefined ? null : safeHtml` title="${title}"`}>${text}</span>`;
 }
 
 export function riskTone(score: number): MarkTone {
@@ -93,5 +93,5 @@ export function rulingMark(ruling: string): HtmlFragment {
 /** Drill state of an undo, worded as on the command line and in the API. */
 export function proofMark(words: string): HtmlFragment {
   const tone: MarkTone = words.startsWith("proven") ? "good" : words === "failing" ? "bad" : "quiet";
-  return html`<span class="mark ${tone}" title="svc drill tests undos">${formatTimesIn(words)}</span>`;
+  return safeHtml`<span class="mark ${tone}" title="svc drill tests undos">${formatTimesIn(words)}</span>`;
 }

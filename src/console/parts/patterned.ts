@@ -1,5 +1,5 @@
 /** Charts that read without colour: each series has its own pattern, and the same numbers follow as a table. */
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import { tableBlock } from "./blocks.ts";
 import { foldedForm } from "./forms.ts";
 import { formatHour, isoTimestamp } from "./time.ts";
@@ -55,7 +55,7 @@ export function patternedChart<K extends string>(options: ChartOptions<K>): Html
   const slot = (WIDTH - LEFT) / Math.max(1, columns.length);
   const lines = [0, most / 2, most].map((value) => {
     const y = yOf(value, most);
-    return html`<line class="grid" x1="${LEFT}" x2="${WIDTH}" y1="${y}" y2="${y}"/><text class="axis" x="${LEFT - 6}" y="${y}" dy="3" text-anchor="end">${tick(value)}</text>`;
+    return safeHtml`<line class="grid" x1="${LEFT}" x2="${WIDTH}" y1="${y}" y2="${y}"/><text class="axis" x="${LEFT - 6}" y="${y}" dy="3" text-anchor="end">${tick(value)}</text>`;
   });
   const bars = columns.map((column, i) => bar(options, column, LEFT + i * slot, slot, most));
   const rows = columns
@@ -65,7 +65,7 @@ export function patternedChart<K extends string>(options: ChartOptions<K>): Html
       ...series.map(({ key }) => String(count(values, key))),
     ]);
   const heads = [first_head, ...series.map(({ label }) => label)];
-  return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${summary}"><defs>${series.map((one) => definition(id, one.pattern))}</defs>${lines}${bars}</svg>
+  return safeHtml`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${summary}"><defs>${series.map((one) => definition(id, one.pattern))}</defs>${lines}${bars}</svg>
 ${patternedLegend(id, series, columns)}
 ${rows.length === 0 ? null : foldedForm("As a table", tableBlock(summary, heads, rows))}`;
 }
@@ -86,7 +86,7 @@ function tick(value: number): string {
 }
 
 function definition(id: string, name: PatternName): HtmlFragment {
-  return html`<pattern id="${id}-${name}" width="8" height="8" patternUnits="userSpaceOnUse"><path class="hatch" d="${PATTERNS[name]}"/></pattern>`;
+  return safeHtml`<pattern id="${id}-${name}" width="8" height="8" patternUnits="userSpaceOnUse"><path class="hatch" d="${PATTERNS[name]}"/></pattern>`;
 }
 
 function bar<K extends string>(
@@ -102,19 +102,19 @@ function bar<K extends string>(
     if (n === 0) return null;
     const height = Math.max(2, (n / most) * (BASE - TOP));
     y -= height;
-    const place = html`x="${(x + slot * 0.14).toFixed(1)}" y="${y.toFixed(1)}" width="${(slot * 0.72).toFixed(1)}" height="${height.toFixed(1)}"`;
-    return html`<rect class="${fill}" ${place}/><rect fill="url(#${id}-${pattern})" ${place}/>`;
+    const place = safeHtml`x="${(x + slot * 0.14).toFixed(1)}" y="${y.toFixed(1)}" width="${(slot * 0.72).toFixed(1)}" height="${height.toFixed(1)}"`;
+    return safeHtml`<rect class="${fill}" ${place}/><rect fill="url(#${id}-${pattern})" ${place}/>`;
   });
   const words = series
     .filter(({ key }) => count(values, key) > 0)
     .map(({ key, label: name }) => `${count(values, key)} ${name}`);
-  const hour = hour_ms === undefined ? null : html` data-hour="${isoTimestamp(hour_ms)}"`;
+  const hour = hour_ms === undefined ? null : safeHtml` data-hour="${isoTimestamp(hour_ms)}"`;
   const caption =
     label === ""
       ? null
-      : html`<text class="axis" x="${(x + slot / 2).toFixed(1)}" y="${HEIGHT - 6}" text-anchor="middle"${hour}>${label}</text>`;
-  const area = html`<rect class="hover" x="${x.toFixed(1)}" y="${TOP}" width="${slot.toFixed(1)}" height="${BASE - TOP}"/>`;
-  return html`<g><title>${title}: ${words.length === 0 ? "none" : words.join(", ")}</title>${area}${parts}${caption}</g>`;
+      : safeHtml`<text class="axis" x="${(x + slot / 2).toFixed(1)}" y="${HEIGHT - 6}" text-anchor="middle"${hour}>${label}</text>`;
+  const area = safeHtml`<rect class="hover" x="${x.toFixed(1)}" y="${TOP}" width="${slot.toFixed(1)}" height="${BASE - TOP}"/>`;
+  return safeHtml`<g><title>${title}: ${words.length === 0 ? "none" : words.join(", ")}</title>${area}${parts}${caption}</g>`;
 }
 
 function patternedLegend<K extends string>(
@@ -123,8 +123,8 @@ function patternedLegend<K extends string>(
   columns: readonly ChartColumn<K>[],
 ): HtmlFragment {
   const total = (key: K) => columns.reduce((sum, { values }) => sum + count(values, key), 0);
-  return html`<ul class="legend">${series.map(
+  return safeHtml`<ul class="legend">${series.map(
     ({ key, label, fill, pattern }) =>
-      html`<li><svg class="swatch" viewBox="0 0 16 10" width="16" height="10" aria-hidden="true"><rect class="${fill}" width="16" height="10"/><rect fill="url(#${id}-${pattern})" width="16" height="10"/></svg>${label} <b>${total(key).toLocaleString("en")}</b></li>`,
+      safeHtml`<li><svg class="swatch" viewBox="0 0 16 10" width="16" height="10" aria-hidden="true"><rect class="${fill}" width="16" height="10"/><rect fill="url(#${id}-${pattern})" width="16" height="10"/></svg>${label} <b>${total(key).toLocaleString("en")}</b></li>`,
   )}</ul>`;
 }

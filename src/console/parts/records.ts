@@ -6,7 +6,7 @@ import { asJson } from "../../kernel/json/json.ts";
 import { isLedgerEvent, type LedgerEvent } from "../../ledger/events.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { eventWords, WAITING_WORDS } from "../../operations/event-words.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../html.ts";
 import { hashText, runLink } from "./ids.ts";
 import { type MarkTone, markLabel } from "./marks.ts";
 import { formatTime, formatTimesIn } from "./time.ts";
@@ -79,7 +79,7 @@ export function linkIds(text: string): TemplateValue[] {
     const kind = id.slice(0, 3);
     parts.push(
       ...formatTimesIn(text.slice(at, found.index)),
-      html`<a href="${PAGE_OF[kind]!}/${id}" title="${id}">${kind === "pln" ? "this plan" : "this request"}</a>`,
+      safeHtml`<a href="${PAGE_OF[kind]!}/${id}" title="${id}">${kind === "pln" ? "this plan" : "this request"}</a>`,
     );
     at = found.index + found[0].length;
   }
@@ -106,14 +106,14 @@ export function trailList(items: readonly CheckedRecord[], options: { runs: bool
   const rows = items.map(({ record, sound }, i) => {
     const below = items[i + 1]?.record;
     const joins = below !== undefined && (below.prev === record.hash || below.hash === record.prev);
-    return html`<li class="record${joins ? " linked" : ""}">
+    return safeHtml`<li class="record${joins ? " linked" : ""}">
 <div class="record-head"><span class="seq">#${record.seq}</span>${eventMark(record)}${
-      record.tool === undefined ? null : html`<code>${record.tool}</code>`
-    }${record.step === undefined ? null : html`<span class="soft">step ${record.step}</span>`}<span class="record-by">${record.actor}</span>${formatTime(record.ts_ms)}</div>
-${record.detail === undefined ? null : html`<p class="record-detail">${linkIds(record.detail)}</p>`}
+      record.tool === undefined ? null : safeHtml`<code>${record.tool}</code>`
+    }${record.step === undefined ? null : safeHtml`<span class="soft">step ${record.step}</span>`}<span class="record-by">${record.actor}</span>${formatTime(record.ts_ms)}</div>
+${record.detail === undefined ? null : safeHtml`<p class="record-detail">${linkIds(record.detail)}</p>`}
 <p class="record-foot">${hashText(record.hash)}${sound ? null : markLabel("bad", "hash does not match its record")}${
       options.runs && record.run_id !== undefined ? runLink(record.run_id) : emptyHtml
     }</p></li>`;
   });
-  return html`<ol class="trail">${rows}</ol>`;
+  return safeHtml`<ol class="trail">${rows}</ol>`;
 }

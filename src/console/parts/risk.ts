@@ -1,6 +1,6 @@
 /** Risk as people read it: a word, the labels that carry it, and the score that the rules count with. */
 import type { RiskFactor } from "../../rules/policy/checks/default-weights.ts";
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import { meterBar } from "./charts.ts";
 import { type MarkTone, riskTone } from "./marks.ts";
 
@@ -30,5 +30,5 @@ export function riskWords(score: number, labels: readonly RiskLabel[]): string {
 
 /** The words, then the score as a number and a bar. */
 export function riskLine(score: number, labels: readonly RiskLabel[]): HtmlFragment {
-  return html`<p class="risk-words tone ${riskTone(score)}">${riskWords(score, labels)}</p><p class="risk"><b>${score}</b>${meterBar(score, 100, riskTone(score))}</p>`;
+  return safeHtml`<p class="risk-words tone ${riskTone(score)}">${riskWords(score, labels)}</p><p class="risk"><b>${score}</b>${meterBar(score, 100, riskTone(score))}</p>`;
 }

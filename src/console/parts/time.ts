@@ -1,5 +1,5 @@
 /** Times. The server renders UTC; the page's script converts to the reader's time zone. Both are in the tooltip. */
-import { type HtmlFragment, html, type TemplateValue } from "../html.ts";
+import { type HtmlFragment, safeHtml, type TemplateValue } from "../html.ts";
 
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
@@ -11,12 +11,12 @@ const exact = (ms: number): string => isoTimestamp(ms).replace("T", " ").replace
 /** Date and time of day. */
 export function formatTime(ms: number): HtmlFragment {
   const shown = isoTimestamp(ms).slice(0, 16).replace("T", " ");
-  return html`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="clock">${shown} UTC</time>`;
+  return safeHtml`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="clock">${shown} UTC</time>`;
 }
 
 /** Hour of a day, such as `14:00`. */
 export function formatHour(ms: number): HtmlFragment {
-  return html`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="hour">${hourText(ms)}</time>`;
+  return safeHtml`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="hour">${hourText(ms)}</time>`;
 }
 
 /** Time of day in UTC, to the minute. */
@@ -43,7 +43,7 @@ export function formatTimesIn(text: string): TemplateValue[] {
 
 /** Time relative to now. */
 export function formatAgo(ms: number, now: number): HtmlFragment {
-  return html`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="ago">${agoText(ms, now)}</time>`;
+  return safeHtml`<time datetime="${isoTimestamp(ms)}" title="${exact(ms)}" data-at="ago">${agoText(ms, now)}</time>`;
 }
 
 function agoText(ms: number, now: number): string {

@@ -22,7 +22,7 @@ import {
   stateKey,
 } from "../../operations/upstreams/connect.ts";
 import { pageFailureOf } from "../errors.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { singleValueQuery } from "../page-context.ts";
 import { noticeBox } from "../parts/blocks.ts";
 import { formElement, submitButton } from "../parts/forms.ts";
@@ -156,9 +156,9 @@ export class ConsoleConnect {
         this.app.log.warn("connecting an upstream failed", { problem: messageOf(error) });
       const page = barePage(
         "Not connected",
-        html`<h1>Not connected</h1>`,
-        noticeBox("bad", html`<p class="said">${capitalizeFirst(error.message)}.</p>`),
-        html`<p>Nothing was changed. Let the agent make its call again to get a new link.</p>`,
+        safeHtml`<h1>Not connected</h1>`,
+        noticeBox("bad", safeHtml`<p class="said">${capitalizeFirst(error.message)}.</p>`),
+        safeHtml`<p>Nothing was changed. Let the agent make its call again to get a new link.</p>`,
       );
       return sendHtml(reply, failure.status, page);
     }
@@ -176,24 +176,24 @@ function connectPage(
   const whose = doc.holder === null ? "every agent of this service" : isOwn ? "your agents" : doc.name;
   return barePage(
     `Connect ${doc.upstream}`,
-    html`<h1>Connect ${doc.upstream}</h1>`,
-    html`<p>Calls of <b>${whose}</b> will use your account at <b>${issuer}</b>: the one that you sign in with next.</p>
-<dl class="facts"><dt>Tool server</dt><dd>${doc.upstream} (${resource})</dd><dt>For</dt><dd>${doc.name}${doc.tenant === null ? emptyHtml : html`, tenant ${doc.tenant}`}</dd><dt>Signed in as</dt><dd>${person.name}</dd><dt>Access</dt><dd>${scopes.length === 0 ? "what the issuer decides" : html`<ul class="scopes">${scopes.map((scope) => html`<li><code>${scope}</code></li>`)}</ul>`}</dd></dl>`,
+    safeHtml`<h1>Connect ${doc.upstream}</h1>`,
+    safeHtml`<p>Calls of <b>${whose}</b> will use your account at <b>${issuer}</b>: the one that you sign in with next.</p>
+<dl class="facts"><dt>Tool server</dt><dd>${doc.upstream} (${resource})</dd><dt>For</dt><dd>${doc.name}${doc.tenant === null ? emptyHtml : safeHtml`, tenant ${doc.tenant}`}</dd><dt>Signed in as</dt><dd>${person.name}</dd><dt>Access</dt><dd>${scopes.length === 0 ? "what the issuer decides" : safeHtml`<ul class="scopes">${scopes.map((scope) => safeHtml`<li><code>${scope}</code></li>`)}</ul>`}</dd></dl>`,
     isOwn
       ? emptyHtml
       : noticeBox(
           "warn",
-          html`<p>Agents of others will use this account. Sign in at ${issuer} with one that is meant for this.</p>`,
+          safeHtml`<p>Agents of others will use this account. Sign in at ${issuer} with one that is meant for this.</p>`,
         ),
     formElement({ csrf }, { action, class: "login" }, submitButton(`Continue to ${issuer}`, "primary")),
-    html`<p class="hint">This link works once. To end the connection later, use Upstreams in the console, or <code>svc upstreams revoke</code>.</p>`,
+    safeHtml`<p class="hint">This link works once. To end the connection later, use Upstreams in the console, or <code>svc upstreams revoke</code>.</p>`,
   );
 }
 
 function connectedPage(upstream: string, name: string): HtmlFragment {
   return barePage(
     "Connected",
-    html`<h1>Connected</h1>`,
-    html`<p><b>${upstream}</b> is connected for <b>${name}</b>. The agent can continue; you can close this page.</p>`,
+    safeHtml`<h1>Connected</h1>`,
+    safeHtml`<p><b>${upstream}</b> is connected for <b>${name}</b>. The agent can continue; you can close this page.</p>`,
   );
 }

@@ -6,7 +6,7 @@ import type { AuthenticatedCaller, RequestAuthenticator } from "../../auth/authe
 import { hasRole } from "../../govern/roles.ts";
 import { forbiddenError, type SvcError } from "../../kernel/errors.ts";
 import { capitalizeFirst } from "../../kernel/text/phrases.ts";
-import { emptyHtml, type HtmlFragment, html } from "../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { noticeBox } from "../parts/blocks.ts";
 import { formElement, inputField, submitButton } from "../parts/forms.ts";
 import { barePage } from "../shell.ts";
@@ -30,11 +30,11 @@ interface LoginFacts {
 export function loginPage({ csrf, next, issuer, problem }: LoginFacts): HtmlFragment {
   return barePage(
     "Log in",
-    html`<h1>Log in</h1>`,
-    problem === undefined ? emptyHtml : noticeBox("bad", html`<p>${problem}</p>`),
+    safeHtml`<h1>Log in</h1>`,
+    problem === undefined ? emptyHtml : noticeBox("bad", safeHtml`<p>${problem}</p>`),
     issuer === null
       ? emptyHtml
-      : html`<p><a class="button primary sign-in" href="/console/login/issuer?next=${encodeURIComponent(next)}">Sign in with ${issuer}</a></p>`,
+      : safeHtml`<p><a class="button primary sign-in" href="/console/login/issuer?next=${encodeURIComponent(next)}">Sign in with ${issuer}</a></p>`,
     formElement(
       { csrf },
       { action: "/console/login", class: "login" },
@@ -45,10 +45,10 @@ export function loginPage({ csrf, next, issuer, problem }: LoginFacts): HtmlFrag
         required: true,
         hint: "A key of an auditor, approver, operator or admin. Agent keys do not work here.",
       }),
-      html`<input type="hidden" name="next" value="${next}">`,
+      safeHtml`<input type="hidden" name="next" value="${next}">`,
       submitButton("Log in", issuer === null ? "primary" : undefined),
     ),
-    html`<p class="hint">The key or token is checked once and not stored. Your browser keeps only a random session cookie, which expires with the key or token, or after 12 hours.</p>`,
+    safeHtml`<p class="hint">The key or token is checked once and not stored. Your browser keeps only a random session cookie, which expires with the key or token, or after 12 hours.</p>`,
   );
 }
 
@@ -91,7 +91,7 @@ export function arrivalPage(to: string): HtmlFragment {
 
 /** Page that continues to the URL automatically, and shows it as a link. */
 export function continuePage(to: string, label: string): HtmlFragment {
-  return html`<!doctype html>
+  return safeHtml`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0;url=${to}"></head>
 <body><main><p><a href="${to}">${label}</a></p></main><script src="/console/assets/arrive.js"></script></body></html>`;
 }

@@ -10,7 +10,7 @@ import { hasRole } from "../../govern/roles.ts";
 import type { RuntimeEnv } from "../../kernel/env.ts";
 import { forbiddenError } from "../../kernel/errors.ts";
 import { sameSecret } from "../../kernel/hash.ts";
-import { type HtmlFragment, html } from "../html.ts";
+import { type HtmlFragment, safeHtml } from "../html.ts";
 import { SubmittedForm, singleValueQuery } from "../page-context.ts";
 import { formElement, submitButton } from "../parts/forms.ts";
 import { sendHtml } from "../send.ts";
@@ -79,14 +79,14 @@ export class OneTimeLink {
     const { name } = this.person.principal;
     return barePage(
       "Welcome",
-      html`<h1>Welcome to the demo</h1><p>You will be signed in as <b>${name}</b>, who can decide requests and roll back runs.</p>`,
+      safeHtml`<h1>Welcome to the demo</h1><p>You will be signed in as <b>${name}</b>, who can decide requests and roll back runs.</p>`,
       formElement(
         { csrf },
         { action: PATH, class: "login" },
-        html`<input type="hidden" name="token" value="${token}">`,
+        safeHtml`<input type="hidden" name="token" value="${token}">`,
         submitButton("Open the console", "primary"),
       ),
-      html`<p class="hint">This link works only once.</p>`,
+      safeHtml`<p class="hint">This link works only once.</p>`,
     );
   }
 }
@@ -94,8 +94,8 @@ export class OneTimeLink {
 function deadLinkPage(problem: string): HtmlFragment {
   return barePage(
     "Link not valid",
-    html`<h1>This link does not log you in</h1><p>${problem}</p>`,
-    html`<p>To get a new link, restart the demo. You can also log in with one of the keys that the demo printed.</p>`,
-    html`<p><a class="button primary" href="/console/login">Log in with a key</a></p>`,
+    safeHtml`<h1>This link does not log you in</h1><p>${problem}</p>`,
+    safeHtml`<p>To get a new link, restart the demo. You can also log in with one of the keys that the demo printed.</p>`,
+    safeHtml`<p><a class="button primary" href="/console/login">Log in with a key</a></p>`,
   );
 }

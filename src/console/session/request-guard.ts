@@ -8,7 +8,7 @@ import { type CallerPrincipal, localConsolePrincipal } from "../../govern/roles.
 import { forbiddenError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import type { ServiceApp } from "../../operations/app.ts";
-import { html } from "../html.ts";
+import { safeHtml } from "../html.ts";
 import { SubmittedForm } from "../page-context.ts";
 import { sendHtml, setSecurityHeaders } from "../send.ts";
 import { barePage } from "../shell.ts";
@@ -137,9 +137,9 @@ export class RequestGuard {
 function refuse(request: FastifyRequest, reply: FastifyReply, source: RequestSource): FastifyReply {
   const words =
     source === "foreign_host"
-      ? html`<p>This console is only available at <code>localhost</code> or <code>127.0.0.1</code>.</p>`
+      ? safeHtml`<p>This console is only available at <code>localhost</code> or <code>127.0.0.1</code>.</p>`
       : isCrossSiteNavigation(request)
-        ? html`<p>You followed a link from another site. This console has no login, so it opens only from its own pages.</p><p><a class="button primary" href="${safeNext(request.url)}">Open the console</a></p>`
-        : html`<p>This request did not come from one of the console's own pages, so it was rejected.</p>`;
-  return sendHtml(reply, 403, barePage("Request rejected", html`<h1>Request rejected</h1>`, words));
+        ? safeHtml`<p>You followed a link from another site. This console has no login, so it opens only from its own pages.</p><p><a class="button primary" href="${safeNext(request.url)}">Open the console</a></p>`
+        : safeHtml`<p>This request did not come from one of the console's own pages, so it was rejected.</p>`;
+  return sendHtml(reply, 403, barePage("Request rejected", safeHtml`<h1>Request rejected</h1>`, words));
 }

@@ -9,7 +9,7 @@ import { capitalizeFirst } from "../../kernel/text/phrases.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import { CONNECT_PATH } from "../../operations/upstreams/connect.ts";
 import { pageFailureOf } from "../errors.ts";
-import { html } from "../html.ts";
+import { safeHtml } from "../html.ts";
 import { singleValueQuery } from "../page-context.ts";
 import { noticeBox } from "../parts/blocks.ts";
 import { sendHtml } from "../send.ts";
@@ -105,9 +105,9 @@ export class ConsoleSignIn {
       if (failure.status >= 500) this.app.log.warn("a sign-in failed", { problem: messageOf(error) });
       const page = barePage(
         "Not signed in",
-        html`<h1>Not signed in</h1>`,
-        noticeBox("bad", html`<p class="said">${capitalizeFirst(error.message)}.</p>`),
-        html`<p>Nothing was changed. Try again from the login page. If it fails again, ask the operator of this service to check its log and run <code>svc doctor</code>.</p><p class="actions"><a class="button primary" href="/console/login">Back to login</a></p>`,
+        safeHtml`<h1>Not signed in</h1>`,
+        noticeBox("bad", safeHtml`<p class="said">${capitalizeFirst(error.message)}.</p>`),
+        safeHtml`<p>Nothing was changed. Try again from the login page. If it fails again, ask the operator of this service to check its log and run <code>svc doctor</code>.</p><p class="actions"><a class="button primary" href="/console/login">Back to login</a></p>`,
       );
       return sendHtml(reply, failure.status, page);
     }

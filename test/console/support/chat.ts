@@ -6,7 +6,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { html } from "../../../src/console/html.ts";
+import { safeHtml } from "../../../src/console/html.ts";
 import { sha256Hex } from "../../../src/kernel/hash.ts";
 
 interface Button {
@@ -89,14 +89,14 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-const page = (messages: readonly ChatMessage[]) => html`<!doctype html>
+const page = (messages: readonly ChatMessage[]) => safeHtml`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>chat</title></head>
 <body>${messages.map(
   (message, i) =>
-    html`<article>${message.blocks.map(
+    safeHtml`<article>${message.blocks.map(
       ({ text, fields = [] }) =>
-        html`<p>${text?.text ?? ""}</p>${fields.map((field) => html`<p>${field.text}</p>`)}`,
+        safeHtml`<p>${text?.text ?? ""}</p>${fields.map((field) => safeHtml`<p>${field.text}</p>`)}`,
     )}${buttonsOf(message).map(
-      ({ text }, n) => html` <a href="/tap?message=${i}&button=${n}">${text.text}</a>`,
+      ({ text }, n) => safeHtml` <a href="/tap?message=${i}&button=${n}">${text.text}</a>`,
     )}</article>`,
 )}</body></html>`;

@@ -10,7 +10,7 @@ import { invalidError, messageOf, SvcError } from "../../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { approveRequest, denyRequest } from "../../../operations/approvals/approvals.ts";
 import { findApproval } from "../../../operations/documents.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageAnswer, PageContext } from "../../page-context.ts";
 import { cardBlock, pageHead } from "../../parts/blocks.ts";
 import { formElement, inputField, submitButton } from "../../parts/forms.ts";
@@ -107,7 +107,7 @@ async function confirmation(
     return cardBlock({ title: groupQuestion(verb, { tool, actor }, found) }, tableHtml(found, lines[0]!));
   });
   const word = verb === "approve" ? "Approve" : "Deny";
-  const body = html`${pageHead(`${word} ${formatCountOf(listed.length, "request")}?`, "Nothing is decided yet.")}
+  const body = safeHtml`${pageHead(`${word} ${formatCountOf(listed.length, "request")}?`, "Nothing is decided yet.")}
 ${leftOut(ids.length, open.length, able.length, listed.length)}
 ${groups}
 ${confirmForm(ctx, verb, listed)}`;
@@ -121,7 +121,7 @@ function leftOut(chosen: number, open: number, able: number, listed: number): Ht
     ...(able > listed ? [`${able - listed} do not fit on this page`] : []),
   ];
   if (said.length === 0) return emptyHtml;
-  return html`<p class="notice warn">This page lists ${listed} of the ${chosen} selected requests: ${said.join("; ")}.</p>`;
+  return safeHtml`<p class="notice warn">This page lists ${listed} of the ${chosen} selected requests: ${said.join("; ")}.</p>`;
 }
 
 function confirmForm(ctx: PageContext, verb: DecisionVerb, lines: readonly ApprovalLine[]): HtmlFragment {
@@ -129,9 +129,9 @@ function confirmForm(ctx: PageContext, verb: DecisionVerb, lines: readonly Appro
   return formElement(
     ctx,
     { action: PATH, class: "form confirm-group" },
-    html`${lines.map(idField)}<input type="hidden" name="confirmed" value="${lines.length}"><input type="hidden" name="decision" value="${verb}">`,
+    safeHtml`${lines.map(idField)}<input type="hidden" name="confirmed" value="${lines.length}"><input type="hidden" name="decision" value="${verb}">`,
     inputField({ label: "Note for all", name: "note", value: ctx.form.text("note"), maxlength: 4_000 }),
-    html`<p class="actions">${submitButton(
+    safeHtml`<p class="actions">${submitButton(
       `${isApproval ? "Approve" : "Deny"} ${formatCountOf(lines.length, "request")}`,
       isApproval ? "good" : "danger",
     )} <a class="button" href="${PATH}">Cancel</a></p>`,

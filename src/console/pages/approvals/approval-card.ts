@@ -13,7 +13,7 @@ import { breakGlass } from "../../../operations/approvals/approvals.ts";
 import type { LoadedCard } from "../../../operations/approvals/cards.ts";
 import { scanJson } from "../../../rules/detect/json.ts";
 import { findMasks } from "../../../rules/redact/mask.ts";
-import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, joinHtml, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { bulletList, factList, noticeBox } from "../../parts/blocks.ts";
 import {
@@ -53,14 +53,14 @@ export function approvalCard(
   // A decided card gets another id, so that the live script marks an open one in which the user is typing.
   const id = open ? approval.id : `${approval.id}-ended`;
   const isDeleted = !open && card?.arguments === null;
-  return html`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
+  return safeHtml`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
 <header class="approval-head">
-<div class="approval-what"><h2 id="${id}-what">${card === null || isDeleted ? html`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
+<div class="approval-what"><h2 id="${id}-what">${card === null || isDeleted ? safeHtml`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
 <p class="approval-who"><b>${actorText(approval)}</b> in ${runLink(approval.run_id)}, ${formatAgo(approval.requested_ms, now)}, with <code>${approval.tool}</code></p></div>
-<div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? html`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
+<div class="approval-state">${approvalMark(approval.status)}<span class="soft">${open ? safeHtml`expires ${formatAgo(approval.expires_ms, now)}` : null}</span></div>
 </header>
 ${open ? null : whoDecides(approval, open)}
-${isDeleted ? html`<p class="soft">The values were deleted when the request ended.</p>` : null}
+${isDeleted ? safeHtml`<p class="soft">The values were deleted when the request ended.</p>` : null}
 ${card === null ? namesOnly(approval) : cardSections(isDeleted ? { ...card, fields: [], more: [] } : card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
 ${open ? whoDecides(approval, open) : null}
 ${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
@@ -69,8 +69,8 @@ ${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
 }
 
 function namesOnly(approval: ApprovalDoc): HtmlFragment {
-  return html`<blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
-<section class="fields"><h3>Arguments</h3><p class="chips">${approval.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p><p class="soft">Only users who can decide this request see the values.</p></section>`;
+  return safeHtml`<blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
+<section class="fields"><h3>Arguments</h3><p class="chips">${approval.arg_names.map((name) => safeHtml`<code class="chip">${name}</code> `)}</p><p class="soft">Only users who can decide this request see the values.</p></section>`;
 }
 
 /** Card of a call, alone or in a plan. */
@@ -78,10 +78,10 @@ type Judged = CardContent & Pick<CardContext, "proof" | "closes"> & Partial<Pick
 
 /** `key` differs for every card and for every version of a card. */
 export function cardSections(card: Judged, key: string, around: HtmlFragment = emptyHtml): HtmlFragment {
-  return html`${card.irreversible ? html`<p class="irreversible">${NO_UNDO_TEXT}</p>` : null}
+  return safeHtml`${card.irreversible ? safeHtml`<p class="irreversible">${NO_UNDO_TEXT}</p>` : null}
 ${cardValues(card, key)}
-${card.note === null ? null : html`<p class="card-note">${card.note}</p>`}
-<blockquote class="reason"><p>${card.reason}</p><footer>${card.kind === "compensation" ? "the step to undo" : "the agent's reason"}</footer>${card.run_reason === null ? null : html`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
+${card.note === null ? null : safeHtml`<p class="card-note">${card.note}</p>`}
+<blockquote class="reason"><p>${card.reason}</p><footer>${card.kind === "compensation" ? "the step to undo" : "the agent's reason"}</footer>${card.run_reason === null ? null : safeHtml`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
 <div class="approval-grid">${whyAsked(card)}
 ${riskBlock(card)}${wayBack(card)}${around}</div>`;
 }
@@ -89,7 +89,7 @@ ${riskBlock(card)}${wayBack(card)}${around}</div>`;
 /** Empty for a call of a plan that needs no decision. */
 function whyAsked({ causes, rule }: Judged): HtmlFragment {
   if (causes.length === 0 && rule === null) return emptyHtml;
-  return html`<section><h3>Why approval is required</h3>${bulletList(causes)}${rule === null ? null : html`<p class="soft">rule <code>${rule.id}</code></p>`}</section>`;
+  return safeHtml`<section><h3>Why approval is required</h3>${bulletList(causes)}${rule === null ? null : safeHtml`<p class="soft">rule <code>${rule.id}</code></p>`}</section>`;
 }
 
 function riskBlock({ risk }: Judged): HtmlFragment {
@@ -98,34 +98,38 @@ function riskBlock({ risk }: Judged): HtmlFragment {
     ...one,
     label: one.label === UNDECLARED_LABEL ? null : one.label,
   }));
-  return html`<section><h3>Risk</h3>${riskLine(risk.score, labels)}<p class="soft">${risk.text}</p></section>`;
+  return safeHtml`<section><h3>Risk</h3>${riskLine(risk.score, labels)}<p class="soft">${risk.text}</p></section>`;
 }
 
 function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
-  return html`<section><h3>${kind === "compensation" ? "What it does" : "How to undo it"}</h3><p>${way_back.text}</p>${
+  return safeHtml`<section><h3>${kind === "compensation" ? "What it does" : "How to undo it"}</h3><p>${way_back.text}</p>${
     way_back.residue.length === 0
       ? null
-      : html`<p class="soft">What cannot be undone:</p>${bulletList(way_back.residue, "residue")}`
-  }${proof === null ? null : html`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : html`<p class="soft">${closes}</p>`}</section>`;
+      : safeHtml`<p class="soft">What cannot be undone:</p>${bulletList(way_back.residue, "residue")}`
+  }${proof === null ? null : safeHtml`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : safeHtml`<p class="soft">${closes}</p>`}</section>`;
 }
 
-const NOT_SIGNED = html`<p class="soft">A signature does not cover the history, times and proofs.</p>`;
+const NOT_SIGNED = safeHtml`<p class="soft">A signature does not cover the history, times and proofs.</p>`;
 
 function before({ so_far, like, given = [] }: LoadedCard, signed: boolean): HtmlFragment {
-  const last = so_far.last.map(({ step, tool, status }) => html`step ${step} <code>${tool}</code> ${status}`);
-  return html`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList([
+  const last = so_far.last.map(
+    ({ step, tool, status }) => safeHtml`step ${step} <code>${tool}</code> ${status}`,
+  );
+  return safeHtml`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList([
     [
       "In this run",
       so_far.calls === 0
         ? "no calls yet"
-        : html`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
+        : safeHtml`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
     ],
     given.length === 0
       ? null
       : [
           "Given by people",
           joinHtml(
-            given.map(({ at_ms, chars }) => html`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`),
+            given.map(
+              ({ at_ms, chars }) => safeHtml`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`,
+            ),
             "; ",
           ),
         ],
@@ -141,12 +145,12 @@ function whoDecides({ approvers, votes }: ApprovalDoc, open: boolean): HtmlFragm
   const needed =
     groups.length === 0
       ? formatCountOf(quorum, "approval")
-      : html`${formatCountOf(quorum, "approval")} from ${groups.join(" or ")}`;
+      : safeHtml`${formatCountOf(quorum, "approval")} from ${groups.join(" or ")}`;
   const cast = votes.map(
     (vote) =>
-      html`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} by ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
+      safeHtml`${markLabel(vote.decision === "approve" ? "good" : "bad", vote.decision === "approve" ? "approved" : "denied")} by ${vote.by}${vote.for === null ? "" : ` for ${vote.for}`}${vote.note === null ? "" : `: ${vote.note}`}`,
   );
-  return html`<p class="voters">${wanted ? html`Needs ${needed}. ` : null}${votes.length === 0 ? null : html`${open ? "So far: " : ""}${joinHtml(cast, "; ")}.`}</p>`;
+  return safeHtml`<p class="voters">${wanted ? safeHtml`Needs ${needed}. ` : null}${votes.length === 0 ? null : safeHtml`${open ? "So far: " : ""}${joinHtml(cast, "; ")}.`}</p>`;
 }
 
 /** Decision forms. A user who is not allowed to decide sees who is, and no button. */
@@ -160,16 +164,16 @@ function decisions(
     requestersOf(approval).includes(ctx.principal.name) && ctx.app.core.rules().policy.approvals.four_eyes;
   const { groups } = approval.approvers;
   const who = groups.length === 0 ? "Users with the approver role" : `Approvers in ${groups.join(" or ")}`;
-  const shut = html`<p class="who-may">${own ? "This is your own request, so someone else has to decide it. " : null}${who}, and their delegates, can decide this request.</p>`;
+  const shut = safeHtml`<p class="who-may">${own ? "This is your own request, so someone else has to decide it. " : null}${who}, and their delegates, can decide this request.</p>`;
   const forms =
     votes && card !== null
-      ? html`${decisionForm(ctx, approval, card)}${alike}${offerForm(ctx, approval, card, refused)}`
+      ? safeHtml`${decisionForm(ctx, approval, card)}${alike}${offerForm(ctx, approval, card, refused)}`
       : shut;
-  return html`${forms}${ctx.may(breakGlass) && !own ? glassForm(ctx, approval) : null}`;
+  return safeHtml`${forms}${ctx.may(breakGlass) && !own ? glassForm(ctx, approval) : null}`;
 }
 
 const hashField = (card: LoadedCard): HtmlFragment =>
-  html`<input type="hidden" name="card_hash" value="${card.card_hash ?? ""}">`;
+  safeHtml`<input type="hidden" name="card_hash" value="${card.card_hash ?? ""}">`;
 
 function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): HtmlFragment {
   return formElement(
@@ -202,7 +206,7 @@ function offerForm(
   const masked = args === null ? [] : [...new Set(scanJson(args, findMasks).map(({ path }) => path))];
   return foldedBlock(
     { summary: "Deny and offer other arguments", open: refused !== null },
-    refused === null ? null : noticeBox("bad", html`Nothing was offered yet: ${refused.problem}`),
+    refused === null ? null : noticeBox("bad", safeHtml`Nothing was offered yet: ${refused.problem}`),
     formElement(
       ctx,
       { action: `/console/approvals/${approval.id}/offer`, ...signedIfRequired(ctx, "offer", approval) },
@@ -221,8 +225,8 @@ function offerForm(
       }),
       masked.length === 0
         ? null
-        : html`<p class="soft">Masked values to replace: ${joinHtml(
-            masked.map((path) => html`<code>${path}</code>`),
+        : safeHtml`<p class="soft">Masked values to replace: ${joinHtml(
+            masked.map((path) => safeHtml`<code>${path}</code>`),
             ", ",
           )}</p>`,
       card.irreversible || card.confirm

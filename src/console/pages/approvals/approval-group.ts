@@ -6,7 +6,7 @@ import {
   type TableCell,
 } from "../../../govern/approvals/request-table.ts";
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
-import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, joinHtml, safeHtml } from "../../html.ts";
 import { factList, tableBlock } from "../../parts/blocks.ts";
 import { markLabel } from "../../parts/marks.ts";
 import type { ApprovalLine } from "./approval-data.ts";
@@ -41,22 +41,22 @@ export function tableHtml(
   const rows = found.rows
     .slice(0, most)
     .map(({ id, cells, unusual }) => [
-      html`<a href="/console/approvals/${id}">open</a>${unusual ? html` ${markLabel("warn", "unusual")}` : emptyHtml}`,
+      safeHtml`<a href="/console/approvals/${id}">open</a>${unusual ? safeHtml` ${markLabel("warn", "unusual")}` : emptyHtml}`,
       ...cells.map((cell) => cellHtml(cell, fold)),
     ]);
   const columns = found.columns.map(({ name }) => name);
-  return html`${same.length === 0 ? emptyHtml : html`<p class="soft">The same in all requests:</p>${factList(same, "same")}`}${
+  return safeHtml`${same.length === 0 ? emptyHtml : safeHtml`<p class="soft">The same in all requests:</p>${factList(same, "same")}`}${
     columns.length === 0
       ? emptyHtml
-      : html`<p class="soft">Different: ${joinHtml(
-          found.columns.map(({ name, range }) => html`<b>${name}</b> ${range}`),
+      : safeHtml`<p class="soft">Different: ${joinHtml(
+          found.columns.map(({ name, range }) => safeHtml`<b>${name}</b> ${range}`),
           "; ",
         )}</p>${tableBlock(`Differences: ${tool} by ${actor}, ${rule ?? "no rule"}`, ["Card", ...columns], rows, "group-table")}`
-  }${columns.length > 0 && total > rows.length ? html`<p class="soft">This table shows ${rows.length} of ${formatCountOf(total, "request")}.</p>` : emptyHtml}`;
+  }${columns.length > 0 && total > rows.length ? safeHtml`<p class="soft">This table shows ${rows.length} of ${formatCountOf(total, "request")}.</p>` : emptyHtml}`;
 }
 
 function cellHtml({ text, unusual }: TableCell, fold: Fold): HtmlFragment {
-  return unusual ? html`<span class="unusual">${fold.shown(text)}</span>` : fold.shown(text);
+  return unusual ? safeHtml`<span class="unusual">${fold.shown(text)}</span>` : fold.shown(text);
 }
 
 /** Folds long values, up to a total size per table. */
@@ -64,11 +64,11 @@ class Fold {
   private left = FOLDED_CHARS;
 
   shown(text: string): HtmlFragment {
-    if (text.length <= CELL_CHARS) return html`${text}`;
+    if (text.length <= CELL_CHARS) return safeHtml`${text}`;
     const chars = formatCountOf(text.length, "character");
     if (text.length > this.left)
-      return html`${text.slice(0, CELL_CHARS)}… (${chars}; open the card to read all)`;
+      return safeHtml`${text.slice(0, CELL_CHARS)}… (${chars}; open the card to read all)`;
     this.left -= text.length;
-    return html`<details class="folded"><summary>${text.slice(0, CELL_CHARS)}… (${chars})</summary><pre class="preview" tabindex="0">${text}</pre></details>`;
+    return safeHtml`<details class="folded"><summary>${text.slice(0, CELL_CHARS)}… (${chars})</summary><pre class="preview" tabindex="0">${text}</pre></details>`;
   }
 }

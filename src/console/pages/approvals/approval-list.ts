@@ -1,6 +1,6 @@
 /** List of pending requests, one line each: actor, call, risk and time left. */
 import { requestGroups } from "../../../govern/approvals/approval.ts";
-import { type HtmlFragment, html, joinHtml } from "../../html.ts";
+import { type HtmlFragment, joinHtml, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { formElement, submitButton } from "../../parts/forms.ts";
 import { formatCountOf, riskTone } from "../../parts/marks.ts";
@@ -14,9 +14,9 @@ const APPROVALS = "/console/approvals";
 export function sortLinks(at: ApprovalSort): HtmlFragment {
   const links = (Object.keys(APPROVAL_SORTS) as ApprovalSort[]).map(
     (sort) =>
-      html`<a href="${APPROVALS}?sort=${sort}"${sort === at ? html` aria-current="true"` : null}>${APPROVAL_SORTS[sort][0]}</a>`,
+      safeHtml`<a href="${APPROVALS}?sort=${sort}"${sort === at ? safeHtml` aria-current="true"` : null}>${APPROVAL_SORTS[sort][0]}</a>`,
   );
-  return html`<p class="sorts"><span class="soft">Sorted by</span> ${joinHtml(links, " ")}</p>`;
+  return safeHtml`<p class="sorts"><span class="soft">Sorted by</span> ${joinHtml(links, " ")}</p>`;
 }
 
 /** Groups requests by actor, tool and rule. Each group has a table and buttons to decide all of it. */
@@ -32,26 +32,26 @@ export function groupedList(
     const list = requestList(ctx, own, at, sort);
     if (own.length < 2) return list;
     const open = at !== null && requests.some(({ id }) => id === at);
-    const rule = alike.rule === null ? null : html`, rule <code>${alike.rule}</code>`;
-    return html`<section class="group"><p class="group-what">${formatCountOf(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${groupMarks(own)}${groupTable(own, GROUP_PREVIEW)}${groupForm(ctx, own)}<details${open ? html` open` : null}><summary>One by one</summary>${list}</details></section>`;
+    const rule = alike.rule === null ? null : safeHtml`, rule <code>${alike.rule}</code>`;
+    return safeHtml`<section class="group"><p class="group-what">${formatCountOf(own.length, "request")} by ${alike.actor}: <code>${alike.tool}</code>${rule}</p>${groupMarks(own)}${groupTable(own, GROUP_PREVIEW)}${groupForm(ctx, own)}<details${open ? safeHtml` open` : null}><summary>One by one</summary>${list}</details></section>`;
   });
-  return html`${groups}`;
+  return safeHtml`${groups}`;
 }
 
 type Danger = Pick<ApprovalLine, "score" | "irreversible">;
 
 /** Risk and irreversibility of a request, shown wherever the request is listed. */
 function dangerMarks({ score, irreversible }: Danger): HtmlFragment {
-  return html`${score === null ? null : html`<span class="tone ${riskTone(score)}">${riskWord(score)} risk (${score})</span>`}${irreversible ? html`<span class="tone bad">irreversible</span>` : null}`;
+  return safeHtml`${score === null ? null : safeHtml`<span class="tone ${riskTone(score)}">${riskWord(score)} risk (${score})</span>`}${irreversible ? safeHtml`<span class="tone bad">irreversible</span>` : null}`;
 }
 
 /** Risk and irreversibility of a group, from its requests. */
 function groupMarks(lines: readonly ApprovalLine[]): HtmlFragment {
   const risk = Math.max(...lines.map(({ score }) => score ?? -1));
   const irreversible = lines.filter((line) => line.irreversible).length;
-  if (risk < 0 && irreversible === 0) return html``;
+  if (risk < 0 && irreversible === 0) return safeHtml``;
   const which = irreversible === lines.length ? "irreversible" : `${irreversible} irreversible`;
-  return html`<p class="request-facts">${risk < 0 ? null : html`<span class="tone ${riskTone(risk)}">${riskWord(risk)} risk up to ${risk}</span>`}${irreversible === 0 ? null : html`<span class="tone bad">${which}, each decided separately</span>`}</p>`;
+  return safeHtml`<p class="request-facts">${risk < 0 ? null : safeHtml`<span class="tone ${riskTone(risk)}">${riskWord(risk)} risk up to ${risk}</span>`}${irreversible === 0 ? null : safeHtml`<span class="tone bad">${which}, each decided separately</span>`}</p>`;
 }
 
 /** Submits each request with its own card hash. Leaves out requests that need a decision of their own card. */
@@ -62,13 +62,13 @@ function groupForm(ctx: PageContext, lines: readonly ApprovalLine[]): HtmlFragme
     ctx,
     { action: APPROVALS, class: "decide" },
     together.map(idField),
-    submitButton(`Approve all ${together.length} …`, "good", html` name="decision" value="approve"`),
-    submitButton(`Deny all ${together.length} …`, "danger", html` name="decision" value="deny"`),
+    submitButton(`Approve all ${together.length} …`, "good", safeHtml` name="decision" value="approve"`),
+    submitButton(`Deny all ${together.length} …`, "danger", safeHtml` name="decision" value="deny"`),
   );
 }
 
 export const idField = ({ approval, card_hash }: ApprovalLine): HtmlFragment =>
-  html`<input type="hidden" name="id" value="${approval.id} ${card_hash!}">`;
+  safeHtml`<input type="hidden" name="id" value="${approval.id} ${card_hash!}">`;
 
 export function requestList(
   ctx: PageContext,
@@ -80,28 +80,28 @@ export function requestList(
   const query = sort === "age" ? "" : `?sort=${sort}`;
   const items = lines.map(({ approval, parts, irreversible, score, card_hash }) => {
     const left = formatSpan(Math.max(0, approval.expires_ms - now));
-    return html`<li class="request${approval.id === at ? " at" : ""}">${
+    return safeHtml`<li class="request${approval.id === at ? " at" : ""}">${
       card_hash === null
-        ? html`<span class="pick"></span>`
-        : html`<label class="pick"><input type="checkbox" name="id" value="${approval.id} ${card_hash}" form="bulk"><span class="unseen">Select this request: ${approval.tool} by ${approval.actor}, ${approval.id}</span></label>`
-    }<a href="${APPROVALS}/${approval.id}${query}"${approval.id === at ? html` aria-current="true"` : null}><span class="request-what">${sentenceHtml(parts)}</span>
+        ? safeHtml`<span class="pick"></span>`
+        : safeHtml`<label class="pick"><input type="checkbox" name="id" value="${approval.id} ${card_hash}" form="bulk"><span class="unseen">Select this request: ${approval.tool} by ${approval.actor}, ${approval.id}</span></label>`
+    }<a href="${APPROVALS}/${approval.id}${query}"${approval.id === at ? safeHtml` aria-current="true"` : null}><span class="request-what">${sentenceHtml(parts)}</span>
 <span class="request-facts"><span>${approval.actor}</span>${dangerMarks({ score, irreversible })}<span>${left} left</span></span></a></li>`;
   });
-  return html`<ol class="requests">${items}</ol>`;
+  return safeHtml`<ol class="requests">${items}</ol>`;
 }
 
 export function sentenceHtml(parts: ApprovalLine["parts"]): HtmlFragment {
-  return html`${parts.map(({ text, value }) => (value ? html`<b class="value">${text}</b>` : text))}`;
+  return safeHtml`${parts.map(({ text, value }) => (value ? safeHtml`<b class="value">${text}</b>` : text))}`;
 }
 
 /** Form that decides the selected requests, each by its own card. The checkboxes are in the list. */
 export function bulkBar(ctx: PageContext, lines: readonly ApprovalLine[]): HtmlFragment {
   const count = lines.filter(({ card_hash }) => card_hash !== null).length;
-  if (count < 2) return html``;
-  return html`<details class="bulk disclosed"><summary>Decide several of ${formatCountOf(count, "request")}</summary>${formElement(
+  if (count < 2) return safeHtml``;
+  return safeHtml`<details class="bulk disclosed"><summary>Decide several of ${formatCountOf(count, "request")}</summary>${formElement(
     ctx,
     { action: APPROVALS, class: "decide", id: "bulk" },
-    submitButton("Approve selected …", "good", html` name="decision" value="approve"`),
-    submitButton("Deny selected …", "danger", html` name="decision" value="deny"`),
+    submitButton("Approve selected …", "good", safeHtml` name="decision" value="approve"`),
+    submitButton("Deny selected …", "danger", safeHtml` name="decision" value="deny"`),
   )}<p class="soft">Irreversible calls are decided one by one.</p></details>`;
 }

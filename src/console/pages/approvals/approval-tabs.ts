@@ -1,6 +1,6 @@
 /** Tabs that connect the approval pages. */
 import { countPendingPlans } from "../../../operations/documents.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 
 const TABS = [
@@ -17,10 +17,10 @@ export async function approvalTabs(
   at: (typeof TABS)[number][0],
 ): Promise<HtmlFragment> {
   const plans = await countPendingPlans(app);
-  const waiting = html` <span class="count">${plans}<span class="unseen"> waiting</span></span>`;
+  const waiting = safeHtml` <span class="count">${plans}<span class="unseen"> waiting</span></span>`;
   const links = TABS.map(
     ([id, path, label]) =>
-      html`<a href="${path}"${id === at ? html` aria-current="page"` : null}>${label}${id === "plans" && plans > 0 ? waiting : emptyHtml}</a>`,
+      safeHtml`<a href="${path}"${id === at ? safeHtml` aria-current="page"` : null}>${label}${id === "plans" && plans > 0 ? waiting : emptyHtml}</a>`,
   );
-  return html`<nav class="tabs" aria-label="Approvals">${links}</nav>`;
+  return safeHtml`<nav class="tabs" aria-label="Approvals">${links}</nav>`;
 }

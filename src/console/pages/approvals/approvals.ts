@@ -10,7 +10,7 @@ import {
   denyRequest as denyOp,
   listApprovals,
 } from "../../../operations/approvals/approvals.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import {
   type ConsolePage,
   getRoute,
@@ -102,16 +102,16 @@ async function desk(
   const list =
     lines.length === 0
       ? nobodyWaits()
-      : html`${sortLinks(sort)}${bulkBar(ctx, lines)}${groupsAlike(ctx) ? groupedList(ctx, lines, at, sort) : requestList(ctx, lines, at, sort)}${
+      : safeHtml`${sortLinks(sort)}${bulkBar(ctx, lines)}${groupsAlike(ctx) ? groupedList(ctx, lines, at, sort) : requestList(ctx, lines, at, sort)}${
           total > lines.length
-            ? html`<p class="soft">Showing ${lines.length} of ${total} requests. The others appear as you decide these.</p>`
+            ? safeHtml`<p class="soft">Showing ${lines.length} of ${total} requests. The others appear as you decide these.</p>`
             : null
         }`;
-  const body = html`${pageHead("Approvals", "Calls that need approval. The agent can retry once you decide.")}
+  const body = safeHtml`${pageHead("Approvals", "Calls that need approval. The agent can retry once you decide.")}
 ${await approvalTabs(ctx, "waiting")}
 <div id="between" data-live>${shown === null ? null : betweenRequests(lines, shown.approval.id, sort)}</div>
 <div class="desk ${shown === null ? "at-list alone" : kind}"><div id="waiting" data-live>${list}</div>
-<div id="card" data-live>${shown === null ? null : html`${approvalCard(ctx, shown, alike, refused ?? null)}`}</div></div>
+<div id="card" data-live>${shown === null ? null : safeHtml`${approvalCard(ctx, shown, alike, refused ?? null)}`}</div></div>
 ${await latestDecisions(ctx)}
 ${await delegationsCard(ctx)}`;
   return { page: { title: "Approvals", nav: "approvals", body, live } };
@@ -123,19 +123,19 @@ function betweenRequests(lines: readonly ApprovalLine[], id: string, sort: Appro
   const query = sort === "age" ? "" : `?sort=${sort}`;
   const link = (to: ApprovalLine | undefined, label: string, rel: string) =>
     to === undefined
-      ? html`<span class="soft">${label}</span>`
-      : html`<a href="${PATH}/${to.approval.id}${query}" rel="${rel}">${label}</a>`;
+      ? safeHtml`<span class="soft">${label}</span>`
+      : safeHtml`<a href="${PATH}/${to.approval.id}${query}" rel="${rel}">${label}</a>`;
   const steps =
     at < 0 || lines.length === 1
       ? emptyHtml
-      : html`${link(lines[at - 1], "Previous", "prev")}<span class="soft">${at + 1} of ${lines.length}</span>${link(lines[at + 1], "Next", "next")}`;
-  return html`<nav class="back" aria-label="Requests"><a href="${PATH}${query}">All requests</a>${steps}</nav>`;
+      : safeHtml`${link(lines[at - 1], "Previous", "prev")}<span class="soft">${at + 1} of ${lines.length}</span>${link(lines[at + 1], "Next", "next")}`;
+  return safeHtml`<nav class="back" aria-label="Requests"><a href="${PATH}${query}">All requests</a>${steps}</nav>`;
 }
 
 function nobodyWaits(): HtmlFragment {
   return emptyState(
     "No pending requests",
-    html`<p>A request appears here when a policy rule sets <code>action: require_approval</code>, a risk score reaches <code>risk.require_approval_at</code>, or an undo sets <code>requires_approval: true</code>.</p>`,
+    safeHtml`<p>A request appears here when a policy rule sets <code>action: require_approval</code>, a risk score reaches <code>risk.require_approval_at</code>, or an undo sets <code>requires_approval: true</code>.</p>`,
     nextAction("/console/impact", "Preview a call"),
   );
 }
@@ -148,10 +148,10 @@ async function decided(ctx: PageContext): Promise<PageAnswer> {
     .filter(({ status }) => wanted !== undefined || !OPEN_APPROVAL_STATUSES.has(status))
     .map((one) => [
       approvalMark(one.status),
-      html`<a href="${PATH}/${one.id}"><code>${one.tool}</code></a>${one.arg_names.length === 0 ? null : html` <span class="soft">(${one.arg_names.join(", ")})</span>`}`,
+      safeHtml`<a href="${PATH}/${one.id}"><code>${one.tool}</code></a>${one.arg_names.length === 0 ? null : safeHtml` <span class="soft">(${one.arg_names.join(", ")})</span>`}`,
       nameText(one.actor),
       runLink(one.run_id),
-      one.decided_by === null ? "" : html`${one.decided_by}${one.break_glass ? " (break glass)" : ""}`,
+      one.decided_by === null ? "" : safeHtml`${one.decided_by}${one.break_glass ? " (break glass)" : ""}`,
       one.note ?? "",
       formatTime(one.decided_ms ?? one.requested_ms),
     ]);
@@ -159,7 +159,7 @@ async function decided(ctx: PageContext): Promise<PageAnswer> {
     rows.length === 0
       ? emptyState(
           "No decided requests",
-          html`<p>Requests appear here once they are approved, denied, used or expired.</p>`,
+          safeHtml`<p>Requests appear here once they are approved, denied, used or expired.</p>`,
           nextAction(PATH, "Show pending requests"),
         )
       : tableBlock(
@@ -167,7 +167,7 @@ async function decided(ctx: PageContext): Promise<PageAnswer> {
           ["Status", "Tool", "Actor", "Run", "Decided by", "Note", "When"],
           rows,
         );
-  const body = html`${pageHead("Approvals", "Past decisions, with the approver and their note.")}${await approvalTabs(ctx, "decided")}
+  const body = safeHtml`${pageHead("Approvals", "Past decisions, with the approver and their note.")}${await approvalTabs(ctx, "decided")}
 ${cardBlock({ title: "Decided", id: "decided", live: true }, list, pagerLinks(`${PATH}/decided`, ctx.query, next_cursor ?? null))}`;
   return { page: { title: "Decided approvals", nav: "approvals", body, live: `${PATH}/decided` } };
 }

@@ -6,7 +6,7 @@ import { furtherChanges } from "../../../govern/cards/card-text.ts";
 import type { CardChange, CardContent, CardField } from "../../../govern/cards/types.ts";
 import type { DiffLine } from "../../../kernel/text/diff.ts";
 import { clipText, formatCountOf } from "../../../kernel/text/phrases.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { diffBlock } from "../../parts/diff.ts";
 
 /** A value above either limit is folded. */
@@ -23,8 +23,8 @@ export function cardValues(card: CardContent, key: string): HtmlFragment {
   const draw = (field: CardField): HtmlFragment => fieldBlock(field, () => `${key}-${n++}`);
   const changes = furtherChanges(card).map((change) => changeBlock(change, () => `${key}-${n++}`));
   const fields = [...card.fields, ...card.more].map(draw);
-  return html`${changes}
-${fields.length === 0 ? null : html`<section class="fields"><h3>Arguments</h3>${fields}</section>`}`;
+  return safeHtml`${changes}
+${fields.length === 0 ? null : safeHtml`<section class="fields"><h3>Arguments</h3>${fields}</section>`}`;
 }
 
 type NextKey = () => string;
@@ -35,14 +35,14 @@ function changeBlock({ label, before, after, lines, remarks }: CardChange, next:
   const body =
     lines.length > 0
       ? folding({ title, start: startOfDiff(lines), long: isLongDiff(lines), next }, diffBlock(title, lines))
-      : html`${fieldBlock({ ...sides, label: "now", text: before }, next)}${fieldBlock({ ...sides, label: "after", text: after }, next)}`;
-  return html`<section class="fields"><h3>${title}</h3>${remarksBlock(remarks)}${body}</section>`;
+      : safeHtml`${fieldBlock({ ...sides, label: "now", text: before }, next)}${fieldBlock({ ...sides, label: "after", text: after }, next)}`;
+  return safeHtml`<section class="fields"><h3>${title}</h3>${remarksBlock(remarks)}${body}</section>`;
 }
 
 function fieldBlock(field: CardField, next: NextKey): HtmlFragment {
   const { label, as, text, lines, abridged, size, remarks, uncovered = [] } = field;
   const others = uncovered.map((one) => fieldBlock(one, next));
-  const head = html`<h4>${label}${size === undefined ? null : html` <span class="size">${size}</span>`}</h4>${remarksBlock(remarks)}`;
+  const head = safeHtml`<h4>${label}${size === undefined ? null : safeHtml` <span class="size">${size}</span>`}</h4>${remarksBlock(remarks)}`;
   const tone = field.undeclared ? " undeclared" : "";
   if (lines !== undefined) {
     const diff = folding(
@@ -50,11 +50,11 @@ function fieldBlock(field: CardField, next: NextKey): HtmlFragment {
       diffBlock(label, lines),
     );
     const whole = abridged ? rawText(`${label}, in full`, text, next) : emptyHtml;
-    return html`<div class="card-field wide${tone}">${head}${diff}${others.length === 0 ? null : html`<div class="uncovered">${others}</div>`}${whole}</div>`;
+    return safeHtml`<div class="card-field wide${tone}">${head}${diff}${others.length === 0 ? null : safeHtml`<div class="uncovered">${others}</div>`}${whole}</div>`;
   }
   if (as === "code" || text.includes("\n") || text.length > SHORT_CHARS)
-    return html`<div class="card-field wide${tone}">${head}${wholeText(label, field, next)}${others}</div>`;
-  return html`<div class="card-field${tone}${remarks === undefined ? "" : " wide"}">${head}<p>${text}</p></div>`;
+    return safeHtml`<div class="card-field wide${tone}">${head}${wholeText(label, field, next)}${others}</div>`;
+  return safeHtml`<div class="card-field${tone}${remarks === undefined ? "" : " wide"}">${head}<p>${text}</p></div>`;
 }
 
 function wholeText(
@@ -63,7 +63,7 @@ function wholeText(
   next: NextKey,
 ): HtmlFragment {
   const long = text.length > LONG_CHARS || text.split("\n", LONG_LINES + 1).length > LONG_LINES;
-  const body = html`<pre class="preview" tabindex="0" aria-label="${title}">${text}</pre>`;
+  const body = safeHtml`<pre class="preview" tabindex="0" aria-label="${title}">${text}</pre>`;
   return folding(
     {
       title,
@@ -79,7 +79,7 @@ function wholeText(
 /** The value behind a diff that leaves out unchanged lines: folded without an excerpt, which would repeat the diff. */
 function rawText(title: string, text: string, next: NextKey): HtmlFragment {
   const all = `Show the raw value, ${formatCountOf(text.length, "character")}`;
-  const body = html`<pre class="preview" tabindex="0" aria-label="${title}">${text}</pre>`;
+  const body = safeHtml`<pre class="preview" tabindex="0" aria-label="${title}">${text}</pre>`;
   return folding({ title, start: "", long: true, next, all }, body);
 }
 
@@ -109,11 +109,11 @@ function folding(
   body: HtmlFragment,
 ): HtmlFragment {
   if (!long) return body;
-  return html`<details class="long" open data-long="${next()}"><summary>${start === "" ? null : html`<span class="long-start">${start}</span>`}<span class="long-all">${all}<span class="unseen"> of ${title}</span></span><span class="long-less">Show less</span></summary>${body}</details>`;
+  return safeHtml`<details class="long" open data-long="${next()}"><summary>${start === "" ? null : safeHtml`<span class="long-start">${start}</span>`}<span class="long-all">${all}<span class="unseen"> of ${title}</span></span><span class="long-less">Show less</span></summary>${body}</details>`;
 }
 
 function remarksBlock(remarks: readonly string[] | undefined): HtmlFragment {
   return remarks === undefined
     ? emptyHtml
-    : html`<p class="remarks">${remarks.map((remark) => html`<span>${remark}</span> `)}</p>`;
+    : safeHtml`<p class="remarks">${remarks.map((remark) => safeHtml`<span>${remark}</span> `)}</p>`;
 }

@@ -8,7 +8,7 @@ import {
   revokeDelegation,
 } from "../../../operations/approvals/delegations.ts";
 import { openChallenge } from "../../../operations/signing/challenges.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, tableBlock } from "../../parts/blocks.ts";
 import { foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
@@ -33,9 +33,9 @@ export async function delegationsCard(ctx: PageContext): Promise<HtmlFragment> {
   const rows = active.map((one) => [
     one.from,
     one.to_principal.kind === "oidc" ? `${one.to} (by token)` : one.to,
-    html`<code>${one.tools}</code>`,
+    safeHtml`<code>${one.tools}</code>`,
     one.reason,
-    html`${markLabel("info", "active")} ends ${formatAgo(one.expires_ms, now)}`,
+    safeHtml`${markLabel("info", "active")} ends ${formatAgo(one.expires_ms, now)}`,
     may
       ? formElement(
           ctx,
@@ -46,7 +46,7 @@ export async function delegationsCard(ctx: PageContext): Promise<HtmlFragment> {
   ]);
   return cardBlock(
     { title: "Delegations", id: "delegations" },
-    html`<p class="soft">Away for a while? Delegate your authority to decide. Decisions then name both of you.</p>`,
+    safeHtml`<p class="soft">Away for a while? Delegate your authority to decide. Decisions then name both of you.</p>`,
     rows.length === 0
       ? emptyHtml
       : tableBlock("Active delegations", ["From", "To", "Tools", "Reason", "Until", "Action"], rows),
@@ -63,7 +63,7 @@ function lendForm(ctx: PageContext): HtmlFragment {
         action: "/console/delegations",
         ...(anySignatureRequired(ctx.app.core) ? signedAt("/console/delegations/challenge") : {}),
       },
-      html`<div class="row">${inputField({ label: "To (name of a key or user)", name: "to", required: true, maxlength: 256 })}${inputField({ label: "Tools", name: "tools", placeholder: "*", hint: "a glob; empty means all", maxlength: 256 })}${inputField({ label: "For days", name: "days", type: "number", value: "7", required: true, hint: `1 to ${SERVICE_LIMITS.delegation_days}` })}</div>`,
+      safeHtml`<div class="row">${inputField({ label: "To (name of a key or user)", name: "to", required: true, maxlength: 256 })}${inputField({ label: "Tools", name: "tools", placeholder: "*", hint: "a glob; empty means all", maxlength: 256 })}${inputField({ label: "For days", name: "days", type: "number", value: "7", required: true, hint: `1 to ${SERVICE_LIMITS.delegation_days}` })}</div>`,
       inputField({ label: "Reason", name: "reason", required: true, maxlength: 4_000 }),
       submitButton("Delegate", "primary"),
     ),

@@ -4,7 +4,7 @@ import type { StepDoc } from "../../../govern/runs/run.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { listApprovals } from "../../../operations/approvals/approvals.ts";
 import { findApproval, latestSteps } from "../../../operations/documents.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { cardBlock } from "../../parts/blocks.ts";
 import { runLink, runPath } from "../../parts/ids.ts";
@@ -21,10 +21,10 @@ export async function latestDecisions(ctx: PageContext): Promise<HtmlFragment> {
   const decided = await decidedLately(ctx);
   const lines: HtmlFragment[] = [];
   for (const approval of decided) lines.push(await decisionLine(ctx, approval));
-  return html`<div id="decided-lately" data-live>${
+  return safeHtml`<div id="decided-lately" data-live>${
     lines.length === 0
       ? emptyHtml
-      : cardBlock({ title: "Your latest decisions" }, html`<ul class="items">${lines}</ul>`)
+      : cardBlock({ title: "Your latest decisions" }, safeHtml`<ul class="items">${lines}</ul>`)
   }</div>`;
 }
 
@@ -51,27 +51,27 @@ async function offerOf(ctx: PageContext, { id, status }: ApprovalView): Promise<
 
 async function decisionLine(ctx: PageContext, approval: ApprovalView): Promise<HtmlFragment> {
   const { id, tool, run_id, decided_ms, status } = approval;
-  return html`<li><span class="item"><span class="item-main">${approvalMark(status === "consumed" ? "approved" : status)} <a href="/console/approvals/${id}"><code>${tool}</code></a> in ${runLink(run_id)}</span><span class="item-side">${formatAgo(decided_ms!, ctx.app.core.env.now())}</span><span class="effect">${await effectOf(ctx, approval)}</span></span></li>`;
+  return safeHtml`<li><span class="item"><span class="item-main">${approvalMark(status === "consumed" ? "approved" : status)} <a href="/console/approvals/${id}"><code>${tool}</code></a> in ${runLink(run_id)}</span><span class="item-side">${formatAgo(decided_ms!, ctx.app.core.env.now())}</span><span class="effect">${await effectOf(ctx, approval)}</span></span></li>`;
 }
 
 async function effectOf(ctx: PageContext, approval: ApprovalView): Promise<HtmlFragment> {
-  if (approval.kind === "compensation") return html`A rollback of the run uses this decision.`;
+  if (approval.kind === "compensation") return safeHtml`A rollback of the run uses this decision.`;
   if (approval.status !== "denied") return callOf(ctx, approval, "The agent has not made the call yet.");
   const offered = await offerOf(ctx, approval);
   const offer = offered === undefined ? undefined : await findApproval(ctx.app, offered);
   return offer === undefined
-    ? html`The call is not made. The agent can read your note.`
+    ? safeHtml`The call is not made. The agent can read your note.`
     : callOf(ctx, offer, "The agent has not used your offer yet.");
 }
 
 /** The step that used the approval, with its status. */
 async function callOf(ctx: PageContext, approval: ApprovalView, unused: string): Promise<HtmlFragment> {
-  if (approval.status !== "consumed") return html`${unused}`;
+  if (approval.status !== "consumed") return safeHtml`${unused}`;
   const { run_id, tool, args_hash, requested_ms } = approval;
   const steps = await latestSteps(ctx.app, run_id, STEPS_READ);
   const isCall = (step: StepDoc): boolean =>
     step.tool === tool && step.args_hash === args_hash && step.intended_ms >= requested_ms;
   const step = steps.find(isCall);
-  if (step === undefined) return html`${markLabel("good", "used")} The agent used it.`;
-  return html`The agent made the call: <a href="${runPath(run_id)}#step-${step.step}">step ${step.step}</a> ${stepMark(step.status)}`;
+  if (step === undefined) return safeHtml`${markLabel("good", "used")} The agent used it.`;
+  return safeHtml`The agent made the call: <a href="${runPath(run_id)}#step-${step.step}">step ${step.step}</a> ${stepMark(step.status)}`;
 }

@@ -5,7 +5,7 @@ import { actorText } from "../../../govern/roles.ts";
 import { anySignatureRequired } from "../../../govern/signing/draft.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 import { approvePlan, denyPlan, getPlan, listPlans, type PlanShown } from "../../../operations/plans.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import {
   bulletList,
@@ -49,7 +49,7 @@ async function plans(ctx: PageContext): Promise<PageAnswer> {
   const { plans, next_cursor } = await ctx.call(listPlans, query);
   const rows = plans.map((one) => [
     markLabel(TONES[one.status], one.status),
-    html`<a href="${PATH}/${one.id}">${one.reason}</a>`,
+    safeHtml`<a href="${PATH}/${one.id}">${one.reason}</a>`,
     formatCountOf(one.calls.length, "call"),
     nameText(one.actor),
     runLink(one.run_id),
@@ -59,11 +59,11 @@ async function plans(ctx: PageContext): Promise<PageAnswer> {
     rows.length === 0
       ? emptyState(
           "No plans",
-          html`<p>Agents can propose calls before they make them. One decision then covers all calls that need approval, in order and with exactly these arguments.</p>`,
+          safeHtml`<p>Agents can propose calls before they make them. One decision then covers all calls that need approval, in order and with exactly these arguments.</p>`,
           nextAction("/console/approvals", "Show pending requests"),
         )
       : tableBlock("Plans", ["Status", "Plan", "Calls", "Actor", "Run", "When"], rows);
-  const body = html`${pageHead("Plans", "Calls that agents propose, approved or denied as a whole.")}${await approvalTabs(ctx, "plans")}
+  const body = safeHtml`${pageHead("Plans", "Calls that agents propose, approved or denied as a whole.")}${await approvalTabs(ctx, "plans")}
 ${cardBlock({ title: "Plans", id: "plans", live: true }, list, pagerLinks(PATH, ctx.query, next_cursor ?? null))}`;
   return { page: { title: "Plans", nav: "approvals", body, live: PATH } };
 }
@@ -71,28 +71,28 @@ ${cardBlock({ title: "Plans", id: "plans", live: true }, list, pagerLinks(PATH, 
 async function plan(ctx: PageContext): Promise<PageAnswer> {
   const shown = await ctx.call(getPlan, { plan_id: ctx.params["id"]! });
   const now = ctx.app.core.env.now();
-  const body = html`${pageHead("Plan", shown.reason, markLabel(TONES[shown.status], shown.status))}${await approvalTabs(ctx, "plans")}
+  const body = safeHtml`${pageHead("Plan", shown.reason, markLabel(TONES[shown.status], shown.status))}${await approvalTabs(ctx, "plans")}
 ${cardBlock(
   { title: "The plan", id: "plan" },
   factList([
-    ["Who", html`${actorText(shown)} in ${runLink(shown.run_id)}`],
+    ["Who", safeHtml`${actorText(shown)} in ${runLink(shown.run_id)}`],
     ["Proposed", formatAgo(shown.requested_ms, now)],
     ["Expires", formatAgo(shown.expires_ms, now)],
     ["Can be undone as a whole", shown.fully_reversible ? "yes" : "no"],
     shown.irreversible.length === 0
       ? null
-      : ["Cannot be undone", html`<strong>${shown.irreversible.join(", ")}</strong>`],
+      : ["Cannot be undone", safeHtml`<strong>${shown.irreversible.join(", ")}</strong>`],
     shown.decided_by === null ? null : ["Decided by", shown.decided_by],
     shown.note === null ? null : ["Note", shown.note],
   ]),
   shown.residue.length === 0
     ? emptyHtml
-    : html`<p class="soft">What cannot be undone:</p>${bulletList(shown.residue, "residue")}`,
+    : safeHtml`<p class="soft">What cannot be undone:</p>${bulletList(shown.residue, "residue")}`,
   shown.status === "pending" && shown.card_hash !== undefined
-    ? html`<p><a href="#decide">Go to the decision</a></p>`
+    ? safeHtml`<p><a href="#decide">Go to the decision</a></p>`
     : emptyHtml,
 )}
-${isDeniedAtOnce(shown) ? noticeBox("warn", html`<p>A call of this plan would be blocked, so the plan was denied automatically and no values were stored.</p>`) : emptyHtml}
+${isDeniedAtOnce(shown) ? noticeBox("warn", safeHtml`<p>A call of this plan would be blocked, so the plan was denied automatically and no values were stored.</p>`) : emptyHtml}
 ${callCards(ctx, shown)}
 ${shown.status === "pending" && shown.card_hash !== undefined ? cardBlock({ title: "Decide the plan", id: "decide" }, decisionForm(ctx, shown)) : emptyHtml}`;
   return { page: { title: "Plan", nav: "approvals", body } };
@@ -142,8 +142,8 @@ function closedCard(shown: PlanShown, i: number): HtmlFragment {
   const to = `${PATH}/${shown.id}?open=${i}#call-${i}`;
   return cardBlock(
     { title: `${i + 1}. ${tool}`, id: `call-${i}`, aside: rulingMark(decision) },
-    judged ? html`<p>${sentenceHtml(judged.parts)}</p>` : emptyHtml,
-    html`<p><a href="${to}">Show this call</a> <span class="soft">${formatCountOf(drawnLines(judged ?? null), "line")}</span></p>`,
+    judged ? safeHtml`<p>${sentenceHtml(judged.parts)}</p>` : emptyHtml,
+    safeHtml`<p><a href="${to}">Show this call</a> <span class="soft">${formatCountOf(drawnLines(judged ?? null), "line")}</span></p>`,
   );
 }
 
@@ -156,15 +156,15 @@ function callCard(shown: PlanShown, i: number): HtmlFragment {
   return cardBlock(
     { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
     judged === null
-      ? html`<p class="chips">${call.arg_names.map((name) => html`<code class="chip">${name}</code> `)}</p>${isDeniedAtOnce(shown) ? emptyHtml : html`<p class="soft">Only users who can decide this call see the values.</p>`}`
-      : html`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${cardSections(judged, `${shown.card_hash ?? shown.id}-${i}`)}</div>`,
-    judged === null ? html`<p class="soft">${call.reason}</p>` : emptyHtml,
+      ? safeHtml`<p class="chips">${call.arg_names.map((name) => safeHtml`<code class="chip">${name}</code> `)}</p>${isDeniedAtOnce(shown) ? emptyHtml : safeHtml`<p class="soft">Only users who can decide this call see the values.</p>`}`
+      : safeHtml`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${cardSections(judged, `${shown.card_hash ?? shown.id}-${i}`)}</div>`,
+    judged === null ? safeHtml`<p class="soft">${call.reason}</p>` : emptyHtml,
     // The card already shows the risk and the reason for approval.
     judged === null || call.decision === "block" ? bulletList(call.reasons, "reasons") : emptyHtml,
-    judged?.risk ? emptyHtml : html`<p class="soft">risk ${call.risk_score}</p>`,
+    judged?.risk ? emptyHtml : safeHtml`<p class="soft">risk ${call.risk_score}</p>`,
     call.depends_on.length === 0
       ? emptyHtml
-      : html`<p class="soft">after call ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
+      : safeHtml`<p class="soft">after call ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
   );
 }
 
@@ -182,7 +182,7 @@ function decisionForm(ctx: PageContext, shown: PlanShown): HtmlFragment {
   return formElement(
     ctx,
     { action: `${PATH}/${id}`, class: "decide", ...(signs(ctx, shown) ? signedForm("plan", id) : {}) },
-    html`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
+    safeHtml`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
     closed === 0
       ? null
       : checkboxField(

@@ -1,7 +1,7 @@
 /** Anchors card of the Evidence page: ledger heads published outside this machine. */
 import { formatCountOf } from "../../../kernel/text/phrases.ts";
 import { publishAnchor } from "../../../operations/evidence/anchors.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { bulletList, cardBlock, factList } from "../../parts/blocks.ts";
 import { formElement, submitButton } from "../../parts/forms.ts";
@@ -15,8 +15,8 @@ export function anchorCard(ctx: PageContext): HtmlFragment {
   if (sinks.length === 0) {
     return cardBlock(
       { title: "Anchors", id: "anchors" },
-      html`<p>No anchor sink is configured, so nobody outside would notice if this entire ledger were replaced.</p>`,
-      html`<p class="soft">Add one, ideally on another machine: <code>anchor: {sinks: [{type: file, path: anchors.jsonl}]}</code></p>`,
+      safeHtml`<p>No anchor sink is configured, so nobody outside would notice if this entire ledger were replaced.</p>`,
+      safeHtml`<p class="soft">Add one, ideally on another machine: <code>anchor: {sinks: [{type: file, path: anchors.jsonl}]}</code></p>`,
     );
   }
   return cardBlock(
@@ -27,8 +27,8 @@ export function anchorCard(ctx: PageContext): HtmlFragment {
         bulletList(
           sinks.map((sink) =>
             sink.type === "file"
-              ? html`file <code>${sink.path}</code>`
-              : html`${sink.type} at ${new URL(sink.url).host}`,
+              ? safeHtml`file <code>${sink.path}</code>`
+              : safeHtml`${sink.type} at ${new URL(sink.url).host}`,
           ),
         ),
       ],

@@ -6,7 +6,7 @@ import { periodReport } from "../../../operations/evidence/reports.ts";
 import { countRecords, ledgerOf } from "../../../operations/ledger-reader.ts";
 import { isWithinTenant } from "../../../operations/pipeline/dispatch.ts";
 import { storeKind } from "../../../operations/status.ts";
-import { type HtmlFragment, html } from "../../html.ts";
+import { type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, commandBlock, factList, noticeBox, pageHead } from "../../parts/blocks.ts";
 import { containmentsCard, readContainments } from "../../parts/containments.ts";
@@ -24,7 +24,7 @@ export const evidenceRoutes = [
 ];
 
 async function evidence(ctx: PageContext): Promise<PageAnswer> {
-  const body = html`${pageHead("Evidence", "Proof of what happened, for people who do not trust this server.", html`<a class="button" href="/console/oversight">Oversight report</a>`)}
+  const body = safeHtml`${pageHead("Evidence", "Proof of what happened, for people who do not trust this server.", safeHtml`<a class="button" href="/console/oversight">Oversight report</a>`)}
 ${await haltCard(ctx)}${containmentsCard(await readContainments(ctx))}
 <div class="columns">${await healthCard(ctx)}<div>${await bundlesCard(ctx)}${anchorCard(ctx)}</div></div>
 ${await ledgerCard(ctx)}`;
@@ -62,14 +62,14 @@ async function healthCard(ctx: PageContext): Promise<HtmlFragment> {
         ? null
         : [
             "Verified",
-            html`${formatTime(last.at_ms)} <span class="soft">by ${last.by}, ${last.records.toLocaleString("en")} records in ${formatElapsed(last.took_ms)}</span>`,
+            safeHtml`${formatTime(last.at_ms)} <span class="soft">by ${last.by}, ${last.records.toLocaleString("en")} records in ${formatElapsed(last.took_ms)}</span>`,
           ],
     ]),
     last?.first_bad == null
       ? null
       : noticeBox(
           "bad",
-          html`<p class="said">Record ${last.first_bad.seq} is the first bad record: ${last.first_bad.problem}.</p><p>Keep the data unchanged, block all new calls, and compare with the last good bundle or anchor.</p>`,
+          safeHtml`<p class="said">Record ${last.first_bad.seq} is the first bad record: ${last.first_bad.problem}.</p><p>Keep the data unchanged, block all new calls, and compare with the last good bundle or anchor.</p>`,
         ),
     isWithinTenant(verifyLedger, ctx.principal)
       ? formElement(
@@ -78,7 +78,7 @@ async function healthCard(ctx: PageContext): Promise<HtmlFragment> {
           submitButton("Verify now", "primary"),
         )
       : null,
-    html`<p class="soft">Recomputes every hash and every link. Anyone with the data can do the same without this server:</p>`,
+    safeHtml`<p class="soft">Recomputes every hash and every link. Anyone with the data can do the same without this server:</p>`,
     commandBlock("svc verify -d data/"),
   );
 }
@@ -102,26 +102,26 @@ async function bundlesCard(ctx: PageContext): Promise<HtmlFragment> {
   if (!ctx.has(bundleLedger)) {
     return cardBlock(
       { title: "Signed bundles", id: "bundles" },
-      html`<p>Not enabled: bundles need a signing key, and none is configured.</p>`,
+      safeHtml`<p>Not enabled: bundles need a signing key, and none is configured.</p>`,
       commandBlock("svc keygen evidence"),
-      html`<p class="soft">Then set <code>SVC_SIGNING_KEY=evidence.key</code> and restart.</p>`,
+      safeHtml`<p class="soft">Then set <code>SVC_SIGNING_KEY=evidence.key</code> and restart.</p>`,
       reportForm(ctx),
     );
   }
   const { key_id } = await ctx.call(evidenceKey, {});
   return cardBlock(
     { title: "Signed bundles", id: "bundles" },
-    html`<p>Ledger records with their proofs, signed with Ed25519. For the bundle of one run, open the run.</p>`,
-    html`<p class="actions">${ctx.may(bundleLedger) ? html`<a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> ` : null}<a class="button" href="/console/evidence/key">Public key</a>${ctx.may(ledgerCheckpoint) ? html` <a class="button" href="/console/evidence/checkpoint">Checkpoint</a>` : null}</p>`,
+    safeHtml`<p>Ledger records with their proofs, signed with Ed25519. For the bundle of one run, open the run.</p>`,
+    safeHtml`<p class="actions">${ctx.may(bundleLedger) ? safeHtml`<a class="button primary" href="/console/evidence/bundle">Bundle of the whole ledger</a> ` : null}<a class="button" href="/console/evidence/key">Public key</a>${ctx.may(ledgerCheckpoint) ? safeHtml` <a class="button" href="/console/evidence/checkpoint">Checkpoint</a>` : null}</p>`,
     factList([["Key", idText(key_id, "the key's id")]]),
-    html`<p class="soft">Recipients can verify it without this server, with <code>svc verify-bundle</code>, the Python SDK, or the page in <code>viewer/</code>.</p>`,
+    safeHtml`<p class="soft">Recipients can verify it without this server, with <code>svc verify-bundle</code>, the Python SDK, or the page in <code>viewer/</code>.</p>`,
     reportForm(ctx),
   );
 }
 
 function reportForm(ctx: PageContext): HtmlFragment | null {
   if (!ctx.has(periodReport)) return null;
-  return html`<h3>Period report</h3><form method="get" action="/console/evidence/report" class="form"><div class="row">${selectField(
+  return safeHtml`<h3>Period report</h3><form method="get" action="/console/evidence/report" class="form"><div class="row">${selectField(
     {
       label: "Since",
       name: "since",

@@ -2,7 +2,7 @@
 import type { LegalHold } from "../../../govern/runs/hold.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { listHolds, placeHold, releaseHold } from "../../../operations/retention/holds.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, emptyState, tableBlock } from "../../parts/blocks.ts";
 import { foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
@@ -28,7 +28,7 @@ export async function holdsCard(ctx: PageContext): Promise<HtmlFragment> {
       { title: "Legal holds", id: "holds" },
       emptyState(
         "Nothing is deleted on this server",
-        html`<p>${ctx.whyOff(listHolds) ?? ""}: the policy has no <code>retention</code> section, so a hold would have no effect.</p>`,
+        safeHtml`<p>${ctx.whyOff(listHolds) ?? ""}: the policy has no <code>retention</code> section, so a hold would have no effect.</p>`,
       ),
     );
   }
@@ -36,9 +36,9 @@ export async function holdsCard(ctx: PageContext): Promise<HtmlFragment> {
   const admin = ctx.may(placeHold);
   return cardBlock(
     { title: "Legal holds", id: "holds" },
-    html`<p class="soft">Retention does not delete runs that a legal hold covers. Released holds stay on record.</p>`,
-    holds.length === 0 ? html`<p class="calm">No legal holds.</p>` : holdsTable(ctx, holds, admin),
-    admin ? placeForm(ctx) : html`<p class="soft">Only admins can place and release holds.</p>`,
+    safeHtml`<p class="soft">Retention does not delete runs that a legal hold covers. Released holds stay on record.</p>`,
+    holds.length === 0 ? safeHtml`<p class="calm">No legal holds.</p>` : holdsTable(ctx, holds, admin),
+    admin ? placeForm(ctx) : safeHtml`<p class="soft">Only admins can place and release holds.</p>`,
   );
 }
 
@@ -52,7 +52,7 @@ function holdsTable(ctx: PageContext, holds: readonly LegalHold[], admin: boolea
         : markLabel("quiet", `released by ${hold.released_by}`),
       FIELDS.filter((field) => hold.scope[field] !== null).map(
         (field) =>
-          html`<span class="part"><span class="soft">${LABELS[field].toLowerCase()}</span> <code>${hold.scope[field]}</code></span>`,
+          safeHtml`<span class="part"><span class="soft">${LABELS[field].toLowerCase()}</span> <code>${hold.scope[field]}</code></span>`,
       ),
       hold.reason,
       hold.by,
@@ -81,7 +81,7 @@ function placeForm(ctx: PageContext): HtmlFragment {
     formElement(
       ctx,
       { action: "/console/settings/holds" },
-      html`<div class="row">${FIELDS.map((field) => inputField({ label: LABELS[field], name: field, maxlength: 512 }))}</div><p class="hint">Fill in at least one field. A run must match all of them. The tool is an exact name.</p>`,
+      safeHtml`<div class="row">${FIELDS.map((field) => inputField({ label: LABELS[field], name: field, maxlength: 512 }))}</div><p class="hint">Fill in at least one field. A run must match all of them. The tool is an exact name.</p>`,
       inputField({
         label: "Reason",
         name: "reason",

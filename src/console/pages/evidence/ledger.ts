@@ -1,7 +1,7 @@
 /** Ledger search of the Evidence page: records, newest first, by event, actor, tool or text. */
 import { EVENT_NAMES, LEDGER_EVENTS } from "../../../ledger/events.ts";
 import { searchRecords } from "../../../operations/runs/search.ts";
-import { type HtmlFragment, html } from "../../html.ts";
+import { type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pagerLinks } from "../../parts/blocks.ts";
 import { inputField, selectField } from "../../parts/forms.ts";
@@ -17,11 +17,11 @@ export async function ledgerCard(ctx: PageContext): Promise<HtmlFragment> {
   return cardBlock(
     { title: "Records", id: "ledger" },
     filters(query),
-    html`<div id="records" data-live>${
+    safeHtml`<div id="records" data-live>${
       items.length === 0
         ? emptyState(
             "No matching records",
-            html`<p>Records are never deleted. Try another filter.</p>`,
+            safeHtml`<p>Records are never deleted. Try another filter.</p>`,
             nextAction("/console/evidence#ledger", "Show all records"),
           )
         : trailList(items, { runs: true })
@@ -30,7 +30,7 @@ export async function ledgerCard(ctx: PageContext): Promise<HtmlFragment> {
 }
 
 function filters(query: Record<string, string>): HtmlFragment {
-  return html`<form method="get" action="/console/evidence#ledger" class="filters" role="search">
+  return safeHtml`<form method="get" action="/console/evidence#ledger" class="filters" role="search">
 ${inputField({ label: "Search", name: "q", type: "search", value: query["q"] ?? "", placeholder: "any text of a record, such as a hash", class: "wide" })}
 ${selectField({ label: "Event", name: "event", value: query["event"] ?? "", choices: [["", "any"], ...EVENT_NAMES.map((name) => [name, LEDGER_EVENTS[name]] as const)] })}
 ${inputField({ label: "Actor", name: "actor", value: query["actor"] ?? "" })}

@@ -4,7 +4,7 @@ import type { OversightReport } from "../../../evidence/report/oversight.ts";
 import { oversightHeadline, oversightSections } from "../../../evidence/report/oversight-formats.ts";
 import type { ReportCell, ReportSection } from "../../../evidence/report/period/period-rows.ts";
 import { oversightReport } from "../../../operations/evidence/oversight.ts";
-import { type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { cardBlock, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { selectField } from "../../parts/forms.ts";
@@ -19,7 +19,7 @@ async function oversight(ctx: PageContext): Promise<PageAnswer> {
   const anonymous = ctx.query["anonymous"] === "1";
   const { body: text } = await ctx.call(oversightReport, { since, anonymous, format: "json" });
   const report = JSON.parse(String(text)) as OversightReport;
-  const body = html`${pageHead("Oversight", "How carefully approvers review requests.")}${await approvalTabs(ctx, "oversight")}
+  const body = safeHtml`${pageHead("Oversight", "How carefully approvers review requests.")}${await approvalTabs(ctx, "oversight")}
 <form method="get" action="/console/oversight" class="form"><div class="row">${selectField({
     label: "Since",
     name: "since",
@@ -46,7 +46,7 @@ ${oversightSections(report).map(sectionCard)}
 }
 
 function sectionCard({ title, note, columns, rows, none }: ReportSection): HtmlFragment {
-  if (rows.length === 0) return cardBlock({ title }, html`<p class="soft">${none}</p>`);
+  if (rows.length === 0) return cardBlock({ title }, safeHtml`<p class="soft">${none}</p>`);
   return cardBlock(
     { title },
     tableBlock(
@@ -54,11 +54,11 @@ function sectionCard({ title, note, columns, rows, none }: ReportSection): HtmlF
       columns ?? [],
       rows.map((row) => row.map(part)),
     ),
-    note === undefined ? null : html`<p class="soft">${note}</p>`,
+    note === undefined ? null : safeHtml`<p class="soft">${note}</p>`,
   );
 }
 
 function part(cell: ReportCell): TemplateValue {
-  if ("name" in cell) return html`<code>${spellOutInvisible(cell.name)}</code>`;
+  if ("name" in cell) return safeHtml`<code>${spellOutInvisible(cell.name)}</code>`;
   return "text" in cell ? cell.text : String(cell.number);
 }

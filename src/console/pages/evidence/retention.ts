@@ -4,7 +4,7 @@ import type { RoleGate } from "../../../operations/pipeline/dispatch.ts";
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
 import { getRetentionPlan, runRetention } from "../../../operations/retention/retention.ts";
 import type { ApplyReport } from "../../../retention/apply.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageContext, SubmittedForm } from "../../page-context.ts";
 import { bulletList, cardBlock, emptyState, factList, noticeBox } from "../../parts/blocks.ts";
 import { formElement, inputField, submitButton } from "../../parts/forms.ts";
@@ -20,13 +20,13 @@ export function retentionCard(ctx: PageContext, result: HtmlFragment | null): Ht
       { title: "Retention", id: "retention" },
       emptyState(
         "No retention settings",
-        html`<p>Without a <code>retention</code> section in the policy, nothing is deleted. Add <code>retention: {default_days: 365}</code> to delete old runs. The ledger is always kept.</p>`,
+        safeHtml`<p>Without a <code>retention</code> section in the policy, nothing is deleted. Add <code>retention: {default_days: 365}</code> to delete old runs. The ledger is always kept.</p>`,
       ),
     );
   }
   return cardBlock(
     { title: "Retention", id: "retention" },
-    html`<p class="soft">Deletes the working data of old runs: steps, values, approvals and captures. The ledger is never deleted, and nothing is deleted automatically.</p>`,
+    safeHtml`<p class="soft">Deletes the working data of old runs: steps, values, approvals and captures. The ledger is never deleted, and nothing is deleted automatically.</p>`,
     result,
     factList([
       ["Kept by default", formatCountOf(retention.default_days, "day")],
@@ -51,10 +51,10 @@ function retentionForms(ctx: PageContext): HtmlFragment {
   const dry = formElement(
     ctx,
     { action: "/console/settings/retention#retention" },
-    html`<div class="row">${days()}</div>`,
-    submitButton("Dry run", "primary", html` name="do" value="dry"`),
+    safeHtml`<div class="row">${days()}</div>`,
+    submitButton("Dry run", "primary", safeHtml` name="do" value="dry"`),
   );
-  if (!ctx.may(runRetention)) return html`${dry}<p class="soft">Only admins can apply it.</p>`;
+  if (!ctx.may(runRetention)) return safeHtml`${dry}<p class="soft">Only admins can apply it.</p>`;
   const real = formElement(
     ctx,
     {
@@ -62,10 +62,10 @@ function retentionForms(ctx: PageContext): HtmlFragment {
       confirm: "Delete the working data of every run that is due. You cannot undo this.",
       verb: "Delete",
     },
-    html`<div class="row">${days()}${inputField({ label: "Archive directory on the server", name: "archive_dir", placeholder: "/srv/archive", hint: "gets a signed bundle of each run first" })}</div>`,
-    submitButton("Apply", "danger", html` name="do" value="apply"`),
+    safeHtml`<div class="row">${days()}${inputField({ label: "Archive directory on the server", name: "archive_dir", placeholder: "/srv/archive", hint: "gets a signed bundle of each run first" })}</div>`,
+    submitButton("Apply", "danger", safeHtml` name="do" value="apply"`),
   );
-  return html`<div class="columns">${dry}${real}</div>`;
+  return safeHtml`<div class="columns">${dry}${real}</div>`;
 }
 
 /** Operation for the pressed button. */
@@ -94,14 +94,14 @@ function dryResult(runs: ResponseOf<typeof getRetentionPlan>["runs"]): HtmlFragm
     .slice(0, MAX_LISTED)
     .map(
       (one) =>
-        html`${runLink(one.run_id)} <span class="soft">${one.age_days} days old, kept for ${one.keep_days}:</span> ${one.decision}`,
+        safeHtml`${runLink(one.run_id)} <span class="soft">${one.age_days} days old, kept for ${one.keep_days}:</span> ${one.decision}`,
     );
   return noticeBox(
     "info",
-    html`<p class="said">Dry run: ${formatCountOf(due.length, "run is", "runs are")} due, ${held.length} held, ${runs.length - due.length - held.length} kept. Nothing was deleted.</p>`,
+    safeHtml`<p class="said">Dry run: ${formatCountOf(due.length, "run is", "runs are")} due, ${held.length} held, ${runs.length - due.length - held.length} kept. Nothing was deleted.</p>`,
     bulletList(lines),
     due.length + held.length > MAX_LISTED
-      ? html`<p class="soft">The first ${MAX_LISTED} are shown.</p>`
+      ? safeHtml`<p class="soft">The first ${MAX_LISTED} are shown.</p>`
       : emptyHtml,
   );
 }
@@ -109,10 +109,10 @@ function dryResult(runs: ResponseOf<typeof getRetentionPlan>["runs"]): HtmlFragm
 function appliedResult({ deleted, kept, archived }: ApplyReport): HtmlFragment {
   return noticeBox(
     deleted.length > 0 ? "warn" : "info",
-    html`<p class="said">Deleted ${formatCountOf(deleted.length, "run")}${archived.length === 0 ? "" : `, each archived first in ${formatCountOf(archived.length, "file")}`}.</p>`,
+    safeHtml`<p class="said">Deleted ${formatCountOf(deleted.length, "run")}${archived.length === 0 ? "" : `, each archived first in ${formatCountOf(archived.length, "file")}`}.</p>`,
     bulletList(deleted.slice(0, MAX_LISTED).map((run_id) => runLink(run_id))),
     kept.length === 0
       ? emptyHtml
-      : html`<p class="soft">Kept:</p>${bulletList(kept.slice(0, MAX_LISTED).map(({ run_id, reason }) => html`${runLink(run_id)} ${reason}`))}`,
+      : safeHtml`<p class="soft">Kept:</p>${bulletList(kept.slice(0, MAX_LISTED).map(({ run_id, reason }) => safeHtml`${runLink(run_id)} ${reason}`))}`,
   );
 }

@@ -7,7 +7,7 @@ import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import type { previewInput } from "../../../operations/grants/grant-input.ts";
 import { createGrant, listGrants, previewGrant, revokeGrant } from "../../../operations/grants/grants.ts";
 import { openChallenge } from "../../../operations/signing/challenges.ts";
-import { emptyHtml, type HtmlFragment, html, joinHtml } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, joinHtml, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, pagerLinks, tableBlock } from "../../parts/blocks.ts";
 import { checkboxField, formElement, inputField, submitButton, textareaField } from "../../parts/forms.ts";
@@ -39,7 +39,7 @@ async function page(ctx: PageContext, above: HtmlFragment): Promise<PageAnswer> 
     grants.length === 0
       ? emptyState(
           "No grants",
-          html`<p>A grant approves a limited number of future calls of the tools and actors that you choose. It covers only requests that its creator could decide alone at that time.</p>`,
+          safeHtml`<p>A grant approves a limited number of future calls of the tools and actors that you choose. It covers only requests that its creator could decide alone at that time.</p>`,
           nextAction("/console/approvals", "Show pending requests"),
         )
       : tableBlock(
@@ -47,7 +47,7 @@ async function page(ctx: PageContext, above: HtmlFragment): Promise<PageAnswer> 
           ["State", "Calls", "Rules", "Used", "Until", "Created by", "Reason", "Action"],
           grants.map((one) => rowOf(ctx, one)),
         );
-  const body = html`${pageHead("Grants", "Standing approvals for future calls.")}${await approvalTabs(ctx, "grants")}
+  const body = safeHtml`${pageHead("Grants", "Standing approvals for future calls.")}${await approvalTabs(ctx, "grants")}
 ${above}${cardBlock({ title: "Grants", id: "grants", live: true }, list, pagerLinks(PATH, ctx.query, next_cursor ?? null))}
 ${ctx.may(createGrant) ? cardBlock({ title: "Create a grant", id: "give" }, giveForm(ctx)) : emptyHtml}`;
   return { page: { title: "Grants", nav: "approvals", body, live: PATH } };
@@ -61,19 +61,19 @@ function rowOf(ctx: PageContext, grant: GrantView): (HtmlFragment | string)[] {
   const narrowed = [
     ...(["tenant", "environment"] as const).flatMap((field) => {
       if (match[field] === null) return [];
-      return [match[field] === "" ? html`no ${field}` : html`${field} <code>${match[field]}</code>`];
+      return [match[field] === "" ? safeHtml`no ${field}` : safeHtml`${field} <code>${match[field]}</code>`];
     }),
-    ...conditions.map((one) => html`<code>${conditionText(one)}</code>`),
-    ...(grant.args_only === undefined ? [] : [html`no other arguments`]),
-    ...(budget === null ? [] : [html`<code>${budget.path}</code> ${grant.spent} of ${budget.max}`]),
+    ...conditions.map((one) => safeHtml`<code>${conditionText(one)}</code>`),
+    ...(grant.args_only === undefined ? [] : [safeHtml`no other arguments`]),
+    ...(budget === null ? [] : [safeHtml`<code>${budget.path}</code> ${grant.spent} of ${budget.max}`]),
     ...(grant.irreversible ? [markLabel("bad", "irreversible calls too")] : []),
   ];
   const may = live && ctx.may(revokeGrant) && (grant.by === ctx.principal.name || ctx.is("admin"));
   return [
     markLabel(live ? "good" : "quiet", state),
-    html`<code>${match.tool}</code> by ${nameText(match.actor)}${narrowed.length === 0 ? null : html`<br><span class="soft">${joinHtml(narrowed, ", ")}</span>`}`,
-    html`${joinHtml(
-      grant.rules.map((rule) => html`<code>${rule}</code>`),
+    safeHtml`<code>${match.tool}</code> by ${nameText(match.actor)}${narrowed.length === 0 ? null : safeHtml`<br><span class="soft">${joinHtml(narrowed, ", ")}</span>`}`,
+    safeHtml`${joinHtml(
+      grant.rules.map((rule) => safeHtml`<code>${rule}</code>`),
       ", ",
     )}`,
     `${grant.uses} of ${grant.max_uses}`,
@@ -104,8 +104,8 @@ function giveForm(ctx: PageContext): HtmlFragment {
   return formElement(
     ctx,
     { action: PATH, ...signs },
-    html`<div class="row">${inputField({ label: "Tools", name: "tool", value: value("tool"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${inputField({ label: "Actors", name: "actor", value: value("actor"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${inputField({ label: "Rules", name: "rules", value: value("rules"), required: true, list: "asking-rules", hint: "rules whose approval it replaces, comma-separated" })}</div>
-<datalist id="asking-rules">${rules.slice(0, 200).map(({ id }) => html`<option value="${id}"></option>`)}</datalist>
+    safeHtml`<div class="row">${inputField({ label: "Tools", name: "tool", value: value("tool"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${inputField({ label: "Actors", name: "actor", value: value("actor"), required: true, maxlength: 256, hint: "a name or a glob, not *" })}${inputField({ label: "Rules", name: "rules", value: value("rules"), required: true, list: "asking-rules", hint: "rules whose approval it replaces, comma-separated" })}</div>
+<datalist id="asking-rules">${rules.slice(0, 200).map(({ id }) => safeHtml`<option value="${id}"></option>`)}</datalist>
 <div class="row">${inputField({ label: "Uses", name: "max_uses", type: "number", value: value("max_uses") || "10", required: true, hint: `1 to ${SERVICE_LIMITS.grant_uses}` })}${inputField({ label: "Valid for hours", name: "hours", type: "number", value: value("hours") || "8", required: true, hint: `at most ${MAX_GRANT_HOURS}` })}${inputField({ label: "Tenant", name: "tenant", value: value("tenant"), placeholder: "any" })}${inputField({ label: "Environment", name: "environment", value: value("environment"), placeholder: "any" })}</div>`,
     textareaField({
       label: "Only when",
@@ -122,7 +122,7 @@ function giveForm(ctx: PageContext): HtmlFragment {
       placeholder: "any",
       hint: "comma-separated names",
     }),
-    html`<div class="row">${inputField({ label: "Budget path", name: "budget_path", value: value("budget_path"), placeholder: "$args.amount" })}${inputField({ label: "Budget", name: "budget_max", value: value("budget_max"), placeholder: "500" })}</div>`,
+    safeHtml`<div class="row">${inputField({ label: "Budget path", name: "budget_path", value: value("budget_path"), placeholder: "$args.amount" })}${inputField({ label: "Budget", name: "budget_max", value: value("budget_max"), placeholder: "500" })}</div>`,
     hasRole(ctx.principal, "admin")
       ? checkboxField("irreversible", "Also irreversible calls", ctx.form.checked("irreversible"))
       : emptyHtml,
@@ -134,7 +134,7 @@ function giveForm(ctx: PageContext): HtmlFragment {
     }),
     submitButton("Create grant", "primary"),
     ctx.has(previewGrant)
-      ? submitButton("Preview on captured calls", "plain", html` formaction="${PATH}/preview"`)
+      ? submitButton("Preview on captured calls", "plain", safeHtml` formaction="${PATH}/preview"`)
       : emptyHtml,
   );
 }
@@ -188,13 +188,13 @@ async function preview(ctx: PageContext): Promise<PageAnswer> {
     .reverse()
     .map((one) => [
       formatTime(one.captured_ms),
-      html`<code>${one.tool}</code>`,
+      safeHtml`<code>${one.tool}</code>`,
       nameText(one.actor),
       runLink(one.run_id),
       rulingMark(one.decision),
       one.rules.join(", "),
     ]);
-  const found = html`<p>${covered.length} of the last ${formatCountOf(calls, "captured call")} would have been covered.${rules.length === 0 ? "" : ` Rules that required approval for such calls: ${rules.join(", ")}.`}</p>${
+  const found = safeHtml`<p>${covered.length} of the last ${formatCountOf(calls, "captured call")} would have been covered.${rules.length === 0 ? "" : ` Rules that required approval for such calls: ${rules.join(", ")}.`}</p>${
     rows.length === 0
       ? emptyHtml
       : tableBlock("Covered calls", ["When", "Tool", "Actor", "Run", "Was decided", "Rules"], rows)

@@ -9,7 +9,7 @@ import {
 import type { GrantMatch, GrantTerms } from "../../../govern/grants/grant.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import type { grantInput } from "../../../operations/grants/grant-input.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { checkboxField, formElement, inputField, selectField, submitButton } from "../../parts/forms.ts";
 import type { ShownRequest } from "../approvals/approval-data.ts";
@@ -48,13 +48,13 @@ export function similarGrantFields(ctx: PageContext, { shown, like, draft }: Ali
   return formElement(
     ctx,
     { action: `/console/approvals/${approval.id}/alike`, class: "form alike" },
-    html`<input type="hidden" name="card_hash" value="${card?.card_hash ?? ""}"><input type="hidden" name="allows" value="${allowed?.hash ?? ""}">
+    safeHtml`<input type="hidden" name="card_hash" value="${card?.card_hash ?? ""}"><input type="hidden" name="allows" value="${allowed?.hash ?? ""}">
 ${allowedText(like, draft)}
 <fieldset class="arguments"><legend>Condition for each argument</legend>${like.found.map((one, i) => argumentRow(one, choices[i]!, i))}</fieldset>
 <div class="row">${inputField({ label: "Number of calls", name: "max_uses", type: "number", value: String(grant.max_uses), required: true, hint: `1 to ${SERVICE_LIMITS.grant_uses}` })}${inputField({ label: "Valid for hours", name: "hours", value: String(hours), required: true, hint: `at most ${MAX_GRANT_HOURS}` })}</div>`,
     numbers.length === 0
       ? emptyHtml
-      : html`<div class="row">${selectField({
+      : safeHtml`<div class="row">${selectField({
           label: "Budget on",
           name: "budget_path",
           value: grant.budget?.path ?? "",
@@ -73,7 +73,7 @@ ${allowedText(like, draft)}
     like.irreversible
       ? checkboxField("irreversible", "These calls cannot be undone.", ctx.form.checked("irreversible"))
       : null,
-    html`<p class="actions">${submitButton("Approve and grant", "good")}${submitButton("Preview", "plain", html` name="show" value="yes" formnovalidate`)}</p>`,
+    safeHtml`<p class="actions">${submitButton("Approve and grant", "good")}${submitButton("Preview", "plain", safeHtml` name="show" value="yes" formnovalidate`)}</p>`,
   );
 }
 
@@ -81,9 +81,9 @@ function allowedText({ rules, found }: SimilarCall, { allowed, choices }: Simila
   const open = found.filter((_, i) => choices[i]!.holds === null).map(({ name }) => argumentLabel(name));
   const said =
     allowed === null
-      ? html`<p class="allows">First choose a condition for ${open.join(", ")}: a grant cannot use a value that is masked or not stored.</p>`
-      : html`<p class="allows"><b>This would allow:</b> ${allowed.sentence}.</p>`;
-  return html`${said}<p class="soft">It replaces only the approval that ${rules.length === 1 ? "rule" : "rules"} ${rules.join(", ")} ${rules.length === 1 ? "requires" : "require"}. Other rules still require approval.</p>`;
+      ? safeHtml`<p class="allows">First choose a condition for ${open.join(", ")}: a grant cannot use a value that is masked or not stored.</p>`
+      : safeHtml`<p class="allows"><b>This would allow:</b> ${allowed.sentence}.</p>`;
+  return safeHtml`${said}<p class="soft">It replaces only the approval that ${rules.length === 1 ? "rule" : "rules"} ${rules.join(", ")} ${rules.length === 1 ? "requires" : "require"}. Other rules still require approval.</p>`;
 }
 
 const WORDS = { exact: "same as this call", most: "at most", any: "any value" } as const;
@@ -100,7 +100,7 @@ function argumentRow(one: LikeArgument, { holds, most }: ArgumentChoice, i: numb
     ["any", WORDS.any],
   ];
   const now = value === undefined ? "masked or not stored" : likeValue(value);
-  return html`<div class="row argument">${selectField({ label: `${label} (now ${now})`, name: `holds_${i}`, value: holds ?? "", choices })}${
+  return safeHtml`<div class="row argument">${selectField({ label: `${label} (now ${now})`, name: `holds_${i}`, value: holds ?? "", choices })}${
     isNumber
       ? inputField({ label: `${label} at most`, name: `most_${i}`, value: String(most ?? value) })
       : emptyHtml

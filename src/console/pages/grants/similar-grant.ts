@@ -33,7 +33,7 @@ import { approveRequest } from "../../../operations/approvals/approvals.ts";
 import { findRun } from "../../../operations/documents.ts";
 import type { grantInput } from "../../../operations/grants/grant-input.ts";
 import { checkGrant, createGrant } from "../../../operations/grants/grants.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute, SubmittedForm } from "../../page-context.ts";
 import { pageHead } from "../../parts/blocks.ts";
 import { foldedForm } from "../../parts/forms.ts";
@@ -200,7 +200,7 @@ function shownFirst(
   like: SimilarCall,
   draft: SimilarGrantDraft,
 ): PageAnswer {
-  const body = html`${pageHead(APPROVE_SIMILAR_LABEL, "Nothing is approved yet. Check which calls would be allowed, then approve and grant.")}
+  const body = safeHtml`${pageHead(APPROVE_SIMILAR_LABEL, "Nothing is approved yet. Check which calls would be allowed, then approve and grant.")}
 <section class="card">${similarGrantFields(ctx, { shown, like, draft })}</section>
 <p><a class="button" href="/console/approvals/${shown.approval.id}">Back to the request</a></p>`;
   return { page: { title: APPROVE_SIMILAR_LABEL, nav: "approvals", body } };

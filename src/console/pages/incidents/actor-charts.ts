@@ -1,13 +1,13 @@
 /** The charts of an agent: calls by hour, ages of its open requests, undos by day, and ages of its tools' drills. */
 import type { ActorView } from "../../../operations/actors/actor.ts";
-import { type HtmlFragment, html } from "../../html.ts";
+import { type HtmlFragment, safeHtml } from "../../html.ts";
 import { cardBlock } from "../../parts/blocks.ts";
 import { decisionsChart } from "../../parts/decisions-chart.ts";
 import { type ChartSeries, patternedChart } from "../../parts/patterned.ts";
 import { dayText, isoTimestamp } from "../../parts/time.ts";
 
 export function actorCharts(view: ActorView, now: number): HtmlFragment {
-  return html`${callsCard(view)}${requestsCard(view, now)}${undosCard(view)}${drillsCard(view, now)}`;
+  return safeHtml`${callsCard(view)}${requestsCard(view, now)}${undosCard(view)}${drillsCard(view, now)}`;
 }
 
 function callsCard({ calls }: ActorView): HtmlFragment {

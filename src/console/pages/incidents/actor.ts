@@ -3,7 +3,7 @@
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { type ActorView, getActor } from "../../../operations/actors/actor.ts";
 import { haltCalls } from "../../../operations/halts.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, emptyState, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { foldedBlock, foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
@@ -20,9 +20,9 @@ export const actorRoutes = [getRoute("/actors/:name", actorPage)];
 async function actorPage(ctx: PageContext): Promise<PageAnswer> {
   const view = await ctx.call(getActor, { actor: ctx.params["name"] ?? "" });
   const state = HALTED_MARKS[view.halted];
-  const lead = html`${state} ${formatCountOf(view.runs.length, "run")}${view.more_runs ? " and older ones" : ""}, ${formatCountOf(view.requests.length, "open request")}`;
+  const lead = safeHtml`${state} ${formatCountOf(view.runs.length, "run")}${view.more_runs ? " and older ones" : ""}, ${formatCountOf(view.requests.length, "open request")}`;
   const now = ctx.app.core.env.now();
-  const body = html`${pageHead(view.actor, lead, actorButtons(ctx, view))}
+  const body = safeHtml`${pageHead(view.actor, lead, actorButtons(ctx, view))}
 <div id="actor" data-live>${openCard(view, now)}${actorCharts(view, now)}${permissionsCard(view)}${runsCard(view, now)}${standingCard(view)}${grantsCard(view, now)}</div>`;
   const live = `/console/actors/${encodeURIComponent(view.actor)}`;
   return { page: { title: view.actor, nav: "runs", body, live } };
@@ -35,7 +35,7 @@ const HALTED_MARKS = {
 };
 
 function actorButtons(ctx: PageContext, { actor }: ActorView): HtmlFragment {
-  const links = html`<div class="links"><a class="button" href="/console/policy">See its policy</a><a class="button" href="/console/runs?actor=${encodeURIComponent(actor)}">All runs</a>${containLink(ctx, actor)}</div>`;
+  const links = safeHtml`<div class="links"><a class="button" href="/console/policy">See its policy</a><a class="button" href="/console/runs?actor=${encodeURIComponent(actor)}">All runs</a>${containLink(ctx, actor)}</div>`;
   if (!ctx.may(haltCalls)) return links;
   const ask = formElement(
     ctx,
@@ -45,11 +45,11 @@ function actorButtons(ctx: PageContext, { actor }: ActorView): HtmlFragment {
       confirm: `Block new calls of ${actor} now. Rollbacks keep working.`,
       verb: "Halt",
     },
-    html`<input type="hidden" name="actor" value="${actor}">`,
+    safeHtml`<input type="hidden" name="actor" value="${actor}">`,
     inputField({ label: "Reason", name: "reason", required: true, maxlength: SERVICE_LIMITS.reason_chars }),
     submitButton("Halt this agent", "danger"),
   );
-  return html`${links}${foldedForm("Halt this agent", ask)}`;
+  return safeHtml`${links}${foldedForm("Halt this agent", ask)}`;
 }
 
 function openCard({ incidents, halts, alerts, requests, runs }: ActorView, now: number): HtmlFragment {
@@ -58,21 +58,22 @@ function openCard({ incidents, halts, alerts, requests, runs }: ActorView, now: 
       .filter(({ status }) => status === "open")
       .map(
         ({ id, opened_ms }) =>
-          html`${markLabel("bad", "incident")} <a href="${incidentPath(id)}">Opened ${formatAgo(opened_ms, now)}</a>`,
+          safeHtml`${markLabel("bad", "incident")} <a href="${incidentPath(id)}">Opened ${formatAgo(opened_ms, now)}</a>`,
       ),
     ...halts.map(
       (one) =>
-        html`${markLabel("bad", "halt")} <a href="/console/evidence#halt">${scopeText(one)}</a> ${one.reason}`,
+        safeHtml`${markLabel("bad", "halt")} <a href="/console/evidence#halt">${scopeText(one)}</a> ${one.reason}`,
     ),
-    ...alerts.map(({ message }) => html`${markLabel("warn", "alert")} ${formatTimesIn(message)}`),
+    ...alerts.map(({ message }) => safeHtml`${markLabel("warn", "alert")} ${formatTimesIn(message)}`),
     ...runs
       .filter(({ state }) => state === "needs attention")
       .map(
-        ({ run_id, reason }) => html`${markLabel("warn", "needs attention")} ${runLink(run_id)} ${reason}`,
+        ({ run_id, reason }) =>
+          safeHtml`${markLabel("warn", "needs attention")} ${runLink(run_id)} ${reason}`,
       ),
     ...requests.map(
       ({ id, tool, requested_ms }) =>
-        html`${markLabel("info", "request")} <a href="/console/approvals/${id}"><code>${tool}</code></a> ${formatAgo(requested_ms, now)}`,
+        safeHtml`${markLabel("info", "request")} <a href="/console/approvals/${id}"><code>${tool}</code></a> ${formatAgo(requested_ms, now)}`,
     ),
   ];
   if (lines.length === 0) return cardBlock({ title: "Open" }, emptyState("Nothing is open"));
@@ -82,13 +83,13 @@ function openCard({ incidents, halts, alerts, requests, runs }: ActorView, now: 
 function permissionsCard({ permissions: { used, unused }, keys }: ActorView): HtmlFragment {
   const names = (list: readonly string[]): TemplateValue =>
     list.length === 0
-      ? html`<span class="soft">none</span>`
-      : html`${list.map((one) => html`<code>${one}</code> `)}`;
+      ? safeHtml`<span class="soft">none</span>`
+      : safeHtml`${list.map((one) => safeHtml`<code>${one}</code> `)}`;
   const disabled = keys.filter((key) => key.disabled).length;
   const aside = keys.length === 0 ? "no key" : `${formatCountOf(keys.length, "key")}, ${disabled} disabled`;
   return cardBlock(
     { title: "Permissions", aside },
-    html`<p><b>Used</b> ${names(used)}</p><p><b>Unused</b> ${names(unused)}</p>`,
+    safeHtml`<p><b>Used</b> ${names(used)}</p><p><b>Unused</b> ${names(unused)}</p>`,
   );
 }
 
@@ -126,8 +127,8 @@ function standingCard({ standing }: ActorView): HtmlFragment {
   if (standing.length === 0) return emptyHtml;
   const rows = standing.map(({ run_id, step, tool, status }) => [
     runLink(run_id),
-    html`<a href="/console/runs/${encodeURIComponent(run_id)}#step-${step}">${step}</a>`,
-    html`<code>${tool}</code>`,
+    safeHtml`<a href="/console/runs/${encodeURIComponent(run_id)}#step-${step}">${step}</a>`,
+    safeHtml`<code>${tool}</code>`,
     status,
   ]);
   return cardBlock(
@@ -139,13 +140,13 @@ function standingCard({ standing }: ActorView): HtmlFragment {
 function grantsCard({ grants }: ActorView, now: number): HtmlFragment {
   if (grants.length === 0) return emptyHtml;
   const rows = grants.map(({ tool, actor, uses, max_uses, expires_ms }) => [
-    html`<code>${tool}</code>`,
+    safeHtml`<code>${tool}</code>`,
     actor,
     `${uses} of ${max_uses}`,
     formatAgo(expires_ms, now),
   ]);
   return cardBlock(
-    { title: "Grants", aside: html`<a href="/console/grants">All</a>` },
+    { title: "Grants", aside: safeHtml`<a href="/console/grants">All</a>` },
     tableBlock("Grants", ["Tool", "For", "Uses", "Expires"], rows),
   );
 }

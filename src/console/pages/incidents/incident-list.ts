@@ -2,7 +2,7 @@
 import { INCIDENT_CAUSES } from "../../../govern/incidents/incident.ts";
 import { listIncidents } from "../../../operations/incidents/incidents.ts";
 import type { IncidentView } from "../../../operations/incidents/report.ts";
-import { type HtmlFragment, html } from "../../html.ts";
+import { type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { emptyState, pageHead, pagerLinks, tableBlock } from "../../parts/blocks.ts";
 import { formatCountOf, markLabel } from "../../parts/marks.ts";
@@ -25,10 +25,10 @@ async function incidents(ctx: PageContext): Promise<PageAnswer> {
   const query = { status: all ? undefined : ("open" as const), cursor: ctx.query["cursor"] };
   const { incidents: found, next_cursor } = await ctx.call(listIncidents, query);
   const other = all
-    ? html`<a class="button" href="/console/incidents">Open only</a>`
-    : html`<a class="button" href="/console/incidents?status=all">Include closed</a>`;
+    ? safeHtml`<a class="button" href="/console/incidents">Open only</a>`
+    : safeHtml`<a class="button" href="/console/incidents?status=all">Include closed</a>`;
   const lead = "An incident collects everything about one agent that a person has to finish.";
-  const body = html`${pageHead("Incidents", lead, other)}
+  const body = safeHtml`${pageHead("Incidents", lead, other)}
 <div id="incidents" data-live>${found.length === 0 ? noIncidents(all) : incidentTable(ctx, found)}</div>
 ${pagerLinks("/console/incidents", ctx.query, next_cursor)}`;
   const live = all ? "/console/incidents?status=all" : "/console/incidents";
@@ -38,18 +38,18 @@ ${pagerLinks("/console/incidents", ctx.query, next_cursor)}`;
 function noIncidents(all: boolean): HtmlFragment {
   return emptyState(
     all ? "No incidents yet" : "No incident is open",
-    html`<p>A containment, a halt of one agent, a failed undo, an outcome that stays unknown, a call without a decision or a broken probe opens one. <a href="/console/alerts">See the alerts</a></p>`,
+    safeHtml`<p>A containment, a halt of one agent, a failed undo, an outcome that stays unknown, a call without a decision or a broken probe opens one. <a href="/console/alerts">See the alerts</a></p>`,
   );
 }
 
 function incidentTable(ctx: PageContext, found: readonly IncidentView[]): HtmlFragment {
   const now = ctx.app.core.env.now();
   const rows = found.map((one) => [
-    html`<a href="${incidentPath(one.id)}">${one.actor}</a>${one.tenant === null ? null : html` <span class="soft">${one.tenant}</span>`}`,
+    safeHtml`<a href="${incidentPath(one.id)}">${one.actor}</a>${one.tenant === null ? null : safeHtml` <span class="soft">${one.tenant}</span>`}`,
     incidentMark(one),
     one.causes[0] === undefined ? "" : INCIDENT_CAUSES[one.causes[0].kind].label,
     formatAgo(one.opened_ms, now),
-    one.assigned_to ?? html`<span class="soft">nobody</span>`,
+    one.assigned_to ?? safeHtml`<span class="soft">nobody</span>`,
   ]);
   return tableBlock("Incidents", ["Agent", "State", "Opened because", "Opened", "Assigned to"], rows);
 }

@@ -14,7 +14,7 @@ import type { IncidentReport } from "../../../operations/incidents/report.ts";
 import { type IncidentTask, incidentTaskTitle } from "../../../operations/incidents/tasks.ts";
 import type { TimelineEntry } from "../../../operations/incidents/timeline.ts";
 import { DocumentContent } from "../../../operations/pipeline/operation.ts";
-import { emptyHtml, type HtmlFragment, html, joinHtml, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, joinHtml, safeHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import {
   cardBlock,
@@ -50,8 +50,8 @@ async function readReport(ctx: PageContext): Promise<IncidentReport> {
 async function incidentPage(ctx: PageContext): Promise<PageAnswer> {
   const report = await readReport(ctx);
   const path = incidentPath(report.id);
-  const links = html`<div class="links"><a class="button" href="${path}/export?format=md">Markdown</a><a class="button" href="${path}/export?format=pdf">PDF</a><a class="button" href="${actorPath(report.actor)}">See the agent</a></div>`;
-  const body = html`${pageHead(html`Incident: ${report.actor}`, report.causes[0]?.text, links)}
+  const links = safeHtml`<div class="links"><a class="button" href="${path}/export?format=md">Markdown</a><a class="button" href="${path}/export?format=pdf">PDF</a><a class="button" href="${actorPath(report.actor)}">See the agent</a></div>`;
+  const body = safeHtml`${pageHead(safeHtml`Incident: ${report.actor}`, report.causes[0]?.text, links)}
 <div id="incident" data-live>${factsCard(report)}${tasksCard(ctx, report)}${alertsCard(report)}</div>
 ${peopleCard(ctx, report)}
 <div id="timeline" data-live>${timelineCard(report)}</div>`;
@@ -71,7 +71,7 @@ function factsCard(report: IncidentReport): HtmlFragment {
         ? null
         : [
             "Closed",
-            html`${formatTime(closed_ms)} ${closed_by === null ? "because nothing was left" : `by ${closed_by}`}`,
+            safeHtml`${formatTime(closed_ms)} ${closed_by === null ? "because nothing was left" : `by ${closed_by}`}`,
           ],
       close_reason === null ? null : ["Reason", close_reason],
       ["Runs", runs.length === 0 ? "none" : runLinks(runs.toReversed())],
@@ -83,11 +83,11 @@ function factsCard(report: IncidentReport): HtmlFragment {
 const RUNS_SHOWN = 6;
 
 function runLinks(newest: readonly string[]): HtmlFragment {
-  const links = (ids: readonly string[]) => html`${ids.map((run_id) => html`${runLink(run_id)} `)}`;
+  const links = (ids: readonly string[]) => safeHtml`${ids.map((run_id) => safeHtml`${runLink(run_id)} `)}`;
   const older = newest.slice(RUNS_SHOWN);
   const shown = links(newest.slice(0, RUNS_SHOWN));
   if (older.length === 0) return shown;
-  return html`${shown}${foldedBlock({ summary: formatCountOf(older.length, "older run") }, links(older))}`;
+  return safeHtml`${shown}${foldedBlock({ summary: formatCountOf(older.length, "older run") }, links(older))}`;
 }
 
 function tasksCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
@@ -95,17 +95,17 @@ function tasksCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
   if (tasks.length === 0) {
     const more =
       status === "open"
-        ? html`<p>Users of the whole service have work left on it.</p>`
+        ? safeHtml`<p>Users of the whole service have work left on it.</p>`
         : closed_by === null
           ? emptyHtml
           : nextAction(actorPath(actor), "See the agent");
     return cardBlock({ title: "Remaining tasks", id: "tasks" }, emptyState(noTasksText(report), more));
   }
   const rows = tasks.map((task) => [
-    html`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
+    safeHtml`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
     ctx.is(task.role)
       ? commandBlock(task.command)
-      : html`<span class="soft">For the ${task.role} role.</span>`,
+      : safeHtml`<span class="soft">For the ${task.role} role.</span>`,
     taskButton(ctx, task),
   ]);
   return cardBlock(
@@ -124,7 +124,7 @@ function alertsCard({ alerts }: IncidentReport): HtmlFragment {
     formatTime(since_ms),
   ]);
   return cardBlock(
-    { title: "Alerts", id: "alerts", aside: html`<a href="/console/alerts">All</a>` },
+    { title: "Alerts", id: "alerts", aside: safeHtml`<a href="/console/alerts">All</a>` },
     tableBlock("Alerts", ["Alert", "Message", "Count", "Since"], rows),
   );
 }
@@ -151,12 +151,12 @@ function taskButton(ctx: PageContext, { kind, role, id, page }: IncidentTask): H
         confirm: "Lift this halt. The agent can make calls again.",
         verb: "Lift",
       },
-      html`<input type="hidden" name="id" value="${id}">`,
+      safeHtml`<input type="hidden" name="id" value="${id}">`,
       submitButton("Lift", "good"),
     );
   // The page of keys shows them to admins alone.
   if (kind === "enable" && !ctx.is(role)) return emptyHtml;
-  return html`<a class="button" href="${page}">${ctx.is(role) ? TASK_BUTTONS[kind] : "See it"}</a>`;
+  return safeHtml`<a class="button" href="${page}">${ctx.is(role) ? TASK_BUTTONS[kind] : "See it"}</a>`;
 }
 
 function peopleCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
@@ -175,7 +175,7 @@ function peopleForms(ctx: PageContext, { id, left, assigned_to }: IncidentReport
     maxlength: max,
     required: left > 0,
   });
-  return html`${formElement(
+  return safeHtml`${formElement(
     ctx,
     { action: `${path}/notes`, class: "form" },
     textareaField({
@@ -235,16 +235,16 @@ const CARD_DETAIL = /; card sha256:[0-9a-f]{64}/;
 function whatHappened({ event, tool, run_id, step, rule, card_hash, text }: TimelineEntry): TemplateValue {
   const more = text === eventWords(event, text) ? "" : text.replace(CARD_DETAIL, "");
   const facts = [
-    tool === null ? null : html`<code>${tool}</code>`,
-    step === null ? null : html`step ${step}`,
+    tool === null ? null : safeHtml`<code>${tool}</code>`,
+    step === null ? null : safeHtml`step ${step}`,
     run_id === null ? null : runLink(run_id),
-    rule === null ? null : html`<span class="soft">rule ${rule}</span>`,
+    rule === null ? null : safeHtml`<span class="soft">rule ${rule}</span>`,
     card_hash === null
       ? null
-      : html`<span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`,
+      : safeHtml`<span class="soft" title="${card_hash}">card ${card_hash.slice(0, 19)}…</span>`,
   ].filter((fact) => fact !== null);
-  const line = facts.length > 0 && more !== "" ? html`<br>` : null;
-  return html`${joinHtml(facts, " ")}${line}${linkIds(more)}`;
+  const line = facts.length > 0 && more !== "" ? safeHtml`<br>` : null;
+  return safeHtml`${joinHtml(facts, " ")}${line}${linkIds(more)}`;
 }
 
 async function exportIncident(ctx: PageContext): Promise<PageAnswer> {

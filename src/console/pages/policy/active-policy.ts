@@ -1,7 +1,7 @@
 /** Sections of the active policy. */
 import type { CompiledPolicy } from "../../../rules/policy/compile.ts";
 import type { MatchDoc, PolicyDoc, RuleDoc } from "../../../rules/policy/schema.ts";
-import { type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import { cardBlock, commandBlock, emptyState, factList, tableBlock } from "../../parts/blocks.ts";
 import { hashText } from "../../parts/ids.ts";
 import { formatCountOf, rulingMark } from "../../parts/marks.ts";
@@ -13,7 +13,7 @@ export function inForceCard({ doc, hash }: CompiledPolicy): HtmlFragment {
     rules.length === 0
       ? emptyState(
           "No rules",
-          html`<p>Without rules, manifests, scopes and halts decide alone. Start with a first policy:</p>`,
+          safeHtml`<p>Without rules, manifests, scopes and halts decide alone. Start with a first policy:</p>`,
           commandBlock("svc policy new"),
         )
       : tableBlock("Active rules", ["Rule", "For", "When", "Action", "Reason"], rules.map(ruleRow)),
@@ -74,11 +74,11 @@ function sectionsOf(doc: PolicyDoc): [string, TemplateValue][] {
   ];
 }
 
-const none = (): HtmlFragment => html`<span class="soft">none</span>`;
+const none = (): HtmlFragment => safeHtml`<span class="soft">none</span>`;
 const list = (items: readonly TemplateValue[], otherwise = "none"): TemplateValue =>
   items.length === 0
-    ? html`<span class="soft">${otherwise}</span>`
-    : html`${items.map((item) => html`<span class="part">${item}</span>`)}`;
+    ? safeHtml`<span class="soft">${otherwise}</span>`
+    : safeHtml`${items.map((item) => safeHtml`<span class="part">${item}</span>`)}`;
 const refundWords = (refund: boolean | undefined): string =>
   refund === true ? ", refunded by undos that were read back" : "";
 
@@ -87,11 +87,11 @@ const limitWords = (label: string, value: number | undefined): string | null =>
 
 function ruleRow({ id, match, when, action, reason }: RuleDoc): TemplateValue[] {
   return [
-    html`<code>${id}</code>`,
+    safeHtml`<code>${id}</code>`,
     matchWords(match),
     (when ?? []).map(
       ({ path, op, value }) =>
-        html`<span class="part"><code>${path} ${op}${value === undefined ? "" : ` ${JSON.stringify(value)}`}</code></span>`,
+        safeHtml`<span class="part"><code>${path} ${op}${value === undefined ? "" : ` ${JSON.stringify(value)}`}</code></span>`,
     ),
     rulingMark(action),
     reason ?? "",
@@ -100,9 +100,9 @@ function ruleRow({ id, match, when, action, reason }: RuleDoc): TemplateValue[] 
 
 function matchWords(match: MatchDoc | undefined): TemplateValue {
   const parts = Object.entries(match ?? {});
-  if (parts.length === 0) return html`<span class="soft">every call</span>`;
+  if (parts.length === 0) return safeHtml`<span class="soft">every call</span>`;
   return parts.map(
     ([name, glob]) =>
-      html`<span class="part">${name === "tool" ? null : html`<span class="soft">${name} </span>`}<code>${glob}</code></span>`,
+      safeHtml`<span class="part">${name === "tool" ? null : safeHtml`<span class="soft">${name} </span>`}<code>${glob}</code></span>`,
   );
 }

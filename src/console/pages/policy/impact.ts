@@ -3,7 +3,7 @@ import { SvcError } from "../../../kernel/errors.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import { previewCallImpact as impactOp, type ProvenImpact } from "../../../operations/simulate/impact.ts";
 import { RISK_FACTORS, type RiskFactor } from "../../../rules/policy/checks/default-weights.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, emptyState, factList, noticeBox, pageHead } from "../../parts/blocks.ts";
 import { inputField, textareaField } from "../../parts/forms.ts";
@@ -35,19 +35,19 @@ async function impact(ctx: PageContext): Promise<PageAnswer> {
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "invalid") throw error;
       status = 400;
-      result = noticeBox("bad", html`<p>${capitalizeFirst(error.message)}.</p>`);
+      result = noticeBox("bad", safeHtml`<p>${capitalizeFirst(error.message)}.</p>`);
     }
   }
-  const body = html`${pageHead("Impact", "Preview the decision, risk and undo of a call. Nothing is executed or recorded.")}
+  const body = safeHtml`${pageHead("Impact", "Preview the decision, risk and undo of a call. Nothing is executed or recorded.")}
 <div class="columns lean">${cardBlock({ title: "The call" }, questionForm(ctx))}<div>${asked ? result : unasked()}</div></div>`;
   return { page: { title: "Impact", nav: "impact", body }, status };
 }
 
 function questionForm(ctx: PageContext): HtmlFragment {
   const tools = [...new Set(ctx.app.core.rules().manifests.all.map(({ tool }) => tool))].sort();
-  return html`<form method="get" action="/console/impact" class="form">
+  return safeHtml`<form method="get" action="/console/impact" class="form">
 ${inputField({ label: "Tool", name: "tool", value: ctx.query["tool"] ?? "", required: true, list: "tools" })}
-<datalist id="tools">${tools.map((tool) => html`<option value="${tool}"></option>`)}</datalist>
+<datalist id="tools">${tools.map((tool) => safeHtml`<option value="${tool}"></option>`)}</datalist>
 ${textareaField({ label: "Arguments (JSON)", name: "args", value: ctx.query["args"] ?? "{}", rows: 6, mono: true })}
 ${inputField({ label: "Actor", name: "actor", value: ctx.query["actor"] ?? "", placeholder: ctx.principal.name, hint: "The agent's name, if rules or limits depend on it." })}
 <button type="submit" class="primary">Preview</button></form>`;
@@ -58,7 +58,7 @@ function unasked(): HtmlFragment {
     { title: "Result" },
     emptyState(
       "No call to preview yet",
-      html`<p>Enter a tool and its arguments. You will see the decision, the risk, who has to approve, and whether the call can be undone.</p><p class="soft">The preview uses the current manifests and policy. It does not know a run's scope or the limits used so far.</p>`,
+      safeHtml`<p>Enter a tool and its arguments. You will see the decision, the risk, who has to approve, and whether the call can be undone.</p><p class="soft">The preview uses the current manifests and policy. It does not know a run's scope or the limits used so far.</p>`,
     ),
   );
 }
@@ -97,23 +97,23 @@ function resultCard(report: ProvenImpact): HtmlFragment {
   return cardBlock(
     { title: report.tool, aside: rulingMark(report.decision), class: "impact" },
     report.reasons.length === 0
-      ? html`<p class="calm">No objections.</p>`
+      ? safeHtml`<p class="calm">No objections.</p>`
       : bulletList(report.reasons, "reasons"),
-    report.hints.length === 0 ? emptyHtml : html`<p><b>Alternatives</b></p>${bulletList(report.hints)}`,
+    report.hints.length === 0 ? emptyHtml : safeHtml`<p><b>Alternatives</b></p>${bulletList(report.hints)}`,
     report.warnings.length === 0 ? emptyHtml : noticeBox("warn", bulletList(report.warnings)),
     factList([
       [
         "Risk",
-        html`${riskLine(risk.score, riskLabels(report))}<span class="soft">${parts.join(", ") || "no label adds risk"}</span>`,
+        safeHtml`${riskLine(risk.score, riskLabels(report))}<span class="soft">${parts.join(", ") || "no label adds risk"}</span>`,
       ],
       ["Effect", effectMark(labels.effect)],
-      ["Data class", labels.data_class ?? html`<span class="soft">not set</span>`],
-      ["Blast radius", labels.blast_radius ?? html`<span class="soft">not set</span>`],
-      ["Owner", report.owner ?? html`<span class="soft">not set</span>`],
-      ["Decided by", report.by.join(", ") || html`<span class="soft">no rule</span>`],
+      ["Data class", labels.data_class ?? safeHtml`<span class="soft">not set</span>`],
+      ["Blast radius", labels.blast_radius ?? safeHtml`<span class="soft">not set</span>`],
+      ["Owner", report.owner ?? safeHtml`<span class="soft">not set</span>`],
+      ["Decided by", report.by.join(", ") || safeHtml`<span class="soft">no rule</span>`],
       report.requires.length === 0
         ? null
-        : ["Must run first", html`${report.requires.map((one) => html`<code>${one}</code> `)}`],
+        : ["Must run first", safeHtml`${report.requires.map((one) => safeHtml`<code>${one}</code> `)}`],
       approval === null
         ? null
         : [
@@ -123,10 +123,10 @@ function resultCard(report: ProvenImpact): HtmlFragment {
               : `${approval.quorum} of ${approval.groups.join(" or ")}`,
           ],
     ]),
-    html`<h3>Undo</h3><p>${markLabel(OUTLOOK[rollback.outlook] ?? "quiet", rollback.outlook)} ${
+    safeHtml`<h3>Undo</h3><p>${markLabel(OUTLOOK[rollback.outlook] ?? "quiet", rollback.outlook)} ${
       rollback.undo_tool === null
         ? null
-        : html`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "makes amends"}${rollback.verified ? ", then its effect is read back" : ""}${rollback.needs_approval ? "; it needs its own approval" : ""}. ${rollback.proof === null ? null : proofMark(rollback.proof)}`
-    }</p>${rollback.residue.length === 0 ? null : html`<p class="soft">Side effects that remain:</p>${bulletList(rollback.residue, "residue")}`}`,
+        : safeHtml`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "makes amends"}${rollback.verified ? ", then its effect is read back" : ""}${rollback.needs_approval ? "; it needs its own approval" : ""}. ${rollback.proof === null ? null : proofMark(rollback.proof)}`
+    }</p>${rollback.residue.length === 0 ? null : safeHtml`<p class="soft">Side effects that remain:</p>${bulletList(rollback.residue, "residue")}`}`,
   );
 }

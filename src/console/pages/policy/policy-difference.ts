@@ -5,7 +5,7 @@ import {
   describeTools,
   type PolicyDiff,
 } from "../../../rules/policy/prove/diff.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import { bulletList, cardBlock, noticeBox, tableBlock } from "../../parts/blocks.ts";
 import { formatCountOf, type MarkTone, markLabel, rulingMark } from "../../parts/marks.ts";
 import { keepButton } from "./policy-trial.ts";
@@ -31,28 +31,28 @@ export function differenceCards(diff: Compared, base: string): HtmlFragment {
   const other = base === "" ? "the active policy" : `version ${base}`;
   return cardBlock(
     { title: `All calls, compared with ${other}`, id: "difference" },
-    html`<ul class="counts">${DIRECTIONS.map(([name, , tone]) => html`<li>${markLabel(diff[name].length === 0 ? "quiet" : tone, String(diff[name].length))} ${name}</li>`)}</ul>`,
-    total === 0 && complete ? html`<p class="calm">The same decision for every call.</p>` : emptyHtml,
+    safeHtml`<ul class="counts">${DIRECTIONS.map(([name, , tone]) => safeHtml`<li>${markLabel(diff[name].length === 0 ? "quiet" : tone, String(diff[name].length))} ${name}</li>`)}</ul>`,
+    total === 0 && complete ? safeHtml`<p class="calm">The same decision for every call.</p>` : emptyHtml,
     complete
       ? emptyHtml
       : noticeBox(
           "warn",
-          html`<p>Incomplete: ${covered.tools} of ${formatCountOf(covered.of, "class", "classes")} of tools were compared. Other calls may differ too.</p>`,
+          safeHtml`<p>Incomplete: ${covered.tools} of ${formatCountOf(covered.of, "class", "classes")} of tools were compared. Other calls may differ too.</p>`,
           bulletList(covered.reasons),
         ),
     DIRECTIONS.map(([name, label]) =>
       diff[name].length === 0
         ? emptyHtml
-        : html`<h3>${label}</h3>${tableBlock(label, ["Tools", "Was", "Becomes", "For example", "Keep"], diff[name].map(classRow))}`,
+        : safeHtml`<h3>${label}</h3>${tableBlock(label, ["Tools", "Was", "Becomes", "For example", "Keep"], diff[name].map(classRow))}`,
     ),
   );
 }
 
 function classRow(one: Shown): TemplateValue[] {
   const { from, to, a, b, example, counted } = one;
-  const by = (rules: readonly string[]) => rules.map((rule) => html` <code>${rule}</code>`);
+  const by = (rules: readonly string[]) => rules.map((rule) => safeHtml` <code>${rule}</code>`);
   const terms = ({ approval }: DiffSide) =>
-    approval === undefined ? emptyHtml : html`<span class="part soft">${approval}</span>`;
+    approval === undefined ? emptyHtml : safeHtml`<span class="part soft">${approval}</span>`;
   const rule = b.rules[0];
   const test = {
     name: `${example.tool}: ${to.replace("_", " ")}, was ${from.replace("_", " ")}`,
@@ -63,12 +63,12 @@ function classRow(one: Shown): TemplateValue[] {
   return [
     describeTools(one).map((text, i) =>
       i < one.tools.length
-        ? html`<span class="part"><code>${text}</code></span>`
-        : html`<span class="part soft">${text}</span>`,
+        ? safeHtml`<span class="part"><code>${text}</code></span>`
+        : safeHtml`<span class="part soft">${text}</span>`,
     ),
-    html`${rulingMark(from)}${by(a.rules)}${terms(a)}`,
-    html`${rulingMark(to)}${by(b.rules)}${terms(b)}`,
-    html`<code class="example">${JSON.stringify(example)}</code>${(counted ?? []).map((one) => html`<span class="part soft">after ${one}</span>`)}`,
+    safeHtml`${rulingMark(from)}${by(a.rules)}${terms(a)}`,
+    safeHtml`${rulingMark(to)}${by(b.rules)}${terms(b)}`,
+    safeHtml`<code class="example">${JSON.stringify(example)}</code>${(counted ?? []).map((one) => safeHtml`<span class="part soft">after ${one}</span>`)}`,
     // An example with counters cannot become a test, because a test's input has no counters.
     counted === undefined ? keepButton(test) : "",
   ];

@@ -2,7 +2,7 @@
 import type { CheckedPolicy } from "../../../operations/worker/parse-tasks.ts";
 import type { ClaimResult } from "../../../rules/policy/prove/claims.ts";
 import type { SimulatedCall, SimulationReport } from "../../../simulate/simulate.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import { bulletList, cardBlock, emptyState, noticeBox, tableBlock } from "../../parts/blocks.ts";
 import { diffBlock } from "../../parts/diff.ts";
 import { foldedForm } from "../../parts/forms.ts";
@@ -22,15 +22,15 @@ export function checkedCards(
   if (!checked.ok) {
     return noticeBox(
       "bad",
-      html`<p class="said">This policy does not load. ${formatCountOf(checked.problems.length, "problem")}:</p>`,
-      html`<ul class="problems">${checked.problems.map((problem) => html`<li><code>${problem}</code></li>`)}</ul>`,
+      safeHtml`<p class="said">This policy does not load. ${formatCountOf(checked.problems.length, "problem")}:</p>`,
+      safeHtml`<ul class="problems">${checked.problems.map((problem) => safeHtml`<li><code>${problem}</code></li>`)}</ul>`,
     );
   }
   const { passed, failed } = checked;
   const open = claims.filter(({ result }) => result !== "proved").length;
-  return html`${noticeBox(
+  return safeHtml`${noticeBox(
     failed + open + warnings.length === 0 ? "ok" : "warn",
-    html`<p class="said">The policy is valid: ${formatCountOf(checked.rules, "rule")}. ${
+    safeHtml`<p class="said">The policy is valid: ${formatCountOf(checked.rules, "rule")}. ${
       passed + failed === 0
         ? "It has no tests."
         : failed === 0
@@ -39,7 +39,7 @@ export function checkedCards(
     }${open === 0 ? null : ` ${open} of ${formatCountOf(claims.length, "claim")} ${open === 1 ? "is" : "are"} not proved.`}</p>`,
     warnings.length === 0
       ? emptyHtml
-      : html`<p>${formatCountOf(warnings.length, "warning")}:</p><ul class="problems" id="warnings">${warnings.map((one) => html`<li>${one}</li>`)}</ul>`,
+      : safeHtml`<p>${formatCountOf(warnings.length, "warning")}:</p><ul class="problems" id="warnings">${warnings.map((one) => safeHtml`<li>${one}</li>`)}</ul>`,
   )}${claims.length === 0 ? null : claimsCard(claims)}<div class="columns">${testsCard(checked)}${diffCard(checked)}</div>`;
 }
 
@@ -52,7 +52,7 @@ const CLAIMED: Record<ClaimResult["result"], MarkTone> = {
 function claimsCard(claims: readonly ClaimResult[]): HtmlFragment {
   return cardBlock(
     { title: "Claims", id: "claims" },
-    html`<p class="soft">A claim covers all calls. It is proved, or disproved by an example call that was run through the policy.</p>`,
+    safeHtml`<p class="soft">A claim covers all calls. It is proved, or disproved by an example call that was run through the policy.</p>`,
     tableBlock(
       "Claims",
       ["Claim", "Result", "Because"],
@@ -64,7 +64,7 @@ function claimsCard(claims: readonly ClaimResult[]): HtmlFragment {
 function claimWords({ name, at_least, counterexample, reason }: ClaimResult): TemplateValue {
   if (counterexample === undefined) return reason ?? "it holds for every call";
   const { input, got, rules } = counterexample;
-  return html`expected at least ${rulingMark(at_least)}, got ${rulingMark(got)}${rules.map((rule) => html` <code>${rule}</code>`)} for <code class="example">${JSON.stringify(input)}</code> ${keepButton({ name, input, expect: at_least })}`;
+  return safeHtml`expected at least ${rulingMark(at_least)}, got ${rulingMark(got)}${rules.map((rule) => safeHtml` <code>${rule}</code>`)} for <code class="example">${JSON.stringify(input)}</code> ${keepButton({ name, input, expect: at_least })}`;
 }
 
 function testsCard({ tests, passed, failed }: Passable): HtmlFragment {
@@ -74,9 +74,9 @@ function testsCard({ tests, passed, failed }: Passable): HtmlFragment {
     tests.length === 0
       ? emptyState(
           "No tests",
-          html`<p>Add <code>tests:</code> with a name, an input and the expected decision. They run here, in <code>svc policy test</code>, and before publishing.</p>`,
+          safeHtml`<p>Add <code>tests:</code> with a name, an input and the expected decision. They run here, in <code>svc policy test</code>, and before publishing.</p>`,
         )
-      : html`<ul class="tests">${tests.map(({ name, ok, expected, got }) => html`<li>${ok ? markLabel("good", "ok") : markLabel("bad", "FAIL")} ${name}${ok ? null : html` <span class="soft">expected ${expected}, got ${got}</span>`}</li>`)}</ul>${left > 0 ? html`<p class="soft">And ${left} more.</p>` : emptyHtml}`,
+      : safeHtml`<ul class="tests">${tests.map(({ name, ok, expected, got }) => safeHtml`<li>${ok ? markLabel("good", "ok") : markLabel("bad", "FAIL")} ${name}${ok ? null : safeHtml` <span class="soft">expected ${expected}, got ${got}</span>`}</li>`)}</ul>${left > 0 ? safeHtml`<p class="soft">And ${left} more.</p>` : emptyHtml}`,
   );
 }
 
@@ -84,8 +84,8 @@ function diffCard({ diff, diff_left }: Passable): HtmlFragment {
   return cardBlock(
     { title: "Changes from the active policy" },
     diff.length === 0
-      ? html`<p class="calm">No changes.</p>`
-      : html`${diffBlock("Changes from the active policy", diff)}${diff_left > 0 ? html`<p class="soft">And ${formatCountOf(diff_left, "line")} more.</p>` : emptyHtml}`,
+      ? safeHtml`<p class="calm">No changes.</p>`
+      : safeHtml`${diffBlock("Changes from the active policy", diff)}${diff_left > 0 ? safeHtml`<p class="soft">And ${formatCountOf(diff_left, "line")} more.</p>` : emptyHtml}`,
   );
 }
 
@@ -100,15 +100,15 @@ export function simulationCards(report: SimulationReport): HtmlFragment {
   const { summary } = report;
   const counts = GROUPS.map(
     ([key, label, tone]) =>
-      html`<li>${markLabel(summary[key] === 0 ? "quiet" : tone, String(summary[key]))} ${label.toLowerCase()}</li>`,
+      safeHtml`<li>${markLabel(summary[key] === 0 ? "quiet" : tone, String(summary[key]))} ${label.toLowerCase()}</li>`,
   );
   const body =
     summary.calls === 0
       ? emptyState(
           "No captured calls in the last 7 days",
-          html`<p>The simulation uses captured calls. New calls are captured from now on.</p>`,
+          safeHtml`<p>The simulation uses captured calls. New calls are captured from now on.</p>`,
         )
-      : html`<ul class="counts"><li>${markLabel("info", summary.calls.toLocaleString("en"))} captured calls of ${formatCountOf(summary.runs, "run")}</li><li>${markLabel("quiet", summary.unchanged.toLocaleString("en"))} unchanged</li>${counts}</ul>
+      : safeHtml`<ul class="counts"><li>${markLabel("info", summary.calls.toLocaleString("en"))} captured calls of ${formatCountOf(summary.runs, "run")}</li><li>${markLabel("quiet", summary.unchanged.toLocaleString("en"))} unchanged</li>${counts}</ul>
 ${report.changes.length === 0 ? null : tableBlock("Changes by cause", ["Change", "Because of", "Calls", "Runs", "Tools", "Reason"], report.changes.map(changeRow))}`;
   return cardBlock(
     { title: "Simulation of the last 7 days", id: "simulation" },
@@ -131,7 +131,7 @@ function changeRow({
     by.join(", ") || "no single cause",
     String(calls),
     String(runs),
-    tools.map((tool) => html`<code>${tool}</code> `),
+    tools.map((tool) => safeHtml`<code>${tool}</code> `),
     reason ?? "",
   ];
 }
@@ -143,7 +143,7 @@ function group(label: string, calls: readonly SimulatedCall[]): HtmlFragment {
     .map((call) => [
       runLink(call.run_id),
       call.step === null ? "" : String(call.step),
-      html`<code>${call.tool}</code>`,
+      safeHtml`<code>${call.tool}</code>`,
       rulingMark(call.old.decision),
       rulingMark(call.new.decision),
       bulletList(call.new.reasons.length > 0 ? call.new.reasons : call.old.reasons),
@@ -152,7 +152,7 @@ function group(label: string, calls: readonly SimulatedCall[]): HtmlFragment {
     `${label}, call by call`,
     tableBlock(label, ["Run", "Step", "Tool", "Was", "Would be", "Reasons"], rows),
     calls.length > MAX_LISTED
-      ? html`<p class="soft">The first ${MAX_LISTED}; <code>svc simulate --json</code> lists all.</p>`
+      ? safeHtml`<p class="soft">The first ${MAX_LISTED}; <code>svc simulate --json</code> lists all.</p>`
       : emptyHtml,
   );
 }

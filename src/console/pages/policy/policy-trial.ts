@@ -7,7 +7,7 @@ import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import { tryOnPolicy } from "../../../operations/simulate/jobs.ts";
 import type { PolicyTestDoc } from "../../../rules/policy/schema.ts";
 import type { PolicyTrial, TrialFinding, TypedCall } from "../../../rules/policy/tests/policy-trial.ts";
-import { type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, factList, noticeBox, tableBlock } from "../../parts/blocks.ts";
 import { foldedForm, inputField, submitButton, textareaField } from "../../parts/forms.ts";
@@ -54,39 +54,39 @@ export function trialCard(ctx: PageContext, typed: TypedCall, tried: PolicyTrial
     inputField({ label, name, value: typed[name], ...(hint === undefined ? {} : { hint }) });
   return cardBlock(
     { title: "Try a call", id: "try" },
-    html`<p class="soft">Test a call against the policy below. Nothing is executed or recorded.</p>
+    safeHtml`<p class="soft">Test a call against the policy below. Nothing is executed or recorded.</p>
 <div class="columns"><div class="form">
 <div class="row">${inputField({ label: "Tool", name: "tool", value: typed.tool, list: "tools" })}${named("actor", "Actor")}</div>
-<datalist id="tools">${tools.map((tool) => html`<option value="${tool}"></option>`)}</datalist>
+<datalist id="tools">${tools.map((tool) => safeHtml`<option value="${tool}"></option>`)}</datalist>
 ${textareaField({ label: "Arguments (JSON or YAML)", name: "args", value: typed.args, rows: 5, mono: true, placeholder: '{"amount": 900}' })}
 ${named("at", "Time", "Empty means now.")}
 ${foldedForm(
   "Tenant, environment and earlier calls",
-  html`<div class="form"><div class="row">${named("tenant", "Tenant")}${named("environment", "Environment")}${named("repeat", "Repeat", "For limits and budgets: decides the last of this many equal calls.")}</div>
+  safeHtml`<div class="form"><div class="row">${named("tenant", "Tenant")}${named("environment", "Environment")}${named("repeat", "Repeat", "For limits and budgets: decides the last of this many equal calls.")}</div>
 ${textareaField({ label: "Earlier calls of the run", name: "earlier", value: typed.earlier, rows: 3, mono: true, placeholder: "- {tool: crm.get}", hint: "For flows: calls that were accepted earlier." })}</div>`,
 )}
-<div class="actions">${submitButton("Evaluate", "primary", html` name="do" value="try"`)}</div>
+<div class="actions">${submitButton("Evaluate", "primary", safeHtml` name="do" value="try"`)}</div>
 </div>${trialRegion(tried)}</div>`,
   );
 }
 
 export function trialRegion(tried: PolicyTrialResult): HtmlFragment {
-  return html`<div id="trial" class="trial" aria-live="polite">${said(tried)}</div>`;
+  return safeHtml`<div id="trial" class="trial" aria-live="polite">${said(tried)}</div>`;
 }
 
 function said(tried: PolicyTrialResult): HtmlFragment {
   if (tried === null)
-    return html`<p class="soft">Enter a tool to see the decision and the rules, limits and flows that apply.</p>`;
+    return safeHtml`<p class="soft">Enter a tool to see the decision and the rules, limits and flows that apply.</p>`;
   if ("problems" in tried)
     return noticeBox(
       "bad",
-      html`<ul class="problems">${tried.problems.map((one) => html`<li><code>${one}</code></li>`)}</ul>`,
+      safeHtml`<ul class="problems">${tried.problems.map((one) => safeHtml`<li><code>${one}</code></li>`)}</ul>`,
     );
   const { trial } = tried;
-  return html`${verdict(trial)}
+  return safeHtml`${verdict(trial)}
 ${
   trial.spoke.length === 0
-    ? html`<p class="calm">No rule, limit, flow or check applies.</p>`
+    ? safeHtml`<p class="calm">No rule, limit, flow or check applies.</p>`
     : tableBlock("Entries that apply", ["Entry", "Decision", "Reason"], trial.spoke.map(spokenRow), "spoke")
 }
 ${factList([
@@ -95,22 +95,23 @@ ${factList([
   trial.reads.length === 0 ? null : ["Arguments that the policy reads", trial.reads.map(readArgument)],
 ])}
 <div class="row keep">${inputField({ label: "Test name", name: "test_name", value: "", placeholder: trial.test.name, maxlength: 200 })}</div>
-<div class="actions">${submitButton("Keep as a test", "plain", html` name="do" value="keep"`)}</div>`;
+<div class="actions">${submitButton("Keep as a test", "plain", safeHtml` name="do" value="keep"`)}</div>`;
 }
 
 /** A call to an undeclared tool is blocked before the policy runs, so the policy's answer is shown as a note. */
 function verdict({ declared, action, rules, test }: PolicyTrial): HtmlFragment {
-  const by = rules.length === 0 ? null : html` by ${rules.map((rule) => html`<code>${rule}</code> `)}`;
-  if (declared) return html`<p class="verdict">${rulingMark(action)}${by}</p>`;
-  return html`${noticeBox("warn", html`<p>No manifest declares <code>${test.input.tool}</code>: the call is blocked regardless of the policy.</p><p>The policy alone says <code>${action}</code>${by}.</p>`)}
+  const by =
+    rules.length === 0 ? null : safeHtml` by ${rules.map((rule) => safeHtml`<code>${rule}</code> `)}`;
+  if (declared) return safeHtml`<p class="verdict">${rulingMark(action)}${by}</p>`;
+  return safeHtml`${noticeBox("warn", safeHtml`<p>No manifest declares <code>${test.input.tool}</code>: the call is blocked regardless of the policy.</p><p>The policy alone says <code>${action}</code>${by}.</p>`)}
 <p class="verdict">${rulingMark("block")}</p>`;
 }
 
 function spokenRow({ stage, rule, action, reason, lifted }: TrialFinding): TemplateValue[] {
-  const what = rule === null ? html`${stage}` : html`${stage} <code>${rule}</code>`;
+  const what = rule === null ? safeHtml`${stage}` : safeHtml`${stage} <code>${rule}</code>`;
   return [
     what,
-    lifted ? html`${rulingMark(action)} ${markLabel("quiet", "lifted")}` : rulingMark(action),
+    lifted ? safeHtml`${rulingMark(action)} ${markLabel("quiet", "lifted")}` : rulingMark(action),
     reason,
   ];
 }
@@ -118,8 +119,8 @@ function spokenRow({ stage, rule, action, reason, lifted }: TrialFinding): Templ
 /** Argument that the policy reads. With scripts enabled, a button adds it to the call. */
 function readArgument(path: string): HtmlFragment {
   const name = /^\$args\.([\w-]+)/.exec(path)?.[1];
-  if (name === undefined) return html`<span class="part"><code>${path}</code></span>`;
-  return html`<span class="part"><code>${path}</code> <button type="button" class="js-only small" data-argument="${name}" aria-label="Add ${name} to the arguments">add</button></span>`;
+  if (name === undefined) return safeHtml`<span class="part"><code>${path}</code></span>`;
+  return safeHtml`<span class="part"><code>${path}</code> <button type="button" class="js-only small" data-argument="${name}" aria-label="Add ${name} to the arguments">add</button></span>`;
 }
 
 /** Button that adds an example to the edited policy as a test. Works anywhere on the page. */
@@ -127,6 +128,6 @@ export function keepButton(test: PolicyTestDoc): HtmlFragment {
   return submitButton(
     "Keep as a test",
     "plain",
-    html` form="bench" name="keep" value="${JSON.stringify(test)}"`,
+    safeHtml` form="bench" name="keep" value="${JSON.stringify(test)}"`,
   );
 }

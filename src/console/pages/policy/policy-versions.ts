@@ -1,7 +1,7 @@
 /** Policy versions in the registry: drafts, the active version and retired ones. */
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
 import { activatePolicy, publishPolicy, readRegistry } from "../../../operations/registry/registry.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, emptyState, tableBlock } from "../../parts/blocks.ts";
 import { formElement, submitButton } from "../../parts/forms.ts";
@@ -23,7 +23,7 @@ export async function versionsCard(ctx: PageContext): Promise<HtmlFragment> {
     policies.length === 0
       ? emptyState(
           "No versions yet",
-          html`<p>Publish a draft above. An admin can then activate it. The ledger records every activation.</p>`,
+          safeHtml`<p>Publish a draft above. An admin can then activate it. The ledger records every activation.</p>`,
         )
       : tableBlock(
           "Policy versions",
@@ -31,7 +31,7 @@ export async function versionsCard(ctx: PageContext): Promise<HtmlFragment> {
           policies
             .toReversed()
             .map((one) => [
-              html`<a href="/console/policy?version=${encodeURIComponent(one.version)}#text" title="Open in the editor">${one.version}</a>`,
+              safeHtml`<a href="/console/policy?version=${encodeURIComponent(one.version)}#text" title="Open in the editor">${one.version}</a>`,
               markLabel(STATUS[one.status], one.status),
               hashText(one.hash, "the version's hash", 8),
               one.created_by ?? "",

@@ -13,7 +13,7 @@ import { diffPolicy } from "../../../operations/simulate/policy-diff.ts";
 import { simulatePolicy } from "../../../operations/simulate/simulate.ts";
 import type { PolicyTestDoc } from "../../../rules/policy/schema.ts";
 import type { TypedCall } from "../../../rules/policy/tests/policy-trial.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import {
   getRoute,
   type PageAnswer,
@@ -71,7 +71,7 @@ function versionText(ctx: PageContext, version: string): Promise<string> {
 
 async function draw(ctx: PageContext, bench: Bench, results: HtmlFragment) {
   const { policy } = ctx.app.core.rules();
-  const body = html`${pageHead("Policy", "Rules for calls: who can make them, when, how often, with which arguments, and who must approve.")}
+  const body = safeHtml`${pageHead("Policy", "Rules for calls: who can make them, when, how often, with which arguments, and who must approve.")}
 ${results}
 ${formElement(
   ctx,
@@ -90,7 +90,7 @@ async function textCard(ctx: PageContext, { text, base }: Bench): Promise<HtmlFr
   const may_compare = ctx.may(diffPolicy);
   const versions = may_compare ? await versionNames(ctx) : [];
   const action = (label: string, what: string) =>
-    submitButton(label, "plain", html` name="do" value="${what}"`);
+    submitButton(label, "plain", safeHtml` name="do" value="${what}"`);
   const fields: TemplateValue[] = [
     textareaField({
       label: "Policy (YAML)",
@@ -119,8 +119,8 @@ async function textCard(ctx: PageContext, { text, base }: Bench): Promise<HtmlFr
   ];
   return cardBlock(
     { title: "Try a policy", id: "text" },
-    html`<p class="soft">Edit the policy and check its tests, its claims, its changes from the active policy, and how it would have decided the captured calls of the last 7 days. This does not activate it.</p>
-<div class="form">${fields}<div class="actions">${submitButton("Validate and run its tests", "primary", html` name="do" value="check"`)}${
+    safeHtml`<p class="soft">Edit the policy and check its tests, its claims, its changes from the active policy, and how it would have decided the captured calls of the last 7 days. This does not activate it.</p>
+<div class="form">${fields}<div class="actions">${submitButton("Validate and run its tests", "primary", safeHtml` name="do" value="check"`)}${
       may_compare ? action("Compare all calls", "compare") : emptyHtml
     }${may_simulate ? action("Simulate the last 7 days", "simulate") : emptyHtml}${
       may_publish ? action("Publish as draft", "publish") : emptyHtml
@@ -131,8 +131,8 @@ async function textCard(ctx: PageContext, { text, base }: Bench): Promise<HtmlFr
 
 function simulationHint(ctx: PageContext): HtmlFragment {
   return ctx.app.settings.capture.enabled
-    ? html`<p class="soft">Simulating needs the operator role.</p>`
-    : html`<p class="soft">Capture is off, so there are no calls to simulate. Turn it on with <code>capture: {enabled: true}</code> or <code>SVC_CAPTURE=1</code>.</p>`;
+    ? safeHtml`<p class="soft">Simulating needs the operator role.</p>`
+    : safeHtml`<p class="soft">Capture is off, so there are no calls to simulate. Turn it on with <code>capture: {enabled: true}</code> or <code>SVC_CAPTURE=1</code>.</p>`;
 }
 
 /** Testing and checking a policy, and keeping a test in the edited text, change nothing on the server. */
@@ -160,12 +160,12 @@ async function work(ctx: PageContext): Promise<PageAnswer> {
   let results = cards;
   if (wanted === "simulate" && ok) {
     const report = await ctx.call(simulatePolicy, { policy: text, since: "7d" });
-    results = html`${simulationCards(report.read())}${results}`;
+    results = safeHtml`${simulationCards(report.read())}${results}`;
   }
   if (wanted === "compare" && ok) {
     const a = bench.base === "" ? undefined : await versionText(ctx, bench.base);
     const diff = await ctx.call(diffPolicy, { b: text, ...(a === undefined ? {} : { a }) });
-    results = html`${differenceCards(diff, bench.base)}${results}`;
+    results = safeHtml`${differenceCards(diff, bench.base)}${results}`;
   }
   return shown(ctx, bench, results, ok);
 }
@@ -181,7 +181,7 @@ async function shown(
     tried: bench.tried ?? (await evaluateTypedCall(ctx, bench.text, bench.typed)),
   };
   return {
-    page: await draw(ctx, whole, html`<div id="results" tabindex="-1">${results}</div>`),
+    page: await draw(ctx, whole, safeHtml`<div id="results" tabindex="-1">${results}</div>`),
     status: ok ? 200 : 400,
   };
 }
@@ -221,7 +221,7 @@ async function kept(ctx: PageContext, bench: Bench, test: PolicyTestDoc): Promis
   const text = await keepPolicyTest(bench.text, test, ctx.signal);
   const { cards } = await checked(ctx, text);
   const next = ctx.may(publishPolicy) ? "publish it as a draft" : "copy the text into the policy's file";
-  const results = html`${noticeBox("ok", html`<p class="said">Added the test “${test.name}” to the text below. To use it, ${next}.</p>`)}${cards}`;
+  const results = safeHtml`${noticeBox("ok", safeHtml`<p class="said">Added the test “${test.name}” to the text below. To use it, ${next}.</p>`)}${cards}`;
   return shown(ctx, { ...bench, text }, results, true);
 }
 

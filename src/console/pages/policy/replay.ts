@@ -3,7 +3,7 @@ import { type JsonValue, parseJson } from "../../../kernel/json/json.ts";
 import { replayCapturedRun as replayOp } from "../../../operations/runs/replay.ts";
 import type { RollbackPlan } from "../../../rollback/plan/plan.ts";
 import type { ReplayDifference, ReplayReport } from "../../../simulate/replay.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { bulletList, cardBlock, emptyState, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { formElement, inputField, selectField, submitButton } from "../../parts/forms.ts";
@@ -25,12 +25,12 @@ export function replayCard(ctx: PageContext, run: RunView): HtmlFragment {
   ] as const;
   return cardBlock(
     { title: "Replay", id: "replay" },
-    html`<p class="soft">See how this run would have been decided with another value. The replay runs in a sandbox and makes no real calls.</p>`,
+    safeHtml`<p class="soft">See how this run would have been decided with another value. The replay runs in a sandbox and makes no real calls.</p>`,
     formElement(
       ctx,
       { action: `${runPath(run.run_id)}/replay` },
       selectField({ label: "Change in", name: "where", choices }),
-      html`<div class="row">${inputField({ label: "Path", name: "path", required: true, placeholder: "$args.amount" })}${inputField({ label: "New value (JSON)", name: "value", required: true, placeholder: "900" })}</div>`,
+      safeHtml`<div class="row">${inputField({ label: "Path", name: "path", required: true, placeholder: "$args.amount" })}${inputField({ label: "New value (JSON)", name: "value", required: true, placeholder: "900" })}</div>`,
       submitButton("Replay", "primary"),
     ),
   );
@@ -50,7 +50,7 @@ async function replay(ctx: PageContext): Promise<PageAnswer> {
   };
   const report = (await ctx.call(replayOp, { run_id: id, changes: [change] })).read();
   const shown = typeof value === "string" ? value : JSON.stringify(value);
-  const body = html`${pageHead("Replay", html`Run ${runLink(id)} with <code>${path}</code> set to <code>${shown}</code>${where === "" ? "" : ` in ${where.replace(":", " ")}`}.`, html`<a class="button" href="${runPath(id)}#replay">Another change</a>`)}
+  const body = safeHtml`${pageHead("Replay", safeHtml`Run ${runLink(id)} with <code>${path}</code> set to <code>${shown}</code>${where === "" ? "" : ` in ${where.replace(":", " ")}`}.`, safeHtml`<a class="button" href="${runPath(id)}#replay">Another change</a>`)}
 ${differencesCard(report)}
 <div class="columns">${planSide("As recorded", report.baseline_plan)}${planSide("With the change", report.variant_plan)}</div>
 ${callsCard(report)}`;
@@ -79,7 +79,7 @@ function differencesCard({ differences, variant }: ReplayReport): HtmlFragment {
     differences.length === 0
       ? emptyState(
           "No differences",
-          html`<p>${formatCountOf(changed, "call was", "calls were")} changed, and every decision and undo would have been the same.</p>`,
+          safeHtml`<p>${formatCountOf(changed, "call was", "calls were")} changed, and every decision and undo would have been the same.</p>`,
         )
       : tableBlock(
           "Differences",
@@ -92,9 +92,9 @@ function differencesCard({ differences, variant }: ReplayReport): HtmlFragment {
 function differenceRow({ step, tool, baseline, variant }: ReplayDifference) {
   return [
     step === null ? "blocked" : String(step),
-    html`<code>${tool}</code>`,
-    html`${rulingMark(baseline.decision)} ${baseline.undo === null ? null : planMark(baseline.undo)}`,
-    html`${rulingMark(variant.decision)} ${variant.undo === null ? null : planMark(variant.undo)}`,
+    safeHtml`<code>${tool}</code>`,
+    safeHtml`${rulingMark(baseline.decision)} ${baseline.undo === null ? null : planMark(baseline.undo)}`,
+    safeHtml`${rulingMark(variant.decision)} ${variant.undo === null ? null : planMark(variant.undo)}`,
     bulletList(variant.reasons.length > 0 ? variant.reasons : baseline.reasons),
   ];
 }
@@ -124,11 +124,11 @@ function callsCard({ baseline, variant }: ReplayReport): HtmlFragment {
     .slice(0, MAX_CALLS)
     .map((call, i) => [
       call.step === null ? "blocked" : String(call.step),
-      html`<code>${call.tool}</code>${call.changed ? html` ${markLabel("info", "changed")}` : null}`,
+      safeHtml`<code>${call.tool}</code>${call.changed ? safeHtml` ${markLabel("info", "changed")}` : null}`,
       rulingMark(call.recorded.decision),
       rulingMark(baseline[i]?.decision ?? call.recorded.decision),
       rulingMark(call.decision),
-      bulletList([...call.reasons, ...call.notes.map((note) => html`<span class="soft">${note}</span>`)]),
+      bulletList([...call.reasons, ...call.notes.map((note) => safeHtml`<span class="soft">${note}</span>`)]),
     ]);
   return cardBlock(
     { title: "Every call" },

@@ -3,7 +3,7 @@ import { invalidError } from "../../../kernel/errors.ts";
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
 import { getRollbackPlan, startRollback } from "../../../operations/rollback/rollback.ts";
 import type { ChosenStep } from "../../../rollback/cascade/roll-back-with.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageAnswer, PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, commandBlock, emptyState, noticeBox, pageHead } from "../../parts/blocks.ts";
 import { formElement, submitButton } from "../../parts/forms.ts";
@@ -19,8 +19,8 @@ export async function dependentsPage(ctx: PageContext): Promise<PageAnswer> {
   const run_id = ctx.params["id"]!;
   const plan = await ctx.call(getRollbackPlan, { run_id, dependents: true });
   const { dependents = [] } = plan;
-  const lead = html`Calls of other runs that were built on the steps that a rollback of ${runLink(run_id)} undoes.`;
-  const body = html`${pageHead("What other runs built on this", lead)}${
+  const lead = safeHtml`Calls of other runs that were built on the steps that a rollback of ${runLink(run_id)} undoes.`;
+  const body = safeHtml`${pageHead("What other runs built on this", lead)}${
     dependents.length === 0
       ? cardBlock({ title: "Nothing" }, emptyState("No call of another run was built on it."))
       : dependentsCard(ctx, run_id, plan)
@@ -31,12 +31,15 @@ export async function dependentsPage(ctx: PageContext): Promise<PageAnswer> {
 function dependentsCard(ctx: PageContext, run_id: string, plan: PlanView): HtmlFragment {
   const { dependents = [], dependents_cut } = plan;
   const more = dependents_cut
-    ? noticeBox("warn", html`<p>There are more than one rollback can cover. Roll back, then look again.</p>`)
+    ? noticeBox(
+        "warn",
+        safeHtml`<p>There are more than one rollback can cover. Roll back, then look again.</p>`,
+      )
     : emptyHtml;
   const title = `${formatCountOf(dependents.length, "call")}, newest first`;
   const may = ctx.may(startRollback) && ctx.app.jobTools !== null;
   const items = dependents.map((one) => dependentItem(one, may && one.kind === "compensate"));
-  const list = html`<ul class="items">${items}</ul>`;
+  const list = safeHtml`<ul class="items">${items}</ul>`;
   if (!may) return cardBlock({ title, id: "dependents" }, more, list, commandHint(ctx, run_id, dependents));
   const own = plan.actions.filter(({ kind }) => kind === "compensate").length;
   return cardBlock(
@@ -58,25 +61,25 @@ function dependentsCard(ctx: PageContext, run_id: string, plan: PlanView): HtmlF
 
 function dependentItem(one: DependentView, may: boolean): HtmlFragment {
   const { run_id, step, tool, kind, because } = one;
-  const name = html`step ${step} <code>${tool}</code> of ${runLink(run_id)} ${planMark(kind)}`;
+  const name = safeHtml`step ${step} <code>${tool}</code> of ${runLink(run_id)} ${planMark(kind)}`;
   const box = may
-    ? html`<label class="check"><input type="checkbox" name="with" value="${run_id}/${step}"> <span>${name}</span></label>`
+    ? safeHtml`<label class="check"><input type="checkbox" name="with" value="${run_id}/${step}"> <span>${name}</span></label>`
     : name;
-  return html`<li>${box}${bulletList(because.map(reasonWords))}</li>`;
+  return safeHtml`<li>${box}${bulletList(because.map(reasonWords))}</li>`;
 }
 
 function reasonWords({ run_id, step, kind, path }: ReasonView): HtmlFragment {
-  const from = html`step ${step} of ${runLink(run_id)}`;
-  if (kind === "resource") return html`acts on a resource that ${from} changed`;
-  if (kind === "dependency") return html`needs ${from}`;
-  if (kind === "stored") return html`reads from a store that ${from} wrote to`;
-  return html`<code>${path ?? ""}</code> holds ${VALUE_KIND_WORDS[kind]} from ${from}`;
+  const from = safeHtml`step ${step} of ${runLink(run_id)}`;
+  if (kind === "resource") return safeHtml`acts on a resource that ${from} changed`;
+  if (kind === "dependency") return safeHtml`needs ${from}`;
+  if (kind === "stored") return safeHtml`reads from a store that ${from} wrote to`;
+  return safeHtml`<code>${path ?? ""}</code> holds ${VALUE_KIND_WORDS[kind]} from ${from}`;
 }
 
 function commandHint(ctx: PageContext, run_id: string, dependents: readonly DependentView[]): HtmlFragment {
   const first = dependents.find(({ kind }) => kind === "compensate");
   if (first === undefined || !ctx.may(startRollback)) return emptyHtml;
-  return html`<p class="soft">This server cannot undo calls. Undo those that you choose from a shell:</p>${commandBlock(`svc rollback ${run_id} --with ${first.run_id}/${first.step}`)}`;
+  return safeHtml`<p class="soft">This server cannot undo calls. Undo those that you choose from a shell:</p>${commandBlock(`svc rollback ${run_id} --with ${first.run_id}/${first.step}`)}`;
 }
 
 /** The chosen calls of a submitted form. */

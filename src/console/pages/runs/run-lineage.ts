@@ -1,5 +1,5 @@
 /** Lineage on the run page: which results fed which calls, drawn as arcs between calls in time, and as a list. */
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { cardBlock } from "../../parts/blocks.ts";
 import { formatCountOf } from "../../parts/marks.ts";
 import type { LineageView, RunView } from "./run-data.ts";
@@ -30,19 +30,19 @@ export function lineageCard(run: RunView, { edges }: LineageView): HtmlFragment 
   return cardBlock(
     { title: "Where values came from", id: "lineage", live: true },
     drawing(run, edges),
-    html`<ul class="items">${shown.map((edge) => html`<li>${sentence(run, edge)}</li>`)}</ul>`,
-    more > 0 ? html`<p class="soft">${more} more: <code>svc lineage ${run.run_id}</code></p>` : emptyHtml,
+    safeHtml`<ul class="items">${shown.map((edge) => safeHtml`<li>${sentence(run, edge)}</li>`)}</ul>`,
+    more > 0 ? safeHtml`<p class="soft">${more} more: <code>svc lineage ${run.run_id}</code></p>` : emptyHtml,
   );
 }
 
 function sentence(run: RunView, { from, to, kind }: Edge): HtmlFragment {
-  return html`<code>${to.path}</code> of ${stepWords(run, to)} holds ${VALUE_KIND_WORDS[kind]} from ${stepWords(run, from)}`;
+  return safeHtml`<code>${to.path}</code> of ${stepWords(run, to)} holds ${VALUE_KIND_WORDS[kind]} from ${stepWords(run, from)}`;
 }
 
 function stepWords(run: RunView, { run_id, step }: Edge["from"]): HtmlFragment {
   if (run_id !== run.run_id)
-    return html`step ${step} of <a href="/console/runs/${encodeURIComponent(run_id)}">${run_id}</a>`;
-  return html`step ${step} <code>${run.steps[step]?.tool ?? ""}</code>`;
+    return safeHtml`step ${step} of <a href="/console/runs/${encodeURIComponent(run_id)}">${run_id}</a>`;
+  return safeHtml`step ${step} <code>${run.steps[step]?.tool ?? ""}</code>`;
 }
 
 /** Calls of this run as points from top to bottom, with an arc for each result that fed a call. */
@@ -64,13 +64,13 @@ function drawing(run: RunView, edges: readonly Edge[]): HtmlFragment {
     if (a === undefined || b === undefined) return [];
     const reach = LEFT - 10 - Math.min(120, 24 + (b - a) / 2);
     return [
-      html`<path class="lineage" d="M ${LEFT} ${a} C ${reach} ${a}, ${reach} ${b}, ${LEFT} ${b}" marker-end="url(#lineage-end)"><title>step ${from} to step ${to}: ${[...kinds].join(", ")}</title></path>`,
+      safeHtml`<path class="lineage" d="M ${LEFT} ${a} C ${reach} ${a}, ${reach} ${b}, ${LEFT} ${b}" marker-end="url(#lineage-end)"><title>step ${from} to step ${to}: ${[...kinds].join(", ")}</title></path>`,
     ];
   });
   const points = steps.map(
     (step) =>
-      html`<circle cx="${LEFT}" cy="${rowOf.get(step)!}" r="4"/><text x="${LEFT + 12}" y="${rowOf.get(step)!}" dy="4">${step} ${run.steps[step]?.tool ?? ""}</text>`,
+      safeHtml`<circle cx="${LEFT}" cy="${rowOf.get(step)!}" r="4"/><text x="${LEFT + 12}" y="${rowOf.get(step)!}" dy="4">${step} ${run.steps[step]?.tool ?? ""}</text>`,
   );
   const summary = `${formatCountOf(pairs.size, "result")} fed later calls; the list below says which`;
-  return html`<svg class="chart lineage-chart" viewBox="0 0 520 ${ROW * steps.length}" role="img" aria-label="${summary}"><defs><marker id="lineage-end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z"/></marker></defs>${arcs}${points}</svg>`;
+  return safeHtml`<svg class="chart lineage-chart" viewBox="0 0 520 ${ROW * steps.length}" role="img" aria-label="${summary}"><defs><marker id="lineage-end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z"/></marker></defs>${arcs}${points}</svg>`;
 }

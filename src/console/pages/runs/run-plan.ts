@@ -14,7 +14,7 @@ import {
   type RollbackPlan,
 } from "../../../rollback/plan/plan.ts";
 import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, commandBlock, factList, noticeBox } from "../../parts/blocks.ts";
 import { diffBlock } from "../../parts/diff.ts";
@@ -31,14 +31,14 @@ export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageDa
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
     job === null ? emptyHtml : jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length),
     plan.actions.length === 0
-      ? html`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
-      : html`${honest(plan)}${actionList(ctx, run_id, plan)}${dependentsLink(run_id)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
+      ? safeHtml`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
+      : safeHtml`${honest(plan)}${actionList(ctx, run_id, plan)}${dependentsLink(run_id)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
   );
 }
 
 /** Leads to the calls of other runs that were built on this one, which cost a search. */
 const dependentsLink = (run_id: string): HtmlFragment =>
-  html`<p><a href="${runPath(run_id)}/dependents">What other runs built on this</a></p>`;
+  safeHtml`<p><a href="${runPath(run_id)}/dependents">What other runs built on this</a></p>`;
 
 /** Maximum number of undos on the page. The run's report lists all of them. */
 const MAX_UNDOS = 300;
@@ -46,9 +46,9 @@ const MAX_UNDOS = 300;
 function actionList(ctx: PageContext, run_id: string, { actions }: RollbackPlan): HtmlFragment {
   const groups = groupEqualNeighbours(actions.slice(0, MAX_UNDOS), sameUndo);
   const left = actions.length - MAX_UNDOS;
-  return html`<ol class="plan">${groups.map((group) => actionGroup(ctx, run_id, group))}</ol>${
+  return safeHtml`<ol class="plan">${groups.map((group) => actionGroup(ctx, run_id, group))}</ol>${
     left > 0
-      ? html`<p class="soft">${formatCountOf(left, "more undo", "more undos")}: see the <a href="/console/runs/${encodeURIComponent(run_id)}/report">report</a>.</p>`
+      ? safeHtml`<p class="soft">${formatCountOf(left, "more undo", "more undos")}: see the <a href="/console/runs/${encodeURIComponent(run_id)}/report">report</a>.</p>`
       : emptyHtml
   }`;
 }
@@ -74,30 +74,30 @@ function honest({ actions }: RollbackPlan): HtmlFragment {
   const unread = actions.filter(isUnread);
   if (changed.length > 0)
     lines.push(
-      html`<b>Changed since:</b> ${steps(changed)}. The current state differs from the state after the call, so a rollback leaves it alone.`,
+      safeHtml`<b>Changed since:</b> ${steps(changed)}. The current state differs from the state after the call, so a rollback leaves it alone.`,
     );
   if (unread.length > 0)
     lines.push(
-      html`<b>Not checked:</b> ${steps(unread)}. The current state could not be read here. The undo reads it first and leaves alone anything that has changed since.`,
+      safeHtml`<b>Not checked:</b> ${steps(unread)}. The current state could not be read here. The undo reads it first and leaves alone anything that has changed since.`,
     );
   if (failed.length > 0)
-    lines.push(html`<b>Failed before:</b> ${steps(failed)}. Not undone yet; a rollback tries again.`);
-  if (gone.length > 0) lines.push(html`<b>Cannot be undone:</b> ${steps(gone)}.`);
+    lines.push(safeHtml`<b>Failed before:</b> ${steps(failed)}. Not undone yet; a rollback tries again.`);
+  if (gone.length > 0) lines.push(safeHtml`<b>Cannot be undone:</b> ${steps(gone)}.`);
   if (unknown.length > 0)
     lines.push(
-      html`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve ${unknown.length === 1 ? "it" : "them"} first; the service does not guess.`,
+      safeHtml`<b>Outcome unknown:</b> ${steps(unknown)}. Resolve ${unknown.length === 1 ? "it" : "them"} first; the service does not guess.`,
     );
   if (held.length > 0)
-    lines.push(html`<b>Has to wait:</b> ${steps(held)}, because dependent steps are not undone yet.`);
+    lines.push(safeHtml`<b>Has to wait:</b> ${steps(held)}, because dependent steps are not undone yet.`);
   const notes = lines.length === 0 ? emptyHtml : noticeBox("warn", bulletList(lines));
   const stays =
     residue.length === 0
       ? emptyHtml
-      : html`<p class="soft">Even a complete rollback leaves:</p>${bulletList(
-          residue.map(({ what, step }) => html`${what} <span class="soft">(step ${step})</span>`),
+      : safeHtml`<p class="soft">Even a complete rollback leaves:</p>${bulletList(
+          residue.map(({ what, step }) => safeHtml`${what} <span class="soft">(step ${step})</span>`),
           "residue",
         )}`;
-  return html`${notes}${stays}`;
+  return safeHtml`${notes}${stays}`;
 }
 
 const steps = (actions: readonly PlanAction[]): string =>
@@ -113,28 +113,31 @@ const sameUndo = (a: PlanAction, b: PlanAction): boolean =>
 function actionGroup(ctx: PageContext, run_id: string, group: readonly PlanAction[]): HtmlFragment {
   const items = group.map((action) => actionItem(ctx, run_id, action));
   const [first] = group as [PlanAction];
-  if (group.length === 1) return html`${items}`;
-  return html`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool">${first.line ?? html`<code>${first.tool}</code>`} ${markLabel("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
+  if (group.length === 1) return safeHtml`${items}`;
+  return safeHtml`<li class="plan-step"><a class="step-number" href="#step-${first.step}">${first.step}</a><span class="plan-tool">${first.line ?? safeHtml`<code>${first.tool}</code>`} ${markLabel("quiet", `${group.length} times`)}</span>${planMark(first.kind)}<details class="plan-call"><summary>Steps ${group.map(({ step }) => step).join(", ")}, one by one</summary><ol class="plan">${items}</ol></details></li>`;
 }
 
 function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlFragment {
   const more: TemplateValue[] = [];
   if (action.kind === "compensate") {
-    more.push(html`<code>${action.compensation_tool}</code>`);
+    more.push(safeHtml`<code>${action.compensation_tool}</code>`);
     more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
     more.push(action.verified ? markLabel("good", "read back") : markLabel("quiet", "not read back"));
     if (action.needs_approval) more.push(markLabel("warn", "needs approval"));
     if (action.proof !== undefined) more.push(proofMark(action.proof));
-    if (action.closes_ms !== undefined) more.push(html`can be undone until ${formatTime(action.closes_ms)}`);
+    if (action.closes_ms !== undefined)
+      more.push(safeHtml`can be undone until ${formatTime(action.closes_ms)}`);
     if (hasConflict(action)) more.push(markLabel("bad", "conflict"));
     if (hasFailed(action)) more.push(markLabel("bad", "failed before"), action.last_error);
   }
   if (action.kind === "unrecoverable" && action.closed)
-    more.push(html`${markLabel("bad", "expired")} could be undone until ${formatTime(action.closes_ms!)}`);
-  if (action.kind === "defer") more.push(html`after step ${action.blocked_by.join(", ")}`);
-  return html`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool">${action.line ?? html`<code>${action.tool}</code>`}</span>${hasConflict(action) ? markLabel("warn", "left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => html`${part} `)}</span>${
+    more.push(
+      safeHtml`${markLabel("bad", "expired")} could be undone until ${formatTime(action.closes_ms!)}`,
+    );
+  if (action.kind === "defer") more.push(safeHtml`after step ${action.blocked_by.join(", ")}`);
+  return safeHtml`<li class="plan-step"><a class="step-number" href="#step-${action.step}">${action.step}</a><span class="plan-tool">${action.line ?? safeHtml`<code>${action.tool}</code>`}</span>${hasConflict(action) ? markLabel("warn", "left alone") : planMark(action.kind)}<span class="plan-how">${more.map((part) => safeHtml`${part} `)}</span>${
     action.kind === "compensate"
-      ? html`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
+      ? safeHtml`<details class="plan-call"><summary>The call</summary><pre tabindex="0" aria-label="Arguments of the undo">${JSON.stringify(action.args, null, 2)}</pre><p class="soft">idempotency key <code>${action.idempotency_key}</code>${copyButton(action.idempotency_key, "the idempotency key")}</p></details>${stateBlock(ctx, run_id, action)}`
       : null
   }</li>`;
 }
@@ -143,7 +146,7 @@ function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlF
 const stateText = (value: JsonValue): JsonValue => filesAsText(value) ?? plainText(value);
 
 function stateColumn(name: string, value: JsonValue | undefined): HtmlFragment {
-  return html`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
+  return safeHtml`<div><p class="soft">${name}</p><pre tabindex="0" aria-label="${name}">${
     value === undefined ? "(not read)" : asText(stateText(value))
   }</pre></div>`;
 }
@@ -151,17 +154,17 @@ function stateColumn(name: string, value: JsonValue | undefined): HtmlFragment {
 /** State before the call, now, and after the undo. For a conflict, shows the changes that overwriting would lose. */
 function stateBlock(ctx: PageContext, run_id: string, action: CompensateAction): HtmlFragment {
   if (action.was === undefined) return emptyHtml;
-  const sides = html`<div class="states">${stateColumn("before", action.was)}${stateColumn("now", action.is)}${stateColumn("after the undo", action.would_be)}</div>`;
-  const three = html`<details class="plan-call"><summary>Before, now and after the undo</summary>${sides}</details>`;
+  const sides = safeHtml`<div class="states">${stateColumn("before", action.was)}${stateColumn("now", action.is)}${stateColumn("after the undo", action.would_be)}</div>`;
+  const three = safeHtml`<details class="plan-call"><summary>Before, now and after the undo</summary>${sides}</details>`;
   if (!hasConflict(action)) return three;
   if (action.is === undefined || action.would_be === undefined)
-    return html`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
+    return safeHtml`<div class="conflict">${sides}${overwriteForm(ctx, run_id, action)}</div>`;
   const lost = buildDiff(stateText(action.is), stateText(action.would_be));
   const changes =
     lost === null
       ? sides
-      : html`<p class="soft">Overwriting would change</p>${diffBlock("What overwriting would change", lost.lines)}${three}`;
-  return html`<div class="conflict">${changes}${overwriteForm(ctx, run_id, action)}${beforeRunBlock(ctx, run_id, action)}</div>`;
+      : safeHtml`<p class="soft">Overwriting would change</p>${diffBlock("What overwriting would change", lost.lines)}${three}`;
+  return safeHtml`<div class="conflict">${changes}${overwriteForm(ctx, run_id, action)}${beforeRunBlock(ctx, run_id, action)}</div>`;
 }
 
 /** For a resource that the run changed several times: the state before the run, and the form that restores it. */
@@ -174,7 +177,7 @@ function beforeRunBlock(ctx: PageContext, run_id: string, action: CompensateActi
     drawn === null
       ? emptyHtml
       : diffBlock("What restoring the state before this run would change", drawn.lines);
-  return html`<div class="before-run"><p class="soft">This run changed the resource in steps ${covered.join(", ")}. Restoring the state before this run would change</p>${change}<details class="plan-call"><summary>Before this run, now and after the restore</summary><div class="states">${stateColumn("before this run", would_be)}${stateColumn("now", is)}${stateColumn("after the restore", would_be)}</div></details>${restoreForm(ctx, run_id, action, covered)}</div>`;
+  return safeHtml`<div class="before-run"><p class="soft">This run changed the resource in steps ${covered.join(", ")}. Restoring the state before this run would change</p>${change}<details class="plan-call"><summary>Before this run, now and after the restore</summary><div class="states">${stateColumn("before this run", would_be)}${stateColumn("now", is)}${stateColumn("after the restore", would_be)}</div></details>${restoreForm(ctx, run_id, action, covered)}</div>`;
 }
 
 function restoreForm(
@@ -192,7 +195,7 @@ function restoreForm(
       confirm: `Roll back and restore the state before this run, for steps ${covered.join(", ")}. Changes since then are lost.`,
       verb: "Restore",
     },
-    html`<input type="hidden" name="overwrite" value="${String(step)}"><input type="hidden" name="current_hash" value="${current_hash}"><input type="hidden" name="to" value="before_run">`,
+    safeHtml`<input type="hidden" name="overwrite" value="${String(step)}"><input type="hidden" name="current_hash" value="${current_hash}"><input type="hidden" name="to" value="before_run">`,
     inputField({ label: "Reason for the restore", name: "reason", required: true }),
     submitButton("Restore the state before this run", "danger"),
   );
@@ -212,7 +215,7 @@ function overwriteForm(
       confirm: `Roll back and overwrite the current state for step ${step}. Changes since the call are lost.`,
       verb: "Overwrite",
     },
-    html`<input type="hidden" name="overwrite" value="${String(step)}"><input type="hidden" name="current_hash" value="${current_hash}">`,
+    safeHtml`<input type="hidden" name="overwrite" value="${String(step)}"><input type="hidden" name="current_hash" value="${current_hash}">`,
     inputField({ label: "Reason for the overwrite", name: "reason", required: true }),
     submitButton("Overwrite and roll back", "danger"),
   );
@@ -230,7 +233,7 @@ function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan, childre
   const isUndoable = plan.actions.some(({ kind }) => kind === "compensate");
   if ((!isUndoable && children === 0) || !ctx.may(startRollback)) return emptyHtml;
   if (ctx.app.jobTools === null) {
-    return html`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot roll back on its own. Start the rollback from a shell:</p>${commandBlock(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
+    return safeHtml`<p class="soft">This server has no compensator (<code>SVC_COMPENSATOR_CMD</code>), so it cannot roll back on its own. Start the rollback from a shell:</p>${commandBlock(`svc rollback ${run_id} --compensator-cmd ./compensate`)}`;
   }
   const undone = undoneBy(plan);
   const asking = undone.filter(({ needs_approval }) => needs_approval).length;
@@ -250,7 +253,7 @@ function startForm(ctx: PageContext, run_id: string, plan: RollbackPlan, childre
     },
     foldedForm(
       "More",
-      html`<div>${inputField({ label: "Attempts per step", name: "retries", type: "number", value: String(SERVICE_LIMITS.rollback_retries.default), hint: "1 to 10" })}</div>`,
+      safeHtml`<div>${inputField({ label: "Attempts per step", name: "retries", type: "number", value: String(SERVICE_LIMITS.rollback_retries.default), hint: "1 to 10" })}</div>`,
     ),
     asking === 0
       ? emptyHtml
@@ -286,10 +289,12 @@ function whatHappens(plan: RollbackPlan): HtmlFragment {
   ];
   const stays = undone.flatMap(({ residue }) => residue);
   return bulletList([
-    ...rows.flatMap(([label, list]) => (list.length === 0 ? [] : [html`<b>${label}:</b> ${steps(list)}.`])),
+    ...rows.flatMap(([label, list]) =>
+      list.length === 0 ? [] : [safeHtml`<b>${label}:</b> ${steps(list)}.`],
+    ),
     ...(stays.length === 0
       ? []
-      : [html`<b>Side effects that remain:</b> ${[...new Set(stays)].join("; ")}.`]),
+      : [safeHtml`<b>Side effects that remain:</b> ${[...new Set(stays)].join("; ")}.`]),
   ]);
 }
 
@@ -305,14 +310,14 @@ function jobBlock(job: JobView, to_undo: number): HtmlFragment {
     job.state === "done" && job.report?.complete === false
       ? (["warn", "done, incomplete"] as const)
       : STATES[job.state];
-  return html`<div class="job">${factList([
+  return safeHtml`<div class="job">${factList([
     ["State", markLabel(tone, word)],
     ["By", job.by],
     ["Started", formatTime(job.started_ms)],
     job.finished_ms === null ? null : ["Ended", formatTime(job.finished_ms)],
     job.current_step === null ? null : ["Undoing now", `step ${job.current_step}`],
-  ])}${job.state === "running" ? html`<p class="working" role="status">Rolling back${job.current_step === null ? "" : `: step ${job.current_step}`}. ${formatCountOf(to_undo, "undo", "undos")} to go; each step appears here as it is done.</p>` : emptyHtml}${
-    job.error === null ? null : noticeBox("bad", html`<p>${job.error}</p>`)
+  ])}${job.state === "running" ? safeHtml`<p class="working" role="status">Rolling back${job.current_step === null ? "" : `: step ${job.current_step}`}. ${formatCountOf(to_undo, "undo", "undos")} to go; each step appears here as it is done.</p>` : emptyHtml}${
+    job.error === null ? null : noticeBox("bad", safeHtml`<p>${job.error}</p>`)
   }${job.report === null ? emptyHtml : reportBlock(job.report)}</div>`;
 }
 
@@ -332,17 +337,17 @@ function reportBlock(report: TreeReport): HtmlFragment {
   const rows = REPORT_ROWS.flatMap(([key, label, tone]) => {
     const list = report[key];
     if (!Array.isArray(list) || list.length === 0) return [];
-    return [html`${markLabel(tone, label)} ${byReason(list)}`];
+    return [safeHtml`${markLabel(tone, label)} ${byReason(list)}`];
   });
   const below = (report.children ?? []).map(
     (child) =>
-      html`${runLink(child.run_id)}${child.error === undefined ? reportBlock(child) : html`: ${child.error}`}`,
+      safeHtml`${runLink(child.run_id)}${child.error === undefined ? reportBlock(child) : safeHtml`: ${child.error}`}`,
   );
   const others = (report.with ?? []).map(
     (other) =>
-      html`${runLink(other.run_id)}${other.error === undefined ? reportBlock(other) : html`: ${other.error}`}`,
+      safeHtml`${runLink(other.run_id)}${other.error === undefined ? reportBlock(other) : safeHtml`: ${other.error}`}`,
   );
-  return html`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}${others.length === 0 ? emptyHtml : bulletList(others)}`;
+  return safeHtml`${rows.length === 0 ? emptyHtml : bulletList(rows, "report")}${below.length === 0 ? emptyHtml : bulletList(below)}${others.length === 0 ? emptyHtml : bulletList(others)}`;
 }
 
 type ReportItem =

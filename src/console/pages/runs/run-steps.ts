@@ -4,7 +4,7 @@ import { UNKNOWN_OUTCOME_STATUSES } from "../../../govern/runs/run.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import { resolveOutcome as resolveOp } from "../../../operations/runs/intents-and-outcomes.ts";
 import type { PlanAction, RollbackPlan } from "../../../rollback/plan/plan.ts";
-import { emptyHtml, type HtmlFragment, html, joinHtml, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, joinHtml, safeHtml, type TemplateValue } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
 import { cardBlock, emptyState } from "../../parts/blocks.ts";
 import { type ArcNode, dependencyArcs } from "../../parts/charts.ts";
@@ -36,9 +36,9 @@ export function stepsCard(ctx: PageContext, run: RunView, plan: RollbackPlan | n
     run.steps.length === 0
       ? emptyState(
           "No steps yet",
-          html`<p>Accepted calls appear here. Blocked calls have no step and are listed below.</p>`,
+          safeHtml`<p>Accepted calls appear here. Blocked calls have no step and are listed below.</p>`,
         )
-      : html`${arcs(run.steps)}<ol class="timeline" start="${from}">${groupEqualNeighbours(shown, sameLine).map((group) => stepGroup(ctx, run, group, { needed, ways }))}</ol>${stepPages(run, from)}`,
+      : safeHtml`${arcs(run.steps)}<ol class="timeline" start="${from}">${groupEqualNeighbours(shown, sameLine).map((group) => stepGroup(ctx, run, group, { needed, ways }))}</ol>${stepPages(run, from)}`,
   );
 }
 
@@ -52,7 +52,7 @@ function arcs(steps: readonly StepView[]): HtmlFragment {
     status,
     tone: stepTone(status),
   }));
-  return html`<div class="arcs-frame">${dependencyArcs(nodes)}</div>`;
+  return safeHtml`<div class="arcs-frame">${dependencyArcs(nodes)}</div>`;
 }
 
 function neededBy(steps: readonly StepView[]): Map<number, number[]> {
@@ -68,7 +68,7 @@ function neededBy(steps: readonly StepView[]): Map<number, number[]> {
 
 const stepLinks = (steps: readonly number[]) =>
   joinHtml(
-    steps.map((step) => html`<a href="#step-${step}">${step}</a>`),
+    steps.map((step) => safeHtml`<a href="#step-${step}">${step}</a>`),
     ", ",
   );
 
@@ -89,24 +89,24 @@ const sameLine = (a: StepView, b: StepView): boolean =>
 /** The manifest's sentence on the call, or the tool's name. */
 const callName = ({ tool, line }: StepView): HtmlFragment =>
   line === undefined
-    ? html`<code class="step-tool">${tool}</code>`
-    : html`<span class="step-tool">${line}</span> <code class="chip">${tool}</code>`;
+    ? safeHtml`<code class="step-tool">${tool}</code>`
+    : safeHtml`<span class="step-tool">${line}</span> <code class="chip">${tool}</code>`;
 
 function stepGroup(ctx: PageContext, run: RunView, group: readonly StepView[], around: Around): HtmlFragment {
   const [first] = group as [StepView];
   if (group.length === 1) return stepItem(ctx, run, first, around);
   const last = group.at(-1)!;
-  return html`<li class="step ${stepTone(first.status)}"><div class="step-head"><span class="step-number">${first.step}</span>${callName(first)}${markLabel("quiet", `${group.length} times`)}${stepMark(first.status)}<span class="step-time">${formatTime(first.intended_ms)}</span></div>
+  return safeHtml`<li class="step ${stepTone(first.status)}"><div class="step-head"><span class="step-number">${first.step}</span>${callName(first)}${markLabel("quiet", `${group.length} times`)}${stepMark(first.status)}<span class="step-time">${formatTime(first.intended_ms)}</span></div>
 <p class="step-reason">${first.reason}</p>
 <details class="more"><summary>Steps ${first.step} to ${last.step}, one by one</summary><ol class="timeline">${group.map((step) => stepItem(ctx, run, step, around))}</ol></details></li>`;
 }
 
 function stepItem(ctx: PageContext, run: RunView, step: StepView, { needed, ways }: Around): HtmlFragment {
   const unknown = UNKNOWN_OUTCOME_STATUSES.has(step.status);
-  return html`<li class="step ${stepTone(step.status)}" id="step-${step.step}" tabindex="-1">
+  return safeHtml`<li class="step ${stepTone(step.status)}" id="step-${step.step}" tabindex="-1">
 <div class="step-head"><span class="step-number">${step.step}</span>${callName(step)}${stepMark(step.status)}<span class="step-time">${formatTime(step.intended_ms)}</span></div>
 <p class="step-reason">${step.reason}</p>
-${step.error === null ? null : html`<p class="step-error">${step.error}</p>`}
+${step.error === null ? null : safeHtml`<p class="step-error">${step.error}</p>`}
 ${effectLine(step)}
 <p class="step-way">${wayBack(step, ways.get(step.step))}</p>
 ${stepDetails(step, needed.get(step.step) ?? [])}
@@ -117,18 +117,18 @@ ${unknown && ctx.may(resolveOp) ? resolveForm(ctx, run.run_id, step) : emptyHtml
 /** What the effect check found, if the manifest declares one. */
 function effectLine(step: StepView): HtmlFragment {
   const found = effectText(step);
-  return found === null ? emptyHtml : html`<p class="step-way">${capitalizeFirst(found)}.</p>`;
+  return found === null ? emptyHtml : safeHtml`<p class="step-way">${capitalizeFirst(found)}.</p>`;
 }
 
 /** One sentence on whether and how the step can be undone. */
 function wayBack(step: StepView, action: PlanAction | undefined): TemplateValue {
   if (step.status === "compensated") return "Undone.";
   if (step.status === "failed") return "Failed, so there is nothing to undo.";
-  if (action === undefined) return html`${effectMark(step.effect)}`;
+  if (action === undefined) return safeHtml`${effectMark(step.effect)}`;
   if (action.kind === "compensate")
-    return html`Can be undone with <code>${action.compensation_tool}</code>${action.compensation_kind === "inverse" ? ", exactly" : ", by compensation"}${action.verified ? " and read back" : ""}${action.needs_approval ? "; needs approval" : ""}${action.closes_ms === undefined ? "" : html`, until ${formatTime(action.closes_ms)}`}.`;
+    return safeHtml`Can be undone with <code>${action.compensation_tool}</code>${action.compensation_kind === "inverse" ? ", exactly" : ", by compensation"}${action.verified ? " and read back" : ""}${action.needs_approval ? "; needs approval" : ""}${action.closes_ms === undefined ? "" : safeHtml`, until ${formatTime(action.closes_ms)}`}.`;
   if (action.kind === "unrecoverable")
-    return html`<span class="step-final">${action.closed ? "Can no longer" : "Cannot"} be undone.</span>`;
+    return safeHtml`<span class="step-final">${action.closed ? "Can no longer" : "Cannot"} be undone.</span>`;
   if (action.kind === "defer")
     return `Can be undone after step ${action.blocked_by.join(", ")}, which depends on it.`;
   if (action.kind === "unresolved") return "Outcome unknown. Resolve this step first.";
@@ -139,18 +139,18 @@ function wayBack(step: StepView, action: PlanAction | undefined): TemplateValue 
 
 /** Hashes, dependencies and timings of a step, folded. */
 function stepDetails(step: StepView, needed: readonly number[]): HtmlFragment {
-  return html`<details class="more"><summary>Details</summary><p class="step-foot">${effectMark(step.effect)}${
+  return safeHtml`<details class="more"><summary>Details</summary><p class="step-foot">${effectMark(step.effect)}${
     step.finished_ms === null
       ? null
-      : html`<span>took ${formatElapsed(step.finished_ms - step.intended_ms)}</span>`
-  }${step.risk_score > 0 ? html`<span>${riskWord(step.risk_score)} risk (${step.risk_score})</span>` : null}${step.depends_on.length === 0 ? null : html`<span>needs ${stepLinks(step.depends_on)}</span>`}${
-    needed.length === 0 ? null : html`<span>needed by ${stepLinks(needed)}</span>`
-  }${step.compensation_tool === null ? null : html`<span>undone by <code>${step.compensation_tool}</code></span>`}${
-    step.manifest_version === null ? null : html`<span>manifest ${step.manifest_version}</span>`
+      : safeHtml`<span>took ${formatElapsed(step.finished_ms - step.intended_ms)}</span>`
+  }${step.risk_score > 0 ? safeHtml`<span>${riskWord(step.risk_score)} risk (${step.risk_score})</span>` : null}${step.depends_on.length === 0 ? null : safeHtml`<span>needs ${stepLinks(step.depends_on)}</span>`}${
+    needed.length === 0 ? null : safeHtml`<span>needed by ${stepLinks(needed)}</span>`
+  }${step.compensation_tool === null ? null : safeHtml`<span>undone by <code>${step.compensation_tool}</code></span>`}${
+    step.manifest_version === null ? null : safeHtml`<span>manifest ${step.manifest_version}</span>`
   }<span>arguments ${hashText(step.args_hash, "the hash of the arguments", 8)}</span>${
     step.result_hash === null
       ? null
-      : html`<span>result ${hashText(step.result_hash, "the hash of the result", 8)}</span>`
+      : safeHtml`<span>result ${hashText(step.result_hash, "the hash of the result", 8)}</span>`
   }</p></details>`;
 }
 
@@ -160,7 +160,7 @@ function resolveForm(ctx: PageContext, run_id: string, { step, status }: StepVie
     formElement(
       ctx,
       { action: `/console/runs/${encodeURIComponent(run_id)}/steps/${step}/resolve` },
-      html`<p class="soft">Check the tool itself first. The ledger records your statement under your name.</p>`,
+      safeHtml`<p class="soft">Check the tool itself first. The ledger records your statement under your name.</p>`,
       selectField({
         label: "What happened",
         name: "status",
@@ -187,9 +187,9 @@ function resolveForm(ctx: PageContext, run_id: string, { step, status }: StepVie
 function stepPages({ run_id, steps }: RunView, from: number): HtmlFragment {
   if (steps.length <= STEPS_PAGE) return emptyHtml;
   const at = (start: number) => `/console/runs/${encodeURIComponent(run_id)}?steps=${start}#steps`;
-  return html`<nav class="pager" aria-label="Steps">${from > 0 ? html`<a class="button" href="${at(Math.max(0, from - STEPS_PAGE))}">Earlier</a>` : null}<span class="soft">${from} to ${Math.min(from + STEPS_PAGE, steps.length) - 1} of ${steps.length}</span>${
+  return safeHtml`<nav class="pager" aria-label="Steps">${from > 0 ? safeHtml`<a class="button" href="${at(Math.max(0, from - STEPS_PAGE))}">Earlier</a>` : null}<span class="soft">${from} to ${Math.min(from + STEPS_PAGE, steps.length) - 1} of ${steps.length}</span>${
     from + STEPS_PAGE < steps.length
-      ? html`<a class="button" href="${at(from + STEPS_PAGE)}">Later</a>`
+      ? safeHtml`<a class="button" href="${at(from + STEPS_PAGE)}">Later</a>`
       : null
   }</nav>`;
 }

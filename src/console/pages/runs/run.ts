@@ -7,7 +7,7 @@ import { bundleRun } from "../../../operations/evidence/bundles.ts";
 import { runReport, runReportAsPdf } from "../../../operations/evidence/reports.ts";
 import { startRollback } from "../../../operations/rollback/rollback.ts";
 import { resolveOutcome as resolveOp } from "../../../operations/runs/intents-and-outcomes.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import {
   bulletList,
@@ -42,14 +42,14 @@ async function runPage(ctx: PageContext): Promise<PageAnswer> {
   const found = await readRunPage(ctx);
   await nextEventLoopTurn();
   const { run_id, run } = found;
-  const id = html`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
+  const id = safeHtml`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
   const why = run?.reason ?? null;
   const remark = run === null ? "Deleted by retention; the ledger keeps its trail." : undefined;
-  const body = html`${pageHead(why ?? id, why === null ? remark : id, documents(ctx, run_id, run?.actor))}
+  const body = safeHtml`${pageHead(why ?? id, why === null ? remark : id, documents(ctx, run_id, run?.actor))}
 ${
   run === null
-    ? html`${purged()}${trailCard(found)}`
-    : html`${summary(run, containmentsOfRun(await readContainments(ctx), run))}
+    ? safeHtml`${purged()}${trailCard(found)}`
+    : safeHtml`${summary(run, containmentsOfRun(await readContainments(ctx), run))}
 <div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${lineageCard(run, found.lineage)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
 }`;
   const here = new URLSearchParams(ctx.query);
@@ -71,14 +71,14 @@ function documents(ctx: PageContext, run_id: string, actor: string | undefined):
     [ctx.has(bundleRun), `${base}/bundle`, "Signed bundle"],
     [true, `${base}/trail`, "Trail (JSON lines)"],
   ];
-  return html`<div class="links">${links.map(([on, to, label]) => (on ? html`<a class="button" href="${to}">${label}</a>` : emptyHtml))}${actor === undefined ? emptyHtml : containLink(ctx, actor)}</div>`;
+  return safeHtml`<div class="links">${links.map(([on, to, label]) => (on ? safeHtml`<a class="button" href="${to}">${label}</a>` : emptyHtml))}${actor === undefined ? emptyHtml : containLink(ctx, actor)}</div>`;
 }
 
 function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
-  return html`<div id="run" data-live>${factList(
+  return safeHtml`<div id="run" data-live>${factList(
     [
       run.attention === true ? ["State", markLabel("warn", "needs attention")] : null,
-      ["Actor", html`<a href="/console/actors/${encodeURIComponent(run.actor)}">${run.actor}</a>`],
+      ["Actor", safeHtml`<a href="/console/actors/${encodeURIComponent(run.actor)}">${run.actor}</a>`],
       run.acting === undefined ? null : ["Acting for them", run.acting.join(", ")],
       ["Mode", run.mode === "enforce" ? "enforce" : markLabel("info", run.mode)],
       run.tenant === null ? null : ["Tenant", run.tenant],
@@ -88,7 +88,7 @@ function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
       run.children === undefined ? null : ["Child runs", childLinks(run.children)],
       [
         "Steps",
-        html`${run.steps.length}${run.unresolved.length === 0 ? null : html` ${markLabel("warn", `${formatCountOf(run.unresolved.length, "outcome")} unknown`)}`}`,
+        safeHtml`${run.steps.length}${run.unresolved.length === 0 ? null : safeHtml` ${markLabel("warn", `${formatCountOf(run.unresolved.length, "outcome")} unknown`)}`}`,
       ],
       run.given === undefined ? null : ["Given", givenWords(run.given)],
       contained === null ? null : ["Containment", contained],
@@ -99,17 +99,17 @@ function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
 }
 
 function childLinks(children: readonly string[]): HtmlFragment {
-  return html`<details class="more"><summary>${formatCountOf(children.length, "run")}</summary>${bulletList(children.map(runLink))}</details>`;
+  return safeHtml`<details class="more"><summary>${formatCountOf(children.length, "run")}</summary>${bulletList(children.map(runLink))}</details>`;
 }
 
 /** Texts of people, by their time and length. */
 function givenWords(given: NonNullable<RunView["given"]>): HtmlFragment {
   const last = given[given.length - 1]!;
-  return html`${formatCountOf(given.length, "text")}, the last ${formatTime(last.at_ms)} (${formatCountOf(last.chars, "character")})`;
+  return safeHtml`${formatCountOf(given.length, "text")}, the last ${formatTime(last.at_ms)} (${formatCountOf(last.chars, "character")})`;
 }
 
 function scopeDetails({ scope: { permissions, seal } }: RunView): HtmlFragment {
-  return html`<details class="more"><summary>${formatCountOf(permissions.length, "permission")}</summary><span class="chips">${permissions.map((one) => html`<code class="chip">${one}</code> `)}</span><p>Scope seal ${hashText(seal, "the scope seal")}</p></details>`;
+  return safeHtml`<details class="more"><summary>${formatCountOf(permissions.length, "permission")}</summary><span class="chips">${permissions.map((one) => safeHtml`<code class="chip">${one}</code> `)}</span><p>Scope seal ${hashText(seal, "the scope seal")}</p></details>`;
 }
 
 /** Blocked calls of the run. Equal ones are listed once with a count. */
@@ -123,18 +123,18 @@ function refusedCard({ trail }: RunPageData): HtmlFragment {
   if (times.size === 0) return emptyHtml;
   const rows = [...times.values()].map(
     ({ record, count }) =>
-      html`<li><span class="item"><span class="item-main"><code>${record.tool ?? ""}</code>${count > 1 ? html` ${markLabel("quiet", `${count} times`)}` : emptyHtml}</span><span class="item-side">${formatTime(record.ts_ms)}</span><span class="refusal">${linkIds(record.detail ?? "")}</span></span></li>`,
+      safeHtml`<li><span class="item"><span class="item-main"><code>${record.tool ?? ""}</code>${count > 1 ? safeHtml` ${markLabel("quiet", `${count} times`)}` : emptyHtml}</span><span class="item-side">${formatTime(record.ts_ms)}</span><span class="refusal">${linkIds(record.detail ?? "")}</span></span></li>`,
   );
   return cardBlock(
     { title: "Blocked calls", id: "refused", live: true },
-    html`<ul class="items">${rows}</ul>`,
+    safeHtml`<ul class="items">${rows}</ul>`,
   );
 }
 
 function purged(): HtmlFragment {
   return noticeBox(
     "info",
-    html`<p>Retention deleted this run's working data: steps, values and approvals. The trail below still proves what happened, but you can no longer undo it from here.</p>`,
+    safeHtml`<p>Retention deleted this run's working data: steps, values and approvals. The trail below still proves what happened, but you can no longer undo it from here.</p>`,
   );
 }
 
@@ -147,8 +147,8 @@ function approvalsCard({ approvals }: RunPageData): HtmlFragment {
       ["Status", "Tool", "Decided by", "Note"],
       approvals.map((one) => [
         approvalMark(one.status),
-        html`<a href="/console/approvals/${one.id}"><code>${one.tool}</code></a>${one.kind === "compensation" ? html` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
-        one.decided_by ?? html`<span class="soft">nobody yet</span>`,
+        safeHtml`<a href="/console/approvals/${one.id}"><code>${one.tool}</code></a>${one.kind === "compensation" ? safeHtml` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
+        one.decided_by ?? safeHtml`<span class="soft">nobody yet</span>`,
         one.note ?? "",
       ]),
     ),
@@ -165,13 +165,13 @@ function trailCard(found: RunPageData): HtmlFragment {
       title: "Event trail",
       id: "trail",
       live: true,
-      aside: html`<span class="soft">hashes recomputed for this page</span>`,
+      aside: safeHtml`<span class="soft">hashes recomputed for this page</span>`,
     },
     found.trail.length === 0
-      ? emptyState("No records yet", html`<p>The first call of this run writes the first record.</p>`)
-      : html`<details class="more"${open ? html` open` : emptyHtml}><summary>${formatCountOf(found.trail.length, "record")}${trail_more || trail_from > 0 ? " on this page" : ""}, with their hashes</summary>${trailList(found.trail, { runs: false })}</details>`,
+      ? emptyState("No records yet", safeHtml`<p>The first call of this run writes the first record.</p>`)
+      : safeHtml`<details class="more"${open ? safeHtml` open` : emptyHtml}><summary>${formatCountOf(found.trail.length, "record")}${trail_more || trail_from > 0 ? " on this page" : ""}, with their hashes</summary>${trailList(found.trail, { runs: false })}</details>`,
     trail_from > 0 || trail_more
-      ? html`<nav class="pager" aria-label="Trail">${trail_from > 0 ? html`<a class="button" href="${at(Math.max(0, trail_from - TRAIL_PAGE))}">Earlier</a>` : null}${trail_more ? html`<a class="button" href="${at(trail_from + TRAIL_PAGE)}">Later</a>` : null}</nav>`
+      ? safeHtml`<nav class="pager" aria-label="Trail">${trail_from > 0 ? safeHtml`<a class="button" href="${at(Math.max(0, trail_from - TRAIL_PAGE))}">Earlier</a>` : null}${trail_more ? safeHtml`<a class="button" href="${at(trail_from + TRAIL_PAGE)}">Later</a>` : null}</nav>`
       : emptyHtml,
   );
 }

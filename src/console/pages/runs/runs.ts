@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { RUN_MODES, STEP_STATUSES } from "../../../govern/runs/run.ts";
 import type { FoundRun } from "../../../operations/runs/run-search.ts";
 import { searchRuns } from "../../../operations/runs/search.ts";
-import { type HtmlFragment, html } from "../../html.ts";
+import { type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, pagerLinks, tableBlock } from "../../parts/blocks.ts";
 import { inputField, selectField } from "../../parts/forms.ts";
@@ -34,7 +34,7 @@ async function runs(ctx: PageContext): Promise<PageAnswer> {
   const filtered = Object.keys(query).length > 0;
   const now = ctx.app.core.env.now();
   const waiting = await waitingRuns(ctx);
-  const body = html`${pageHead("Runs", "What agents did, one run at a time.", attentionToggle(query))}
+  const body = safeHtml`${pageHead("Runs", "What agents did, one run at a time.", attentionToggle(query))}
 ${filters(query)}
 ${cardBlock(
   {
@@ -62,9 +62,9 @@ export function runsTable(
     "Runs",
     ["Run", "Actor", "Mode", "Steps", "State", "Opened"],
     runs.map((run) => [
-      html`${runLink(run.run_id)}${run.reason ? html`<span class="part run-reason">${run.reason}</span>` : null}`,
-      html`${nameText(run.actor)}${run.tenant === null ? "" : html` <span class="soft">${run.tenant}</span>`}`,
-      run.mode === "enforce" ? html`<span class="soft">enforce</span>` : markLabel("info", run.mode),
+      safeHtml`${runLink(run.run_id)}${run.reason ? safeHtml`<span class="part run-reason">${run.reason}</span>` : null}`,
+      safeHtml`${nameText(run.actor)}${run.tenant === null ? "" : safeHtml` <span class="soft">${run.tenant}</span>`}`,
+      run.mode === "enforce" ? safeHtml`<span class="soft">enforce</span>` : markLabel("info", run.mode),
       String(run.steps),
       runState(run, waiting.has(run.run_id)),
       formatAgo(run.created_ms, now),
@@ -77,38 +77,38 @@ function runState(run: FoundRun, waits: boolean): HtmlFragment {
   if (run.attention) return markLabel("warn", "needs attention");
   if (waits) return markLabel("info", "waits for approval");
   if (run.unresolved > 0) return markLabel("info", `${formatCountOf(run.unresolved, "step")} open`);
-  return html`<span class="soft">${run.state}</span>`;
+  return safeHtml`<span class="soft">${run.state}</span>`;
 }
 
 function attentionToggle(query: Record<string, string>): HtmlFragment {
   const { attention, cursor: _, ...rest } = query;
   const on = attention === "1";
   const next = new URLSearchParams(on ? rest : { ...rest, attention: "1" });
-  return html`<a class="button${on ? " on" : ""}" href="/console/runs?${next.toString()}">${on ? "Show all runs" : "Needing attention"}</a>`;
+  return safeHtml`<a class="button${on ? " on" : ""}" href="/console/runs?${next.toString()}">${on ? "Show all runs" : "Needing attention"}</a>`;
 }
 
 function filters(query: Record<string, string>): HtmlFragment {
   const value = (name: string) => query[name] ?? "";
-  return html`<form method="get" action="/console/runs" class="filters" role="search">
+  return safeHtml`<form method="get" action="/console/runs" class="filters" role="search">
 ${inputField({ label: "Search", name: "q", type: "search", value: value("q"), placeholder: "run, actor, tenant or reason", class: "wide" })}
 ${inputField({ label: "Actor", name: "actor", value: value("actor") })}
 ${inputField({ label: "Tool", name: "tool", value: value("tool") })}
 ${selectField({ label: "Step status", name: "status", value: value("status"), choices: [["", "any"], ...STEP_STATUSES.map((status) => [status, status.replaceAll("_", " ")] as const)] })}
 ${selectField({ label: "Mode", name: "mode", value: value("mode"), choices: [["", "any"], ...RUN_MODES.map((mode) => [mode, mode] as const)] })}
 ${selectField({ label: "Opened", name: "since", value: value("since"), choices: SINCE })}
-${query["attention"] === "1" ? html`<input type="hidden" name="attention" value="1">` : null}<button type="submit" class="primary">Search</button></form>`;
+${query["attention"] === "1" ? safeHtml`<input type="hidden" name="attention" value="1">` : null}<button type="submit" class="primary">Search</button></form>`;
 }
 
 function noRuns(filtered: boolean): HtmlFragment {
   return filtered
     ? emptyState(
         "No matching runs",
-        html`<p>Remove a filter or search a longer period. Runs that retention deleted are only in the <a href="/console/evidence#ledger">ledger</a>.</p>`,
+        safeHtml`<p>Remove a filter or search a longer period. Runs that retention deleted are only in the <a href="/console/evidence#ledger">ledger</a>.</p>`,
         nextAction("/console/runs", "Show all runs"),
       )
     : emptyState(
         "No runs yet",
-        html`<p>An agent opens a run with <code>POST /v1/runs</code> and the permissions that it needs. Its calls then appear here.</p>`,
+        safeHtml`<p>An agent opens a run with <code>POST /v1/runs</code> and the permissions that it needs. Its calls then appear here.</p>`,
         nextAction("/console/impact", "Preview a call"),
       );
 }

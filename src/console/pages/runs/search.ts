@@ -10,7 +10,7 @@ import { listApprovals } from "../../../operations/approvals/approvals.ts";
 import { findApproval, findIncident, findPlan, findRun } from "../../../operations/documents.ts";
 import { ledgerOf } from "../../../operations/ledger-reader.ts";
 import { searchRuns } from "../../../operations/runs/search.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { cardBlock, emptyState, pageHead } from "../../parts/blocks.ts";
 import { runPath } from "../../parts/ids.ts";
@@ -67,19 +67,19 @@ async function search(ctx: PageContext): Promise<PageAnswer> {
           trailList(checkRecordLines(records), { runs: true }),
         ),
   ].filter((part) => part !== emptyHtml);
-  return shown(q, parts.length === 0 ? nowhere(at) : html`${parts}`);
+  return shown(q, parts.length === 0 ? nowhere(at) : safeHtml`${parts}`);
 }
 
 const shown = (q: string, body: HtmlFragment): PageAnswer => ({
   page: {
     title: "Search",
     nav: null,
-    body: html`${pageHead("Search", q === "" ? undefined : html`Results for <b>${q}</b>.`)}${body}`,
+    body: safeHtml`${pageHead("Search", q === "" ? undefined : safeHtml`Results for <b>${q}</b>.`)}${body}`,
   },
 });
 
-const all = (to: string): HtmlFragment => html`<a href="${to}">All</a>`;
-const items = (list: readonly HtmlFragment[]): HtmlFragment => html`<ul class="items">${list}</ul>`;
+const all = (to: string): HtmlFragment => safeHtml`<a href="${to}">All</a>`;
+const items = (list: readonly HtmlFragment[]): HtmlFragment => safeHtml`<ul class="items">${list}</ul>`;
 
 /** Page that the text names exactly, or null. */
 async function pageOf({ app }: PageContext, q: string): Promise<string | null> {
@@ -103,12 +103,12 @@ function foundTools({ app }: PageContext, word: string): HtmlFragment[] {
     .slice(0, FEW)
     .map(
       (tool) =>
-        html`<li><a class="item" href="/console/tools/${encodeURIComponent(tool)}"><span class="item-main"><code>${tool}</code></span><span class="item-side">${effectMark(manifests.active(tool)!.effect)}</span></a></li>`,
+        safeHtml`<li><a class="item" href="/console/tools/${encodeURIComponent(tool)}"><span class="item-main"><code>${tool}</code></span><span class="item-side">${effectMark(manifests.active(tool)!.effect)}</span></a></li>`,
     );
 }
 
 const actorItem = (actor: string): HtmlFragment =>
-  html`<li><a class="item" href="/console/actors/${encodeURIComponent(actor)}"><span class="item-main">${actor}</span><span class="item-side">agent</span></a></li>`;
+  safeHtml`<li><a class="item" href="/console/actors/${encodeURIComponent(actor)}"><span class="item-main">${actor}</span><span class="item-side">agent</span></a></li>`;
 
 /** Searches the newest requests in any status. */
 async function foundRequests(ctx: PageContext, word: string): Promise<ApprovalView[]> {
@@ -121,7 +121,7 @@ async function foundRequests(ctx: PageContext, word: string): Promise<ApprovalVi
 }
 
 const requestItem = ({ app }: PageContext, one: ApprovalView): HtmlFragment =>
-  html`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${approvalMark(one.status)} ${formatAgo(one.requested_ms, app.core.env.now())}</span><span class="item-note">${one.reason}</span></a></li>`;
+  safeHtml`<li><a class="item" href="/console/approvals/${one.id}"><span class="item-main"><code>${one.tool}</code> <span class="soft">for ${one.actor}</span></span><span class="item-side">${approvalMark(one.status)} ${formatAgo(one.requested_ms, app.core.env.now())}</span><span class="item-note">${one.reason}</span></a></li>`;
 
 async function foundRecords({ app }: PageContext, q: string): Promise<string[]> {
   const ledger = ledgerOf(app);
@@ -132,13 +132,13 @@ async function foundRecords({ app }: PageContext, q: string): Promise<string[]> 
 function asked(): HtmlFragment {
   return emptyState(
     "Search everything",
-    html`<p>Find a run, a tool, an actor, a request or any text of a record. Press <kbd>/</kbd> on any page to go to the search field.</p>`,
+    safeHtml`<p>Find a run, a tool, an actor, a request or any text of a record. Press <kbd>/</kbd> on any page to go to the search field.</p>`,
   );
 }
 
 function nowhere(at: string): HtmlFragment {
   return emptyState(
     "No results",
-    html`<p>To search older records, use the <a href="/console/evidence?q=${at}#ledger">Evidence page</a>.</p>`,
+    safeHtml`<p>To search older records, use the <a href="/console/evidence?q=${at}#ledger">Evidence page</a>.</p>`,
   );
 }

@@ -3,7 +3,7 @@ import { drillableManifests } from "../../../operations/drills/drill-results.ts"
 import { listDrills, mayDrillHere, startDrills } from "../../../operations/drills/drills.ts";
 import type { ToolManifest } from "../../../rules/manifest/types.ts";
 import { type DrillDoc, undoProofOf } from "../../../rules/undo-proof.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { formElement, submitButton } from "../../parts/forms.ts";
@@ -22,7 +22,7 @@ async function drills(ctx: PageContext): Promise<PageAnswer> {
     tools.length === 0
       ? emptyState(
           "No drills",
-          html`<p>A drill tests an undo with a harmless example call. Add <code>drill</code> to a manifest to list its tool here.</p>`,
+          safeHtml`<p>A drill tests an undo with a harmless example call. Add <code>drill</code> to a manifest to list its tool here.</p>`,
           nextAction("/console/tools", "Open the tools"),
         )
       : tableBlock(
@@ -30,7 +30,7 @@ async function drills(ctx: PageContext): Promise<PageAnswer> {
           ["Tool", "Undo", "Tested", "Run", "Problem", "Action"],
           tools.map((manifest) => rowOf(ctx, manifest, last.get(manifest.tool))),
         );
-  const body = html`${pageHead("Drills", "Test undos before you need them: each drill makes a call, undoes it and checks the result.")}
+  const body = safeHtml`${pageHead("Drills", "Test undos before you need them: each drill makes a call, undoes it and checks the result.")}
 ${cardBlock({ title: "Drills", id: "drills", live: true }, list)}${startCard(ctx)}`;
   return { page: { title: "Drills", nav: "drills", body, live: PATH } };
 }
@@ -64,7 +64,7 @@ const allowed = (ctx: PageContext): boolean => ctx.may(startDrills) && mayDrillH
 function drillForm(ctx: PageContext, fields: Record<string, string>, label: string): HtmlFragment {
   const confirm = `This makes real calls through ${fields["upstream"]} and undoes them.`;
   const hidden = Object.entries(fields).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+    ([name, value]) => safeHtml`<input type="hidden" name="${name}" value="${value}">`,
   );
   return formElement(
     ctx,
@@ -77,7 +77,7 @@ function drillForm(ctx: PageContext, fields: Record<string, string>, label: stri
 function startCard(ctx: PageContext): HtmlFragment {
   const off = ctx.whyOff(startDrills);
   if (off !== null)
-    return cardBlock({ title: "Start drills", id: "start" }, html`<p class="soft">${off}</p>`);
+    return cardBlock({ title: "Start drills", id: "start" }, safeHtml`<p class="soft">${off}</p>`);
   if (!allowed(ctx)) return emptyHtml;
   const tools = drillableManifests(ctx.app.core);
   const forms = upstreamsOf(ctx)

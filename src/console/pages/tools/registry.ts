@@ -6,7 +6,7 @@ import {
   readRegistry,
 } from "../../../operations/registry/registry.ts";
 import type { ToolManifest } from "../../../rules/manifest/types.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, tableBlock } from "../../parts/blocks.ts";
 import { foldedForm, formElement, submitButton, textareaField } from "../../parts/forms.ts";
@@ -35,14 +35,14 @@ export async function registryCard(ctx: PageContext): Promise<HtmlFragment> {
   const drafts = manifests.filter(({ lifecycle }) => lifecycle === "draft");
   return cardBlock(
     { title: "Registry", id: "registry" },
-    html`<p class="soft">Operators publish drafts and admins approve them. The ledger records both.</p>`,
+    safeHtml`<p class="soft">Operators publish drafts and admins approve them. The ledger records both.</p>`,
     drafts.length === 0
-      ? html`<p class="calm">No drafts.</p>`
+      ? safeHtml`<p class="calm">No drafts.</p>`
       : tableBlock(
           "Drafts",
           ["Tool", "Version", "State", "By", "When", "Action"],
           drafts.map((one) => [
-            html`<code>${one.tool}</code>`,
+            safeHtml`<code>${one.tool}</code>`,
             one.version,
             lifecycleMark(one.lifecycle),
             one.created_by ?? "",
@@ -78,7 +78,7 @@ export function moveForms(
 ): HtmlFragment {
   if (!ctx.may(approveManifest)) return emptyHtml;
   const to = (verb: string) => `/console/registry/manifests/${encodeURIComponent(tool)}/${verb}`;
-  const hidden = html`<input type="hidden" name="version" value="${version}">`;
+  const hidden = safeHtml`<input type="hidden" name="version" value="${version}">`;
   if (lifecycle === "draft")
     return formElement(
       ctx,

@@ -4,7 +4,7 @@ import { proofWordsOf } from "../../../operations/drills/drill-results.ts";
 import { searchRuns } from "../../../operations/runs/search.ts";
 import type { ToolManifest } from "../../../rules/manifest/types.ts";
 import { compareVersions } from "../../../rules/manifest/version.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import type { PageAnswer, PageContext } from "../../page-context.ts";
 import { bulletList, cardBlock, emptyState, factList, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { effectMark, lifecycleMark, markLabel, proofMark } from "../../parts/marks.ts";
@@ -21,7 +21,7 @@ export async function toolPage(ctx: PageContext): Promise<PageAnswer> {
   const versions = manifests.all
     .filter((one) => one.tool === tool)
     .sort((a, b) => compareVersions(b.version, a.version));
-  const body = html`${pageHead(html`<code>${tool}</code>`, active === undefined ? "No manifest describes this tool." : describeEffect(active), html`<a class="button" href="/console/impact?tool=${encodeURIComponent(tool)}">Preview a call</a>`)}
+  const body = safeHtml`${pageHead(safeHtml`<code>${tool}</code>`, active === undefined ? "No manifest describes this tool." : describeEffect(active), safeHtml`<a class="button" href="/console/impact?tool=${encodeURIComponent(tool)}">Preview a call</a>`)}
 <div class="columns">${active === undefined ? unclassified() : manifestCard(active)}<div>${active === undefined ? emptyHtml : undoCard(active, await proofWordsOf(ctx.app.core, tool))}${versions.length === 0 ? emptyHtml : versionsCard(ctx, versions, active)}</div></div>
 ${cardBlock({ title: "Runs that called it", id: "runs", live: true }, found.runs.length === 0 ? emptyState("No runs yet") : runsTable(found.runs, ctx.app.core.env.now(), await waitingRuns(ctx)))}`;
   return { page: { title: tool, nav: "tools", body, live: `/console/tools/${encodeURIComponent(tool)}` } };
@@ -43,7 +43,7 @@ function unclassified(): HtmlFragment {
     { title: "Unclassified" },
     emptyState(
       "No manifest",
-      html`<p>Add a manifest for this tool, so that its calls can be evaluated and undone.</p>`,
+      safeHtml`<p>Add a manifest for this tool, so that its calls can be evaluated and undone.</p>`,
     ),
   );
 }
@@ -52,25 +52,25 @@ function manifestCard(manifest: ToolManifest): HtmlFragment {
   const { risk, audit } = manifest;
   const { data_class, blast_radius, ...labels } = risk;
   return cardBlock(
-    { title: "Manifest", aside: html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}` },
+    { title: "Manifest", aside: safeHtml`${lifecycleMark(manifest.lifecycle)} ${manifest.version}` },
     factList([
       ["Effect", effectMark(manifest.effect)],
-      ["Permission", html`<code>${manifest.permission}</code>`],
-      ["Owner", manifest.owner ?? html`<span class="soft">not set</span>`],
-      ["Data class", data_class ?? html`<span class="soft">not set</span>`],
-      ["Blast radius", blast_radius ?? html`<span class="soft">not set</span>`],
+      ["Permission", safeHtml`<code>${manifest.permission}</code>`],
+      ["Owner", manifest.owner ?? safeHtml`<span class="soft">not set</span>`],
+      ["Data class", data_class ?? safeHtml`<span class="soft">not set</span>`],
+      ["Blast radius", blast_radius ?? safeHtml`<span class="soft">not set</span>`],
       ...Object.entries(labels).map(
         ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,
       ),
       manifest.requires.length === 0
         ? null
-        : ["Must run first", html`${manifest.requires.map((one) => html`<code>${one}</code> `)}`],
+        : ["Must run first", safeHtml`${manifest.requires.map((one) => safeHtml`<code>${one}</code> `)}`],
       manifest.idempotency.length === 0
         ? null
-        : ["One call per", html`${manifest.idempotency.map((one) => html`<code>${one}</code> `)}`],
+        : ["One call per", safeHtml`${manifest.idempotency.map((one) => safeHtml`<code>${one}</code> `)}`],
       audit.redaction.length === 0
         ? null
-        : ["Redacted", html`${audit.redaction.map((one) => html`<code>${one}</code> `)}`],
+        : ["Redacted", safeHtml`${audit.redaction.map((one) => safeHtml`<code>${one}</code> `)}`],
       audit.retention_days === null ? null : ["Kept for", `${audit.retention_days} days at least`],
       audit.evidence_export === null ? null : ["Evidence", markLabel("info", "a bundle before deletion")],
     ]),
@@ -81,29 +81,29 @@ function undoCard({ compensation, verification, effect }: ToolManifest, proof: s
   if (compensation === null)
     return cardBlock(
       { title: "Undo" },
-      html`<p>${effect === "irreversible" ? html`<strong>Calls cannot be undone.</strong>` : "There is nothing to undo."}</p>`,
+      safeHtml`<p>${effect === "irreversible" ? safeHtml`<strong>Calls cannot be undone.</strong>` : "There is nothing to undo."}</p>`,
     );
   return cardBlock(
     { title: "Undo" },
     factList([
-      ["Tool", html`<code>${compensation.tool}</code>`],
+      ["Tool", safeHtml`<code>${compensation.tool}</code>`],
       proof === null ? null : ["Proof", proofMark(proof)],
       [
         "Kind",
         compensation.kind === "inverse" ? "inverse: restores the exact state" : "compensation: makes amends",
       ],
-      ["Arguments", html`<code>${JSON.stringify(compensation.args)}</code>`],
+      ["Arguments", safeHtml`<code>${JSON.stringify(compensation.args)}</code>`],
       ["Approval", compensation.requires_approval ? markLabel("warn", "needed") : "not needed"],
       [
         "Read back",
         verification === null
-          ? html`${markLabel("quiet", "no")}`
-          : html`<code>${verification.tool}</code> must show <code>${JSON.stringify(verification.expect)}</code>`,
+          ? safeHtml`${markLabel("quiet", "no")}`
+          : safeHtml`<code>${verification.tool}</code> must show <code>${JSON.stringify(verification.expect)}</code>`,
       ],
     ]),
     compensation.residue.length === 0
       ? emptyHtml
-      : html`<p class="soft">Side effects that remain:</p>${bulletList(compensation.residue, "residue")}`,
+      : safeHtml`<p class="soft">Side effects that remain:</p>${bulletList(compensation.residue, "residue")}`,
   );
 }
 
@@ -118,7 +118,7 @@ function versionsCard(
       "Versions of the manifest",
       ["Version", "Lifecycle", "Action"],
       versions.map((one) => [
-        html`${one.version}${one === active ? html` ${markLabel("info", "active")}` : null}`,
+        safeHtml`${one.version}${one === active ? safeHtml` ${markLabel("info", "active")}` : null}`,
         lifecycleMark(one.lifecycle),
         moveForms(ctx, one),
       ]),

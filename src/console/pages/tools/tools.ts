@@ -2,7 +2,7 @@
 import { listConnectors } from "../../../operations/registry/connectors.ts";
 import type { ToolManifest } from "../../../rules/manifest/types.ts";
 import { compareVersions } from "../../../rules/manifest/version.ts";
-import { emptyHtml, type HtmlFragment, html, type TemplateValue } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { cardBlock, commandBlock, emptyState, nextAction, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { inputField } from "../../parts/forms.ts";
@@ -24,7 +24,7 @@ async function tools(ctx: PageContext): Promise<PageAnswer> {
   const unknown = [...calls.keys()]
     .filter((tool) => manifests.active(tool) === undefined && tool.toLowerCase().includes(q))
     .sort();
-  const body = html`${pageHead("Tools", `${formatCountOf(names.length, "tool")} with a manifest. Calls to other tools are blocked, except in observe mode.`)}
+  const body = safeHtml`${pageHead("Tools", `${formatCountOf(names.length, "tool")} with a manifest. Calls to other tools are blocked, except in observe mode.`)}
 <form method="get" action="/console/tools" class="filters" role="search">${inputField({ label: "Search", name: "q", type: "search", value: ctx.query["q"] ?? "", placeholder: "tool, owner, permission or data class", class: "wide" })}<button type="submit" class="primary">Search</button></form>
 ${cardBlock({ title: "Registered", id: "tools", live: true }, shown.length === 0 ? none(q !== "") : toolsTable(shown, calls, manifests.all))}
 ${
@@ -32,7 +32,7 @@ ${
     ? null
     : cardBlock(
         { title: "Called without a manifest" },
-        html`<p class="soft">In the last 24 hours. Without a manifest, these calls cannot be evaluated or undone.</p>`,
+        safeHtml`<p class="soft">In the last 24 hours. Without a manifest, these calls cannot be evaluated or undone.</p>`,
         tableBlock(
           "Tools without a manifest",
           ["Tool", "Calls"],
@@ -82,10 +82,10 @@ function toolsTable(
         toolLink(manifest.tool),
         effectMark(manifest.effect),
         undoWords(manifest),
-        html`<code>${breakable(manifest.permission)}</code>`,
-        manifest.owner ?? html`<span class="soft">not set</span>`,
-        html`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : html` <span class="soft">· ${manifest.risk.blast_radius}</span>`}`,
-        html`${lifecycleMark(manifest.lifecycle)} ${manifest.version}${versions.length > 1 ? html` <span class="soft">of ${versions.length}</span>` : null}`,
+        safeHtml`<code>${breakable(manifest.permission)}</code>`,
+        manifest.owner ?? safeHtml`<span class="soft">not set</span>`,
+        safeHtml`${manifest.risk.data_class ?? ""}${manifest.risk.blast_radius === null ? "" : safeHtml` <span class="soft">· ${manifest.risk.blast_radius}</span>`}`,
+        safeHtml`${lifecycleMark(manifest.lifecycle)} ${manifest.version}${versions.length > 1 ? safeHtml` <span class="soft">of ${versions.length}</span>` : null}`,
         callsText(calls.get(manifest.tool) ?? 0),
       ];
     }),
@@ -95,27 +95,27 @@ function toolsTable(
 
 /** A name that can break after its dots and underscores, so that eight columns fit on a desktop screen. */
 const breakable = (name: string): TemplateValue[] =>
-  name.split(/(?<=[._])/).flatMap((part) => [part, html`<wbr>`]);
+  name.split(/(?<=[._])/).flatMap((part) => [part, safeHtml`<wbr>`]);
 
 /** Number with a unit that only phones show, where the table has no column headers. */
 const callsText = (count: number): HtmlFragment =>
-  html`${count.toLocaleString("en")}<span class="small-only"> ${count === 1 ? "call" : "calls"}</span>`;
+  safeHtml`${count.toLocaleString("en")}<span class="small-only"> ${count === 1 ? "call" : "calls"}</span>`;
 
 function undoWords({ compensation, effect }: ToolManifest): HtmlFragment {
-  if (compensation !== null) return html`<code>${breakable(compensation.tool)}</code>`;
-  return html`<span class="soft">${effect === "irreversible" ? "impossible" : "not needed"}</span>`;
+  if (compensation !== null) return safeHtml`<code>${breakable(compensation.tool)}</code>`;
+  return safeHtml`<span class="soft">${effect === "irreversible" ? "impossible" : "not needed"}</span>`;
 }
 
 function none(filtered: boolean): HtmlFragment {
   return filtered
     ? emptyState(
         "No matching tools",
-        html`<p>Try another search.</p>`,
+        safeHtml`<p>Try another search.</p>`,
         nextAction("/console/tools", "Show all tools"),
       )
     : emptyState(
         "No manifests are loaded",
-        html`<p>A manifest describes a tool: its effect, its permission, and how to undo it. Calls to tools without a manifest are blocked. Load your manifests:</p>`,
+        safeHtml`<p>A manifest describes a tool: its effect, its permission, and how to undo it. Calls to tools without a manifest are blocked. Load your manifests:</p>`,
         commandBlock("svc server -m manifests/"),
       );
 }

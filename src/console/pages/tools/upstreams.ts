@@ -6,7 +6,7 @@ import {
   disconnectUpstream,
   listUpstreams,
 } from "../../../operations/upstreams/upstreams.ts";
-import { emptyHtml, type HtmlFragment, html } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import { cardBlock, emptyState, pageHead, tableBlock } from "../../parts/blocks.ts";
 import { foldedForm, formElement, submitButton } from "../../parts/forms.ts";
@@ -23,8 +23,8 @@ export const upstreamRoutes = [
 async function upstreamsPage(ctx: PageContext): Promise<PageAnswer> {
   const { upstreams, connections } = await ctx.call(listUpstreams, {});
   const off = ctx.whyOff(connectUpstream);
-  const body = html`${pageHead("Upstreams", "Tool servers at which people consent, and who is connected.")}
-${off === null ? serverCards(ctx, upstreams, connections) : cardBlock({ title: "Upstreams" }, html`<p>${off}</p>`)}
+  const body = safeHtml`${pageHead("Upstreams", "Tool servers at which people consent, and who is connected.")}
+${off === null ? serverCards(ctx, upstreams, connections) : cardBlock({ title: "Upstreams" }, safeHtml`<p>${off}</p>`)}
 ${connectionsCard(ctx, connections)}`;
   return { page: { title: "Upstreams", nav: "tools", body } };
 }
@@ -76,7 +76,7 @@ function connectionsCard(ctx: PageContext, connections: readonly ConnectionView[
     one.tenant ?? "",
     one.scopes.join(" "),
     new URL(one.issuer).host,
-    html`${formatAgo(one.connected_ms, now)} by ${one.connected_by}`,
+    safeHtml`${formatAgo(one.connected_ms, now)} by ${one.connected_by}`,
     ctx.is("admin") || one.principal === ctx.principal.id ? revokeForm(ctx, one) : "",
   ]);
   const heads = ["Tool server", "Who", "Tenant", "Scopes", "Issuer", "Connected", "Action"];
