@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { TABLE_NAMES, type TableDocs, type TableName } from "../../src/govern/port/tables.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
-import { append, approvalDoc, draft, put, remove } from "./samples.ts";
+import { append, approvalDoc, draft, put, remove, stepDoc } from "./samples.ts";
 import type { Bench } from "./store.ts";
 
 const VALUES: Record<string, JsonValue> = {
@@ -105,6 +105,22 @@ export function documentTests(bench: Bench): void {
       expect(await store.get("meta", "ghost")).toBeUndefined();
       await put(store, "meta", { ghost: 2 });
       expect(await store.get("meta", "ghost")).toBe(2);
+    });
+
+    it("are replaced by units that have not read them, and by a batch that adds others", async () => {
+      const store = await bench.open();
+      for (const handle of ["first", "second"]) {
+        await Promise.all([
+          put(store, "steps", { "run_1/0": stepDoc({ handle }) }),
+          put(store, "payloads", { "run_1/0": { args: handle, refs: {} } }),
+          put(store, "steps", { [`run_1/${handle.length}`]: stepDoc({ handle, step: handle.length }) }),
+          append(store),
+        ]);
+      }
+      expect((await store.get("steps", "run_1/0"))?.handle).toBe("second");
+      expect((await store.get("payloads", "run_1/0"))?.args).toBe("second");
+      expect(await store.count("steps", { owner: "run_1" })).toBe(3);
+      expect((await store.head()).records).toBe(2);
     });
 
     it("are there for every read as soon as the unit is answered", async () => {

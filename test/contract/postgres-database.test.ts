@@ -11,7 +11,7 @@ import { tempFile } from "../support/tmp.ts";
 import { aMoment, until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { expectWhole } from "./chain.ts";
-import { append, approvalDoc, draft, put, remove } from "./samples.ts";
+import { append, approvalDoc, draft, increment, put, remove } from "./samples.ts";
 import { postgresSql } from "./sql.ts";
 
 let server: PgServer;
@@ -457,6 +457,28 @@ describe("the database", () => {
     for (const outcome of outcomes.slice(1, 4))
       expect(outcome).toMatchObject({ reason: { code: "invalid" } });
     expect((await expectWhole(store)).map(({ run_id }) => run_id)).toEqual(["before", "after"]);
+    await store.close();
+  });
+
+  it("loses no change to a document that another program has deleted", async () => {
+    const { url } = await freshDatabase(server);
+    const store = await open(url);
+    await put(store, "meta", { count: 1 });
+    // Deletes the document after the batch has read it.
+    await postgresSql(url).run(`
+      CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+      CREATE TRIGGER meddle BEFORE UPDATE ON svc_docs FOR EACH ROW EXECUTE FUNCTION meddle()`);
+    const raise = () =>
+      store.transact({
+        run: (tx) => {
+          tx.append(draft());
+          return increment(tx, "count");
+        },
+      });
+    await expect(raise()).rejects.toMatchObject({ code: "unavailable" });
+    expect((await store.head()).records).toBe(0);
+    await postgresSql(url).run("DROP TRIGGER meddle ON svc_docs");
+    expect(await raise()).toBe(2);
     await store.close();
   });
 

@@ -12,6 +12,9 @@ type AnyDoc = TableDocs[TableName];
 /** The document as JSON until the first read, then parsed. Undefined if the document is known not to exist. */
 type Fact = { json: string; doc?: AnyDoc } | undefined;
 
+/** Tables whose documents are first written without a read. */
+const BORN_UNREAD: ReadonlySet<TableName> = new Set(["steps", "payloads"]);
+
 /** A document and its version. Both are undefined if the document is known not to exist. */
 export interface VersionedDoc {
   fact?: Fact;
@@ -66,6 +69,16 @@ export class FetchedDocs {
   fact(table: TableName, key: string): Fact {
     return this.known.get(table)?.get(key);
   }
+
+  /**
+   * Whether the database has the document. Steps and their payloads that no unit has read are new: their keys are
+   * counted. If one exists after all, the writer writes the batch again without this guess.
+   */
+  readonly has = ([table, key]: DocKey): boolean | undefined => {
+    const docs = this.known.get(table);
+    if (docs?.has(key)) return docs.get(key) !== undefined;
+    return BORN_UNREAD.has(table) ? false : undefined;
+  };
 
   readonly read = (table: TableName, key: string): AnyDoc | undefined => {
     const docs = this.known.get(table);

@@ -173,9 +173,12 @@ export interface PreparedQuery {
   values: (Buffer | string | number)[];
 }
 
+/** Tells whether the database has a document, or undefined if the batch has not read it. */
+export type KnowsDoc = (key: DocKey) => boolean | undefined;
+
 /** Builds the statements for all changes of a batch. Throws on a value that JSON or an array cannot represent. */
-export function batchStatements(batch: UnitBatch, locked: LockedHead): PreparedQuery[] {
-  return [...documents([...batch.changes]), ...recordsOf(batch, locked)];
+export function batchStatements(batch: UnitBatch, locked: LockedHead, has: KnowsDoc): PreparedQuery[] {
+  return [...documents([...batch.changes], has), ...recordsOf(batch, locked)];
 }
 
 const hasPlaces = ({ table }: DocChange): boolean => SEQ_FIELDS[table] !== undefined;
@@ -183,21 +186,25 @@ const hasPlaces = ({ table }: DocChange): boolean => SEQ_FIELDS[table] !== undef
 /**
  * Builds the statements that do not depend on the position: documents of any size, except those that contain positions.
  */
-export function preSealStatements(batch: UnitBatch): PreparedQuery[] {
-  return documents([...batch.changes].filter((change) => !hasPlaces(change)));
+export function preSealStatements(batch: UnitBatch, has: KnowsDoc): PreparedQuery[] {
+  return documents(
+    [...batch.changes].filter((change) => !hasPlaces(change)),
+    has,
+  );
 }
 
 /** Builds the other statements after sealing. They grow only with the number of records. */
-export function postSealStatements(batch: UnitBatch, locked: LockedHead): PreparedQuery[] {
-  return [...documents([...batch.changes].filter(hasPlaces)), ...recordsOf(batch, locked)];
+export function postSealStatements(batch: UnitBatch, locked: LockedHead, has: KnowsDoc): PreparedQuery[] {
+  return [...documents([...batch.changes].filter(hasPlaces), has), ...recordsOf(batch, locked)];
 }
 
-function documents(changes: readonly DocChange[]): PreparedQuery[] {
-  const { puts, removed } = split(changes);
-  const statements: PreparedQuery[] = [...chunks(puts)].map((chunk) => ({
-    ...sql.PUT_DOCS_SQL,
-    values: putValues(chunk),
-  }));
+function documents(changes: readonly DocChange[], has: KnowsDoc): PreparedQuery[] {
+  const { removed, ...puts } = split(changes, has);
+  const statements = [
+    ...writes(sql.ADD_DOCS_SQL, puts.added),
+    ...writes(sql.CHANGE_DOCS_SQL, puts.changed),
+    ...writes(sql.PUT_DOCS_SQL, puts.unknown),
+  ];
   if (removed.length > 0) {
     const values = keyValues(removed.map(({ table, key }) => [table, key]));
     statements.push({ ...sql.REMOVE_DOCS_SQL, values });
@@ -234,16 +241,30 @@ interface Put {
   json: string;
 }
 
-function split(changes: Iterable<DocChange>): { puts: Put[]; removed: DocChange[] } {
-  const puts: Put[] = [];
-  const removed: DocChange[] = [];
+interface SplitChanges {
+  added: Put[];
+  changed: Put[];
+  unknown: Put[];
+  removed: DocChange[];
+}
+
+function split(changes: Iterable<DocChange>, has: KnowsDoc): SplitChanges {
+  const found: SplitChanges = { added: [], changed: [], unknown: [], removed: [] };
   for (const change of changes) {
     const { table, key, doc } = change;
-    if (doc === undefined) removed.push(change);
-    else puts.push({ table, key, doc, json: docText(table, doc) });
+    if (doc === undefined) {
+      found.removed.push(change);
+      continue;
+    }
+    const known = has([table, key]);
+    const puts = known === undefined ? found.unknown : known ? found.changed : found.added;
+    puts.push({ table, key, doc, json: docText(table, doc) });
   }
-  return { puts, removed };
+  return found;
 }
+
+const writes = (statement: { name: string; text: string }, puts: readonly Put[]): PreparedQuery[] =>
+  [...chunks(puts)].map((chunk) => ({ ...statement, values: putValues(chunk) }));
 
 function* chunks(puts: readonly Put[]): Generator<Put[]> {
   let chunk: Put[] = [];

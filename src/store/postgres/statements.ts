@@ -50,13 +50,33 @@ export const APPEND_RECORDS_SQL = {
       WITH ORDINALITY AS n(prev, hash, line, run_id, event, actor, tool, ts_ms, at)`,
 };
 
+const DOC_ROWS =
+  "unnest($1::text[], $2::text[], $3::text[], $4::double precision[], $5::text[], $6::text[], $7::text[])";
+
+/** Writes documents that the database may have. Logs more than the next two: a row lock, or a confirmed insert. */
 export const PUT_DOCS_SQL = {
   name: "svc_put",
   text: `
-    INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc, tenant)
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::double precision[], $5::text[], $6::text[], $7::text[])
+    INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc, tenant) SELECT * FROM ${DOC_ROWS}
     ON CONFLICT (tbl, key) DO UPDATE
     SET owner = excluded.owner, sort = excluded.sort, tag = excluded.tag, doc = excluded.doc, tenant = excluded.tenant`,
+};
+
+/** Adds documents that the database does not have. */
+export const ADD_DOCS_SQL = {
+  name: "svc_add",
+  text: `INSERT INTO svc_docs (tbl, key, owner, sort, tag, doc, tenant) SELECT * FROM ${DOC_ROWS}`,
+};
+
+/** Changes documents that the database has. Fails if one is missing. */
+export const CHANGE_DOCS_SQL = {
+  name: "svc_change",
+  text: `
+    WITH changed AS (
+      UPDATE svc_docs d SET owner = n.owner, sort = n.sort, tag = n.tag, doc = n.doc, tenant = n.tenant
+      FROM ${DOC_ROWS} AS n(tbl, key, owner, sort, tag, doc, tenant)
+      WHERE d.tbl = n.tbl AND d.key = n.key RETURNING 1)
+    SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM changed`,
 };
 
 export const REMOVE_DOCS_SQL = {

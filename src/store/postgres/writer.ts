@@ -11,6 +11,7 @@ import { declaredNeeds, HeadNeeded, type PendingUnit, type UnitBatch } from "../
 import type { AcknowledgedHead } from "./acknowledged-head.ts";
 import {
   isConnectionLoss,
+  isKnownDoc,
   isValueError,
   notInTime,
   outcomeUnknown,
@@ -28,6 +29,7 @@ import {
   fetchFacts,
   fetchVersions,
   isCommitted,
+  type KnowsDoc,
   type LockedHead,
   lockHeadAndRead,
   type PendingCommit,
@@ -65,6 +67,12 @@ interface BatchAhead {
   statements: PreparedQuery[];
 }
 
+interface Attempt {
+  answer_by: number;
+  leave(): void;
+  without_guess?: boolean;
+}
+
 interface Begun {
   session: PgSession;
   locked: LockedHead;
@@ -89,12 +97,12 @@ export interface BatchStats {
 
 /** Completes a batch that ran before the lock and is still valid: it needs only its position. */
 function placed(
-  { batch, statements }: BatchAhead,
+  { batch, facts, statements }: BatchAhead,
   locked: LockedHead,
 ): { batch: UnitBatch; statements: PreparedQuery[] } {
   if (batch.isEmpty) return { batch, statements };
   batch.seal(locked.head);
-  return { batch, statements: [...statements, ...postSealStatements(batch, locked)] };
+  return { batch, statements: [...statements, ...postSealStatements(batch, locked, facts.has)] };
 }
 
 async function decided(
@@ -102,9 +110,10 @@ async function decided(
   session: PgSession,
   locked: LockedHead,
   facts: FetchedDocs,
+  has: KnowsDoc,
 ): Promise<{ batch: UnitBatch; statements: PreparedQuery[] }> {
   const batch = await runUnits(units, locked.head, facts, (keys) => fetchFacts(session, keys, facts));
-  return { batch, statements: batch.isEmpty ? [] : batchStatements(batch, locked) };
+  return { batch, statements: batch.isEmpty ? [] : batchStatements(batch, locked, has) };
 }
 
 export class PgWriter {
@@ -150,7 +159,7 @@ export class PgWriter {
     if (time_left_ms <= 0) throw notInTime();
     const limit = timeLimit(time_left_ms);
     try {
-      await this.attempt(units, limit.signal, { answer_by, leave: callers.leave });
+      await this.attemptTwice(units, limit.signal, { answer_by, leave: callers.leave });
     } catch (error) {
       this.drop();
       if (limit.signal.aborted || sqlState(error) === LOCK_TIMEOUT) this.stall();
@@ -173,12 +182,26 @@ export class PgWriter {
     await session?.end();
   }
 
+  /** Writes the batch again, without guessing which documents are new, if a guess was wrong. */
+  private async attemptTwice(
+    units: readonly PendingUnit[],
+    signal: AbortSignal,
+    attempt: Attempt,
+  ): Promise<void> {
+    try {
+      await this.attempt(units, signal, attempt);
+    } catch (error) {
+      if (signal.aborted || !isKnownDoc(error)) throw error;
+      await this.attempt(units, signal, { ...attempt, without_guess: true });
+    }
+  }
+
   private async attempt(
     units: readonly PendingUnit[],
     signal: AbortSignal,
-    { answer_by, leave }: { answer_by: number; leave(): void },
+    { answer_by, leave, without_guess }: Attempt,
   ): Promise<void> {
-    const ahead = this.isAlone ? undefined : await this.decideAhead(units, signal);
+    const ahead = this.isAlone || without_guess ? undefined : await this.decideAhead(units, signal);
     const { session, locked, facts, holds } = await this.begin(units, ahead, signal);
     const locked_at = performance.now();
     const cpu = process.cpuUsage();
@@ -189,7 +212,9 @@ export class PgWriter {
     try {
       await session.until(signal, async () => {
         const { batch, statements } =
-          ahead !== undefined && holds ? placed(ahead, locked) : await decided(units, session, locked, facts);
+          ahead !== undefined && holds
+            ? placed(ahead, locked)
+            : await decided(units, session, locked, facts, without_guess ? () => undefined : facts.has);
         written = batch;
         if (batch.isEmpty) return await commitReadOnly(session);
         leave();
@@ -239,7 +264,7 @@ export class PgWriter {
       return await session.until(signal, async () => {
         await obtain(declaredNeeds(units));
         const batch = await runUnits(units, undefined, facts, obtain);
-        return { session, facts, batch, statements: preSealStatements(batch) };
+        return { session, facts, batch, statements: preSealStatements(batch, facts.has) };
       });
     } catch (error) {
       if (error instanceof HeadNeeded) return undefined;

@@ -5,12 +5,17 @@
 import { type ErrorCode, SvcError } from "../../../kernel/errors.ts";
 import { indeterminateCommit } from "../../indeterminate-commit.ts";
 
+/** Division by zero: a statement counts the documents it has changed, and divides by whether it changed all. */
+const MISSING_DOC = "22012";
+const UNIQUE_VIOLATION = "23505";
+
 /** SQLSTATEs that help an operator. Errors report all others by number. */
 const KNOWN: Record<string, readonly [ErrorCode, string]> = {
-  "23505": [
+  [UNIQUE_VIOLATION]: [
     "corrupt",
     "ledger corrupt: the head row and the records in svc_ledger disagree; appends are refused",
   ],
+  [MISSING_DOC]: ["unavailable", "ledger unavailable: a document in svc_docs was deleted by another program"],
   "55P03": ["unavailable", "ledger unavailable: another session holds the head of the ledger"],
   "57014": ["unavailable", "the database took too long to answer; narrow the search, or check its load"],
   "25006": ["unavailable", "ledger unavailable: the database is read-only; is it a standby?"],
@@ -38,7 +43,15 @@ export function sqlState(error: unknown): string | undefined {
  * fine.
  */
 export function isValueError(error: unknown): boolean {
-  return VALUE.test(sqlState(error) ?? "") || isEncodingError(error);
+  const state = sqlState(error) ?? "";
+  return (VALUE.test(state) && state !== MISSING_DOC) || isEncodingError(error);
+}
+
+/** Whether a document that was taken for a new one exists. */
+export function isKnownDoc(error: unknown): boolean {
+  return (
+    sqlState(error) === UNIQUE_VIOLATION && (error as { constraint?: unknown }).constraint === "svc_docs_pkey"
+  );
 }
 
 /** Node's own errors of these types, such as a bad port, have a code. The language's errors do not. */
