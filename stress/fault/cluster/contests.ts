@@ -172,8 +172,8 @@ async function toggle(client: Client, history: ObjectHistory, tool: string): Pro
 async function liftAll(client: Client, tool: string): Promise<boolean> {
   const listed = await client.surely("root", "GET", "/v1/halts");
   if (listed?.status !== 200) return false;
-  const left = (listed.body.halts as { id: string; tool: string | null }[]).filter(
-    (each) => each.tool === tool,
+  const left = (listed.body.halts as { id: string; scope: { tool: string | null } }[]).filter(
+    ({ scope }) => scope.tool === tool,
   );
   for (const { id } of left) await client.surely("root", "POST", "/v1/resume", { id });
   return left.length === 0;
