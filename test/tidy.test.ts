@@ -15,6 +15,8 @@ import { exportProblems } from "./support/tidy/exports.ts";
 import { functionsIn } from "./support/tidy/functions.ts";
 import { findCycles, importsOf } from "./support/tidy/imports.ts";
 import { arrowProblem, cycleProblems, layerProblems } from "./support/tidy/layers.ts";
+import { patternProblems } from "./support/tidy/patterns.ts";
+import { verifies } from "./support/verifies.ts";
 
 /** Subjects of later commits are checked. */
 const FIRST_CHECKED_COMMIT = "dbccd775aa6e";
@@ -43,6 +45,11 @@ describe("tidy", () => {
 
   it("makes no banned calls", () => {
     expect(banProblems(shipped, SOURCE_BANS)).toEqual([]);
+  });
+
+  it("has no pattern that a long text makes slow", () => {
+    verifies("beyond.heavy.linear-patterns");
+    expect(patternProblems(shipped)).toEqual([]);
   });
 
   it("casts past the compiler in ten places at most", () => {
@@ -288,6 +295,17 @@ describe("the rules themselves", () => {
     expect(
       banProblems([sample("a.md", `https://${["registry", "npmjs", "org"].join(".")}/x`)], TEXT_BANS),
     ).toHaveLength(1);
+  });
+
+  it("patterns: finds each kind of slow one", () => {
+    const slow = [/0+$/.source, /^(?:a+)+b$/.source, /^\d*\d*x$/.source];
+    const fast = [/(?<!0)0+$/.source, /^a+b$/.source, /[.,]+/.source];
+    const found = (sources: readonly string[]): string[] =>
+      patternProblems([sample("src/a.ts", sources.map((source) => `f(/${source}/);`).join("\n"))]).filter(
+        (problem) => problem.startsWith("src/"),
+      );
+    expect(found(slow)).toHaveLength(slow.length);
+    expect(found(fast)).toEqual([]);
   });
 
   it("assertions: finds the test without one, and follows functions that have one", () => {

@@ -132,7 +132,9 @@ export class IssuerKeys {
 
   /** Fetches the discovery document and returns the URL of the keys. */
   private async discover(): Promise<string> {
-    const discovery = await this.get(`${this.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`);
+    const discovery = await this.get(
+      `${this.issuer.replace(/(?<!\/)\/+$/, "")}/.well-known/openid-configuration`,
+    );
     if (discovery["issuer"] !== this.issuer)
       throw new SvcError("invalid", "the issuer's discovery document names another issuer");
     const uri = discovery["jwks_uri"];

@@ -49,7 +49,7 @@ export function readConfigFile(
     throw new ProblemsError([messageOf(error)]);
   }
   // A file with only comments is an empty config, not an invalid one.
-  if (/^(?:\s*(?:#.*)?(?:\r?\n|$))*$/.test(text.replace(/^\uFEFF/, ""))) text = "{}";
+  if (text.split("\n").every((line) => /^\s*(?:#|$)/.test(line))) text = "{}";
   return readConfigText(text, file, dirname(path), env);
 }
 

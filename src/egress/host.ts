@@ -25,7 +25,7 @@ const LOOPBACK_NAMES = ["localhost", "localhost.localdomain", "localhost6", "ip6
 /** Normalizes a URL's hostname: no brackets, no trailing dot, lower case. */
 export function plainHost(hostname: string): string {
   const bare = hostname.startsWith("[") && hostname.endsWith("]") ? hostname.slice(1, -1) : hostname;
-  return bare.toLowerCase().replace(/\.+$/, "");
+  return bare.toLowerCase().replace(/(?<!\.)\.+$/, "");
 }
 
 /** Parses a bare host (an SMTP setting) like the host of a URL. Returns undefined if it is not a valid host. */

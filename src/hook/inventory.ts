@@ -97,7 +97,7 @@ function missingFor(client: HookClient, { places, file, registered, workspace }:
     missing.push(`${file} does not start the hook for every event`);
   for (const one of files)
     if (jsonIn(one)?.["disableAllHooks"] === true) missing.push(`${one} switches all hooks off`);
-  if (client === "codex" && /^\s*(?:codex_)?hooks\s*=\s*false/m.test(textIn(codexConfig(file))))
+  if (client === "codex" && /^[ \t]*(?:codex_)?hooks[ \t]*=[ \t]*false/m.test(textIn(codexConfig(file))))
     missing.push(`${codexConfig(file)} switches hooks off`);
   const inProject = project !== null && startsHook(client, project);
   const known = workspace === null ? registered === "all" : isRegistered(workspace, registered);

@@ -67,7 +67,7 @@ export function readSettings(file: string, env: NodeJS.ProcessEnv): HookSettings
     hold_s,
     ...(given["give_prompts"] === true ? { give_prompts: true } : {}),
     ...(hooks_file === null ? {} : { hooks_file }),
-    server: server.replace(/\/+$/, ""),
+    server: server.replace(/(?<!\/)\/+$/, ""),
     key: readKey(resolve(folder, nonEmptyString(given["key_file"]) ?? "agent.key")),
     mode,
     notes: join(folder, "under-way"),

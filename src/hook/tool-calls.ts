@@ -156,13 +156,21 @@ const fileFields = (input: Record<string, unknown>): Record<string, unknown> =>
 
 const PATTERN_FIELDS = ["glob", "glob_pattern", "include", "include_pattern", "paths"];
 
+/** Patterns between spaces and commas, except those inside braces. */
+const splitPatterns = (patterns: string): string[] =>
+  patterns
+    .split(/([{}])/)
+    .map((part, at, all) => (all[at + 1] === "}" ? part : part.replace(/[\s,]+/g, "\0")))
+    .join("")
+    .split("\0");
+
 function lookCall({ tool, input, cwd }: HookEvent, guard: PathGuard, home: string): Read {
   const absolute = (path: string, from: string) => resolve(from, expandHome(path, home, cwd) ?? path);
   const given = pathsOf(input).map((path) => absolute(path, cwd));
   const folders = given.length === 0 ? [cwd] : given;
   const patterns = [...PATTERN_FIELDS, ...(LISTS.test(tool) ? ["pattern"] : [])]
     .flatMap((name) => textsIn(input[name]))
-    .flatMap((pattern) => pattern.split(/[\s,]+(?![^{]*\})/).filter((one) => /^[^!]/.test(one)));
+    .flatMap((pattern) => splitPatterns(pattern).filter((one) => /^[^!]/.test(one)));
   const found = patterns.flatMap((pattern) => folders.map((folder) => absolute(pattern, folder)));
   const touches = [...pathsOf(input), ...given, ...found].flatMap((path) => guard.path(path, cwd) ?? []);
   touches.push(...patterns.filter(namesSecrets).map((pattern) => `${pattern} matches credential files`));
@@ -173,7 +181,7 @@ function lookCall({ tool, input, cwd }: HookEvent, guard: PathGuard, home: strin
     touches.push("it searches your entire home directory");
   // A pattern that matches everything also finds files that git ignores.
   const all = input["no_ignore"] === true || patterns.some((pattern) => /(?:^|\/)\*+$/.test(pattern));
-  const looked = [...folders, ...found.map((path) => path.replace(/\/[^/]*[*?[{].*$/, "/"))];
+  const looked = [...folders, ...found.map((path) => path.replace(/\/[^/*?[{]*[*?[{].*$/, "/"))];
   const covers = looked.some((folder) => guard.holds(folder, cwd, all));
   return { tool: covers ? "code.other" : "code.read", args, files: [], touches };
 }

@@ -10,7 +10,7 @@ interface ConsoleLinks {
 
 /** `base` can be the URL of the server or of its console. */
 export function consoleLinks(base: string | null): ConsoleLinks {
-  const root = base === null ? null : base.replace(/\/+$/, "").replace(/\/console$/, "");
+  const root = base === null ? null : base.replace(/(?<!\/)\/+$/, "").replace(/\/console$/, "");
   const at = (path: string) => (root === null ? null : `${root}/console${path}`);
   return {
     approval: (id) => at(`/approvals/${encodeURIComponent(id)}`),

@@ -86,7 +86,7 @@ function serverOf(document: JsonObject, from: string | null): ApiServer {
   const template =
     isJsonObject(first) && typeof first["url"] === "string" ? first["url"] : oldServer(document);
   const variables = isJsonObject(first) && isJsonObject(first["variables"]) ? first["variables"] : {};
-  const url = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+  const url = template.replace(/\{([^{}]+)\}/g, (_, name: string) => {
     const variable = variables[name];
     return isJsonObject(variable) && typeof variable["default"] === "string" ? variable["default"] : name;
   });
@@ -96,7 +96,7 @@ function serverOf(document: JsonObject, from: string | null): ApiServer {
   return {
     scheme: base.protocol.slice(0, -1),
     host: base.host,
-    base: base.pathname.replace(/\/+$/, ""),
+    base: base.pathname.replace(/(?<!\/)\/+$/, ""),
     guessed: false,
   };
 }
@@ -114,7 +114,7 @@ function operationsOf(document: JsonObject, name: string, base: string): ApiOper
   for (const [raw, item] of Object.entries(document["paths"] as JsonObject)) {
     if (!isJsonObject(item)) continue;
     const places: string[] = [];
-    const path = `${base}${raw}`.replace(/\{([^}]*)\}/g, (_, place: string) => {
+    const path = `${base}${raw}`.replace(/\{([^{}]*)\}/g, (_, place: string) => {
       const own = place.replace(/\W/g, "_").replace(/^(?=\d)/, "_");
       places.push(own);
       return `{${own}}`;
@@ -123,7 +123,7 @@ function operationsOf(document: JsonObject, name: string, base: string): ApiOper
       const operation = item[method];
       if (!isJsonObject(operation)) continue;
       const id = typeof operation["operationId"] === "string" ? operation["operationId"] : `${method}${raw}`;
-      const plain = id.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^_+|_+$/g, "") || method;
+      const plain = id.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^_+|(?<!_)_+$/g, "") || method;
       let tool = `${name}.${plain}`;
       for (let n = 2; taken.has(tool); n++) tool = `${name}.${plain}_${n}`;
       taken.add(tool);

@@ -217,7 +217,7 @@ class Exporter implements SpanTracer {
 
 /** Returns `<endpoint>/v1/traces`, or the endpoint itself if it is already complete. */
 function tracesUrl(endpoint: string): string {
-  const base = endpoint.replace(/\/+$/, "");
+  const base = endpoint.replace(/(?<!\/)\/+$/, "");
   return base.endsWith("/v1/traces") ? base : `${base}/v1/traces`;
 }
 

@@ -85,6 +85,24 @@ describe("others are answered", { timeout: 300_000 }, () => {
   });
 });
 
+// With patterns that take the square of the length, none of these would be answered for minutes.
+it.each([
+  ["a number with many zeros", "failed"],
+  ["a key with many digits", "failed"],
+  ["an address with many slashes", "succeeded"],
+])("%s is judged, shown and reported: %s", async (shape, status) => {
+  verifies("beyond.heavy.linear-patterns");
+  const args = LARGEST_ARGS[shape]!(300_000);
+  const asked = await post("agent", "/v1/runs/large/intents", { tool: "big.ask", args, reason: "r" });
+  const { body: card } = await s.call("approver", "GET", `/v1/approvals/${idIn(asked)}/card`);
+  expect(card.arguments).toEqual(args);
+  const call = { tool: "crm.get", args, reason: "r" };
+  const { body: decided } = await post("agent", "/v1/runs/busy/intents", call);
+  const path = `/v1/runs/busy/steps/${decided.step}/outcome`;
+  const outcome = status === "failed" ? { error: `1.${"0".repeat(300_000)}1` } : { result: args };
+  expect((await post("agent", path, { status, ...outcome })).status).toBe(200);
+});
+
 it("a request lists a bounded number of its arguments' names, and counts the rest", async () => {
   verifies("beyond.heavy.names-listed");
   const args = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`name${i}`, i]));

@@ -59,6 +59,7 @@ export const beyondHolds = section("beyond", "No request stalls the others", {
   "beyond.heavy.card-once": [33, "a card that was shown is not made again for the decision by it, nor for a list, while nothing that it shows has changed"],
   "beyond.heavy.card-pauses": [33, "building a card pauses in turns, also between thousands of names at any depth"],
   "beyond.heavy.others": [33, "decisions continue while the largest call, card or plan is worked on"],
+  "beyond.heavy.linear-patterns": [33, "every regular expression that reads input takes time in proportion to its length"],
   "beyond.heavy.names-listed": [33, "a request names a bounded number of its arguments; the rest are counted"],
   "beyond.heavy.wide": [33, "the names of an object with thousands of members are listed once, whatever looks at it"],
   "beyond.heavy.reads": [33, "a store that answers reads from memory answers a bounded number of reads and rows in one turn of the event loop"],

@@ -47,6 +47,6 @@ export function allTexts(): SourceFile[] {
     });
   return walk("").map((path) => {
     const text = readFileSync(join(ROOT, path), "utf8");
-    return { path, text, code: text, withStrings: text };
+    return { path, text, code: text, withStrings: text, patterns: [] };
   });
 }

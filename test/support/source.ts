@@ -8,6 +8,8 @@ export interface SourceText {
   readonly code: string;
   /** Only comments replaced by spaces. */
   readonly withStrings: string;
+  /** Regular expressions as they are written, with their flags. */
+  readonly patterns: readonly string[];
 }
 
 /** After one of these a slash begins a regular expression; after anything else it divides. */
@@ -18,6 +20,7 @@ const BEFORE_REGEX_WORD =
 export function readSource(text: string): SourceText {
   const code = text.split("");
   const withStrings = text.split("");
+  const patterns: string[] = [];
   /** For each template we are inside of: how many braces are open in its present `${...}`. */
   const templates: number[] = [];
   let at = 0;
@@ -46,15 +49,18 @@ export function readSource(text: string): SourceText {
     } else if (c === "}" && templates.at(-1) === 0) {
       templates.pop();
       at = openTemplate(text, at, code, templates);
-    } else if (c === "/" && startsRegex(code, at)) literal(endOfRegex(text, at));
-    else {
+    } else if (c === "/" && startsRegex(code, at)) {
+      const end = endOfRegex(text, at);
+      patterns.push(text.slice(at, end) + /^[a-z]*/.exec(text.slice(end, end + 8))![0]);
+      literal(end);
+    } else {
       const depth = templates.length - 1;
       if (depth >= 0 && c === "{") templates[depth]! += 1;
       if (depth >= 0 && c === "}") templates[depth]! -= 1;
       at++;
     }
   }
-  return { code: code.join(""), withStrings: withStrings.join("") };
+  return { code: code.join(""), withStrings: withStrings.join(""), patterns };
 }
 
 /** The line, from 1, on which a position lies. */

@@ -59,7 +59,7 @@ function valueBehind(option: Option): CompletionValue | null {
   if (!option.required && !option.optional) return null;
   const known = option.argChoices ?? KNOWN_VALUES[option.long ?? ""];
   if (known !== undefined) return known;
-  const placeholder = /[<[]([^>\]]*)[>\]]/.exec(option.flags)?.[1] ?? "";
+  const placeholder = /[<[]([^<[>\]]*)[>\]]/.exec(option.flags)?.[1] ?? "";
   return PATH_NAMES.test(placeholder) ? "path" : "text";
 }
 

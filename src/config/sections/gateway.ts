@@ -171,7 +171,7 @@ export const GATEWAY_ROWS = {
     type: "URL",
     schema: urlSchema
       .refine((url) => !/[?#]/.test(url), "must not hold a query or a fragment")
-      .transform((url) => url.replace(/\/+$/, "")),
+      .transform((url) => url.replace(/(?<!\/)\/+$/, "")),
     default: null,
     shown_default: "the listening address",
     env: "SVC_GATEWAY_URL",

@@ -63,14 +63,14 @@ export const IDENTITY_ROWS = {
   ),
   console_url: settingRow<string | null>({
     type: "URL",
-    schema: urlSchema.transform((url) => url.replace(/\/+$/, "")),
+    schema: urlSchema.transform((url) => url.replace(/(?<!\/)\/+$/, "")),
     default: null,
     env: "SVC_CONSOLE_URL",
     about: "Base URL of the console, for links in notifications and for the redirect URL of SSO.",
   }),
   approve_url: settingRow<string | null>({
     type: "URL",
-    schema: urlSchema.transform((url) => url.replace(/\/+$/, "")),
+    schema: urlSchema.transform((url) => url.replace(/(?<!\/)\/+$/, "")),
     default: null,
     about: "Second URL of the console for signing with a passkey: https, at or below `passkeys.rp_id`.",
   }),

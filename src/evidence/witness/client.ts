@@ -41,7 +41,7 @@ export async function askWitness(sink: WitnessSink, parts: AskingParts): Promise
     const head: TreeHead = { origin, ...proofs.snapshot.tree };
     if (old > head.size) throw isAhead(old, head.size);
     const proof = await proofs.consistency(old, head.size);
-    const answer = await egress.request(`${sink.url.replace(/\/+$/, "")}/add-checkpoint`, {
+    const answer = await egress.request(`${sink.url.replace(/(?<!\/)\/+$/, "")}/add-checkpoint`, {
       method: "POST",
       headers: { "content-type": "text/plain; charset=utf-8" },
       body: requestBody(old, proof, signCheckpoint(head, signing)),

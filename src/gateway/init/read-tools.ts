@@ -39,7 +39,7 @@ export function suggestName(target: { url?: string; words: readonly string[] }):
     .replace(/\.(?:m?js|ts|py)$/, "")
     .replace(/^(?:mcp-)?server-|^mcp-|-mcp(?:-server)?$/g, "")
     .replace(/[^A-Za-z0-9_-]+/g, "-")
-    .replace(/^[^A-Za-z0-9]+|-+$/g, "")
+    .replace(/^[^A-Za-z0-9]+|(?<!-)-+$/g, "")
     .slice(0, 64);
   return name === "" || name === "svc" ? "tools" : name;
 }

@@ -132,7 +132,7 @@ export function closeEdit(
 
 /** The path itself, and for a link the path behind it. */
 function placesOf(given: string): string[] {
-  const path = given.replace(/[\\/]+$/, "");
+  const path = given.replace(/(?<![\\/])[\\/]+$/, "");
   const direct = join(resolveLinks(dirname(path)), basename(path));
   return [...new Set([direct, resolveLinks(path)])];
 }

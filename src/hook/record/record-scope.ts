@@ -54,7 +54,7 @@ export const SNAPSHOT_DEFAULTS: SnapshotSettings = {
 /** Whether a directory's path matches an exclusion: by its name, or by its path if the exclusion has a slash. */
 export function createExclusionTest(exclude: readonly string[]): (path: string) => boolean {
   const source = exclude
-    .map((one) => one.replace(/^\.?\/+|\/+$/g, ""))
+    .map((one) => one.replace(/^\.?\/+|(?<!\/)\/+$/g, ""))
     .filter((one) => one !== "")
     .map((one) => {
       const pattern = one.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", "[^/]*");

@@ -68,7 +68,7 @@ export function undoRecord(
   }
   const { store, record } = found;
   const isSkipped = (path: string) =>
-    skip.some((one) => `${join(record.root, path)}/`.startsWith(`${one.replace(/\/+$/, "")}/`));
+    skip.some((one) => `${join(record.root, path)}/`.startsWith(`${one.replace(/(?<!\/)\/+$/, "")}/`));
   const left = restoreRecord(store, record, { isSkipped, overwrite });
   return left.length === 0 ? null : { error: summarize(left), left };
 }

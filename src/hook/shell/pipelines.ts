@@ -9,7 +9,7 @@ const FINDS = /^(?:find|fd|ls)$/;
 const FILTERS = /^(?:sort|uniq|head|tail|grep|egrep|fgrep)$/;
 /** `xargs` gives quotes and backslashes a meaning. */
 const PLAIN = /^[\w./@:+,-]*$/;
-const NAMES_ONLY = /^(?:-[a-zA-Z]*[lL][a-zA-Z]*|--files(?:-with-matches|-without-match)?|--name-only)$/;
+const NAMES_ONLY = /^(?:-[a-km-zA-KM-Z]*[lL][a-zA-Z]*|--files(?:-with-matches|-without-match)?|--name-only)$/;
 
 /** Whether the program only lists files. `first`: it starts the pipeline, so it must be the one that finds them. */
 export function listsFiles({ name, texts }: PipelineProgram, first: boolean): boolean {

@@ -101,7 +101,7 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   // The shell runs a command in an array index, even in quotes.
   {
     program: /^(?:test|\[\[?|printf|unset|export|local|readonly|expr)$/,
-    option: /\[.*[$`]/s,
+    option: /^[^[]*\[.*[$`]/s,
     into: "unknown",
   },
   {
@@ -117,11 +117,11 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
   },
   // A parameter can name a file or an address that the program reads.
   { program: /^aws$/, option: /(?:^|=)(?:fileb?|https?):\/\//, into: "unknown" },
-  { program: /^ps$/, option: /^(?:[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*E[a-zA-Z]*)$/, into: "unknown" },
+  { program: /^ps$/, option: /^(?:[a-df-zA-Z]*e[a-zA-Z]*|-[a-zA-DF-Z]*E[a-zA-Z]*)$/, into: "unknown" },
   // The output contains credentials.
   { program: /^(?:kubectl|oc)$/, option: /(?:^|[,/])secrets?(?:$|[,./])/i, into: "unknown" },
   // The archive decides which files are overwritten. A name with a colon is on another machine.
-  { program: /^tar$/, option: /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|[^/-][^/]*:.*)$/, into: "unknown" },
+  { program: /^tar$/, option: /^(?:-?[vzjJpk]*x[a-zA-Z]*|--extract|--get|[^/-][^/:]*:.*)$/, into: "unknown" },
   // The words of a program come from a file, or go to its assembler, linker or preprocessor.
   {
     program:
@@ -216,7 +216,7 @@ export const PACKAGE_RUNNERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 export const RECURSIVE_OPTION =
-  /^(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive|--dereference-recursive|(?:--directories=)?recurse)$/;
+  /^(?:-[a-qs-zA-QS-Z]*[rR][a-zA-Z]*|--recursive|--dereference-recursive|(?:--directories=)?recurse)$/;
 export const READS_TREES = /^(?:[ef]?grep|diff)$/;
 /** Searches that descend into directories by default. */
 export const SEARCHES_TREES = /^(?:rg|ag|ack)$/;

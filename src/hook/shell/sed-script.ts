@@ -60,7 +60,8 @@ function afterSubstitution(script: string): string | null {
     else if (script[at] === mark) marks++;
   }
   // Some versions of sed end a part inside brackets, and others do not.
-  if (/\[(?!(?:\^?\]?)[^\]]*\])/.test(script.slice(2, at))) return null;
+  const parts = script.slice(2, at);
+  if (parts.lastIndexOf("[") > parts.lastIndexOf("]")) return null;
   const flags = /^[gpiImM\d]*/.exec(script.slice(at))![0];
   return script.slice(at + flags.length);
 }

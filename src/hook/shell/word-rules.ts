@@ -139,7 +139,8 @@ export function runnerWords(rest: readonly ShellWord[]): { words: ShellWord[]; i
     at += /^(?:-p|--package|-c|--call)$/.test(rest[at]!.text) ? 2 : 1;
   const [program, ...words] = rest.slice(at);
   if (program === undefined) return { words: [], installed: false };
-  const text = program.text.replace(/(?<=.)@[^/]*$/, "");
+  const version = program.text.indexOf("@", Math.max(program.text.lastIndexOf("/") + 1, 1));
+  const text = version < 0 ? program.text : program.text.slice(0, version);
   const usual = rest
     .slice(0, at)
     .every((option) => /^(?:--|--no|--no-install|--yes|-y|--silent|--quiet|-q)$/.test(option.text));

@@ -20,7 +20,7 @@ export function configuredPaths(config: string, { base, home }: ConfiguredPlaces
     return [];
   }
   const values = [
-    ...text.matchAll(/^\s*(?:hookspath|path|attributesfile|excludesfile)\s*=\s*"?([^"\n#;]+)/gim),
+    ...text.matchAll(/^[ \t]*(?:hookspath|path|attributesfile|excludesfile)[ \t]*=[ \t]*"?([^"\n#;]+)/gim),
   ];
   return values.flatMap(([, value]) => {
     const path = value!.trim();

@@ -21,7 +21,7 @@ export function expandShellBraces(word: string): string[] {
   let words = [word];
   for (;;) {
     const next = words.flatMap((one) => {
-      const [all, inner] = /\{([^{}]*,[^{}]*)\}/.exec(one) ?? [];
+      const [all, inner] = /\{([^{},]*,[^{}]*)\}/.exec(one) ?? [];
       return all === undefined ? [one] : inner!.split(",").map((part) => one.replace(all, () => part));
     });
     if (next.length > MAX_WORDS) return [word];

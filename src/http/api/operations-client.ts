@@ -39,7 +39,7 @@ export function createOperationsClient({
   timeout_ms = TIMEOUT_MS,
   stream = false,
 }: OperationsClientOptions): OperationsClient {
-  const base = url.replace(/\/+$/, "");
+  const base = url.replace(/(?<!\/)\/+$/, "");
   // The caller chose this server, so only the egress rules that always apply are checked.
   const egress = createEgress({ block_private: false }, {});
   const streamed = stream ? new StreamClient({ url: base, key, egress }) : null;

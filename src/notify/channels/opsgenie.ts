@@ -53,7 +53,7 @@ function create(message: NotificationMessage, config: Config, eventName: string)
 
 function close(message: NotificationMessage, config: Config): HttpDelivery {
   const url = new URL(target(config));
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}/${encodeURIComponent(message.incident.key)}/close`;
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "")}/${encodeURIComponent(message.incident.key)}/close`;
   url.searchParams.set("identifierType", "alias");
   const body = { user: "svc", source: "svc", note: defuseTags(message.title, 500) };
   return postJson(url.href, body, authorization(config));

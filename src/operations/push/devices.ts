@@ -138,7 +138,7 @@ function plainEndpoint(endpoint: string): string | null {
   if (!URL.canParse(endpoint)) return null;
   const url = new URL(endpoint);
   url.hash = "";
-  url.hostname = url.hostname.replace(/\.+$/, "");
+  url.hostname = url.hostname.replace(/(?<!\.)\.+$/, "");
   return url.href;
 }
 

@@ -65,7 +65,7 @@ function assignedAt(text: string, separator: number, after: number, names: Names
   if (found === null) return undefined;
   const quoted = found[4] === undefined;
   const value = found[1] ?? found[2] ?? found[3] ?? found[4]!;
-  const trimmed = quoted ? value : value.replace(/[.:!?]+$/, "");
+  const trimmed = quoted ? value : value.replace(/(?<![.:!?])[.:!?]+$/, "");
   if (!looksAssigned(name, trimmed, quoted)) return undefined;
   const start = VALUE.lastIndex - value.length;
   return { kind: kindOf(name, trimmed, source), start, end: start + trimmed.length };

@@ -61,7 +61,7 @@ function words(name: string): string[] {
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .toLowerCase()
     .split(/[^a-z0-9]+/)
-    .map((word) => word.replace(/\d+$/, ""))
+    .map((word) => word.replace(/(?<!\d)\d+$/, ""))
     .filter((word) => word !== "");
 }
 
@@ -99,7 +99,7 @@ const FILLER = /^[*•.x#?_\-=\s]{2,}$|^(.)\1{3,}$/i;
 const REFERENCE =
   /^(?:<|\$|\{|%[({sA-Z]|!|@|&|\[(?:REDACTED|PII|FILTERED|MASKED|HIDDEN)|(?:https?|file|vault|op|ssm|gcp|aws|azure|env|arn|ref|secret|doppler|keychain|sops|enc)[:]|process\.env|os\.(?:environ|getenv)|env[.[(]|import\.meta|secrets?[.[]|vars?[.[]|config[.[]|projects\/|~?\.{0,2}\/)/i;
 const SAYS_SO =
-  /your|example|placeholder|change.?me|redacted|dummy|sample|insert|replace|to.?do|fixme|xxxx|\*\*\*|\.\.\.|…|<[^>]*>|\{\{|not.?set|none.?given|goes.?here|fake|mock|_here$/i;
+  /your|example|placeholder|change.?me|redacted|dummy|sample|insert|replace|to.?do|fixme|xxxx|\*\*\*|\.\.\.|…|<[^<>]*>|\{\{|not.?set|none.?given|goes.?here|fake|mock|_here$/i;
 const WORDS = new Set(
   (
     "string text str required optional hidden none null nil undefined true false yes no default empty missing unknown invalid " +

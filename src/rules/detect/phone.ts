@@ -66,7 +66,7 @@ function validLength(candidate: string, budget: { left: number }): number {
     if (budget.left-- <= 0) return value.length;
     const number = parsePhone(value.replace(/^00/, "+"));
     if (number?.isValid()) return value.length;
-    const cut = value.search(/[ ().\u00a0-]+\d+$/);
+    const cut = value.search(/(?<![ ().\u00a0-])[ ().\u00a0-]+\d+$/);
     if (cut <= 0) return 0;
     value = value.slice(0, cut);
   }

@@ -108,7 +108,7 @@ const BASIC = /(?<![A-Za-z0-9])(?:[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9+/]{8,500}
 
 function findBearers(text: string, hits: DetectorHit[]): void {
   collectHits(text, BEARER, hits, (match) => {
-    const value = match[1]!.replace(/[.=-]+$/, "");
+    const value = match[1]!.replace(/(?<![.=-])[.=-]+$/, "");
     if (value.length < 16 || !/\d/.test(value) || !/[A-Za-z]/.test(value)) return undefined;
     if (isPlaceholder(value) || shannonEntropy(value.slice(0, 200)) < 3) return undefined;
     return trailingHit("bearer_token", match);

@@ -50,7 +50,7 @@ export function originOf({ scheme, host }: Pick<HttpSpec, "scheme" | "host">): H
 export function splitHost(text: string): { name: string; port: number | undefined } {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
   if (match === null) return { name: "", port: undefined };
-  const name = (match[1] ?? match[2] ?? "").toLowerCase().replace(/\.+$/, "");
+  const name = (match[1] ?? match[2] ?? "").toLowerCase().replace(/(?<!\.)\.+$/, "");
   return { name, port: match[3] === undefined ? undefined : Number(match[3]) };
 }
 

@@ -44,7 +44,7 @@ export function readHttpTarget(text: string): HttpTarget | HttpProblem {
 
 /** Servers also drop `;` parameters, and some decode again. */
 function isDotSegment(segment: string): boolean {
-  const plain = segment.replace(/;.*$/s, "").replace(/%(?:25)*2e/gi, ".");
+  const plain = segment.split(";", 1)[0]!.replace(/%(?:25)*2e/gi, ".");
   return plain === "." || plain === "..";
 }
 

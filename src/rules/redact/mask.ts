@@ -39,7 +39,7 @@ export function credentialMask(kind: string, hidden: string): string {
 
 function isOnlyCredential(kind: string, hidden: string): boolean {
   if (kind !== "private_key") return !SHELL.test(hidden);
-  const lines = hidden.replace(KEY_FRAME, "\n").split(/\s*\n\s*/);
+  const lines = hidden.replace(KEY_FRAME, "\n").split("\n");
   return lines.every((line) => /^[A-Za-z0-9+/]*={0,2}$/.test(line.trim()));
 }
 

@@ -19,6 +19,6 @@ export function isCommonWords(value: string): boolean {
   const words = value
     .trim()
     .toLowerCase()
-    .split(/[\s_-]+/);
+    .split(/[\s_-]+/, MAX_COMMON_WORDS + 1);
   return words.length <= MAX_COMMON_WORDS && words.every((word) => COMMON.has(word));
 }

@@ -71,6 +71,13 @@ describe("values that an error echoes", () => {
     expect(removeCallValues(error, [TEXT])).toBe(clean);
   });
 
+  it("are found however long they are", () => {
+    const long = `1.${"0".repeat(500_000)}1`;
+    expect(removeCallValues("only 7 left", [long, 7])).toBe("only [argument] left");
+    const lines = "a\n".repeat(500_000);
+    expect(removeCallValues(`cannot read ${lines.slice(0, 40)}`, [lines])).toBe("cannot read[argument]");
+  });
+
   it("are whole when the error is cut", () => {
     for (let part = 1; part < SECRET.length; part++) {
       const filler = ". ".repeat(SERVICE_LIMITS.error_read_chars / 2).slice(part);

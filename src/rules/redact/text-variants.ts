@@ -12,8 +12,27 @@ export interface TextVariant {
 /** Folds case and white space. Values are folded the same way for comparison. */
 export function foldText(text: string): string {
   const folded = foldCase(text);
-  return /\s/.test(folded) ? folded.replace(/\s+/g, " ").trim() : folded;
+  return /\s/.test(folded) ? foldSpace(folded).trim() : folded;
 }
+
+/** Makes each run of white space one space. A text can have half a million of them, too many for `replace`. */
+function foldSpace(text: string): string {
+  const units = new Uint16Array(text.length);
+  let length = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    const space = isSpaceUnit(unit);
+    if (space && length > 0 && units[length - 1] === SPACE) continue;
+    units[length++] = space ? SPACE : unit;
+  }
+  return Buffer.from(units.buffer).toString("utf16le", 0, 2 * length);
+}
+
+const SPACE = 0x20;
+const isSpaceUnit = (unit: number): boolean =>
+  unit <= SPACE
+    ? unit === SPACE || (unit >= 0x09 && unit <= 0x0d)
+    : unit >= 0x80 && /\s/.test(String.fromCharCode(unit));
 
 function foldCase(text: string): string {
   return text.toLowerCase().replaceAll("ς", "σ");

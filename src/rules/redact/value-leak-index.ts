@@ -152,7 +152,7 @@ function sharedEnd(a: string, b: string): number {
 function canonicalNumber(written: string): string | null {
   const [whole, fraction = "", ...more] = written.split(/[.,]/);
   if (more.length > 0 || !/^\d+$/.test(whole!) || !/^\d*$/.test(fraction)) return null;
-  const decimals = fraction.replace(/0+$/, "");
+  const decimals = fraction.replace(/(?<!0)0+$/, "");
   const digits = whole!.replace(/^0+(?=\d)/, "");
   return decimals === "" ? digits : `${digits}.${decimals}`;
 }

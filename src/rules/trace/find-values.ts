@@ -138,7 +138,7 @@ class ValueFinder {
   private addUrls(text: string, path: string): void {
     for (const match of matchesOf(text, URL_TEXT)) {
       const rest = trimmed(match).replace(/^[a-z0-9+-]+:\/\/(?:[^/@]{0,200}@)?(?:www\.)?/, "");
-      this.add("url", rest.replace(/[/?#]+$/, ""), path);
+      this.add("url", rest.replace(/(?<![/?#])[/?#]+$/, ""), path);
       this.add("host", /^(?:\[[0-9a-f:.]{2,45}\]|[^/?#:]*)/.exec(rest)![0], path);
     }
   }
@@ -243,7 +243,7 @@ function decimalOf(digits: string): string {
   if (/^\d+(?:\.\d{1,2})?$/.test(digits)) return String(Number(digits));
   const text = digits
     .trim()
-    .replace(/[.,']+$/, "")
+    .replace(/(?<![.,'])[.,']+$/, "")
     .replaceAll("'", "");
   const last = Math.max(text.lastIndexOf("."), text.lastIndexOf(","));
   const both = text.includes(".") && text.includes(",");

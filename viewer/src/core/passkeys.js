@@ -24,7 +24,10 @@ export function strictBase64url(text) {
 
 function toBase64url(bytes) {
   const plain = btoa(String.fromCharCode(...bytes));
-  return plain.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return plain
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/={1,2}$/, "");
 }
 
 /**

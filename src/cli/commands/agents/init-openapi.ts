@@ -71,7 +71,7 @@ function nameOf({ info }: JsonObject, named: string | undefined, from: string): 
   const plain = text
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, "-")
-    .replace(/^-+|-+$/g, "")
+    .replace(/^-+|(?<!-)-+$/g, "")
     .slice(0, 64);
   return plain === "" || plain === "svc" ? "api" : plain;
 }

@@ -87,7 +87,7 @@ const isLongDiff = (lines: readonly DiffLine[]): boolean =>
   lines.length > LONG_LINES || lines.reduce((sum, { text }) => sum + text.length, 0) > LONG_CHARS * 2;
 
 /** Cut between words. */
-const startOfText = (text: string): string => clipText(text, START_CHARS).replace(/\s+\S*…$/, " …");
+const startOfText = (text: string): string => clipText(text, START_CHARS).replace(/(?<!\s)\s+\S*…$/, " …");
 const startOfDiff = (lines: readonly DiffLine[]): string => clipText(lines[0]?.text ?? "", START_CHARS);
 
 interface Folding {

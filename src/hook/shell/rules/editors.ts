@@ -12,11 +12,11 @@ interface EditorRow {
 }
 
 const PATCH = /^(?:-[a-zA-Z]*[pi]|--patch|--interactive)$/;
-const MESSAGE = /^(?:-[a-zA-Z]*m.*|--message(?:=.*)?)$/s;
+const MESSAGE = /^(?:-[a-ln-zA-Z]*m.*|--message(?:=.*)?)$/s;
 
 const EDITS: Readonly<Record<string, readonly EditorRow[]>> = {
   commit: [
-    { unless: /^(?:-[a-zA-Z]*m.*|--message(?:=.*)?|--no-edit|--dry-run|--fixup=.*)$/s },
+    { unless: /^(?:-[a-ln-zA-Z]*m.*|--message(?:=.*)?|--no-edit|--dry-run|--fixup=.*)$/s },
     { when: PATCH },
   ],
   merge: [

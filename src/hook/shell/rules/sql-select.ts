@@ -45,7 +45,7 @@ export function isPlainSelect(sql: string): boolean {
   if (/[;"]/.test(bare) || /'(?!')/.test(bare.replaceAll("''", ""))) return false;
   const text = bare.toLowerCase();
   if (!/^select\b/.test(text) || CHANGES.test(text) || SECRETS.test(text)) return false;
-  return [...text.matchAll(/([\w.]+)\s*\(/g)].every(
+  return [...text.matchAll(/(?<![\w.])([\w.]+)\s*\(/g)].every(
     ([, name]) => FUNCTIONS.has(name!) || KEYWORDS.has(name!),
   );
 }

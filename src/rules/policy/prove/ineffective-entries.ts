@@ -222,7 +222,7 @@ function isNotSure(literals: readonly TestLiteral[], chosen: ChosenAtoms): boole
 /** True if some name could match both globs, by their literal prefixes. */
 function mayOverlap(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined) return true;
-  const [x, y] = [a, b].map((glob) => glob.replace(/[*?{[\\].*$/s, "")) as [string, string];
+  const [x, y] = [a, b].map((glob) => /^[^*?{[\\]*/.exec(glob)![0]) as [string, string];
   return x.startsWith(y) || y.startsWith(x);
 }
 

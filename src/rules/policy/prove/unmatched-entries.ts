@@ -66,7 +66,7 @@ function toolWords({ glob, hint, some }: ToolProblem): string {
 /** Matches tool globs with the declared names, once per distinct glob. */
 function namedTools(tools: DeclaredTools): { problem(glob: string | undefined): ToolProblem | null } {
   const names = [...tools.keys()];
-  const groups = [...new Set(names.map((name) => name.replace(/[^.]*$/, "*")))];
+  const groups = [...new Set(names.map((name) => `${name.slice(0, name.lastIndexOf(".") + 1)}*`))];
   const fits = (source: string) => {
     if (tools.has(source)) return true;
     const glob = compileGlob(source);
