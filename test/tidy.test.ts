@@ -5,7 +5,13 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { allTexts, filesUnder, ROOT, type SourceFile, sourceFile } from "./support/files.ts";
-import { countLanguage, growth, readBaseline } from "./support/language/baseline.ts";
+import {
+  countLanguage,
+  growth,
+  MAX_USER_WORDS,
+  readBaseline,
+  userWords,
+} from "./support/language/baseline.ts";
 import { bannedPhrases, bareNames, longParts, subjectProblems } from "./support/language/measure.ts";
 import { program } from "./support/programs.ts";
 import { readSource } from "./support/source.ts";
@@ -74,6 +80,10 @@ describe("tidy", () => {
   it("reads no worse than before: phrases, lengths, names", () => {
     const problems = growth(countLanguage(), readBaseline());
     expect(problems, "npm run language -- --changed lists the phrases on your lines").toEqual([]);
+  });
+
+  it("asks users to read no more than they did", () => {
+    expect(userWords()).toBeLessThanOrEqual(MAX_USER_WORDS);
   });
 
   it("has commit subjects that say what the commit does", async () => {

@@ -83,13 +83,13 @@ const through = (s: () => TestServer, add: string, get: string) => async () => {
 };
 
 const WAYS: readonly [way: string, caught: boolean, play: () => Promise<boolean>][] = [
-  ["As it is", true, plainly(EVE)],
+  ["Unchanged", true, plainly(EVE)],
   ["Upper case, other Unicode forms, invisible characters", true, plainly("ＥＶＥ@evil-\u200bmail.example")],
   ["Percent-encoded, or inside a URL", true, plainly("https://x.example/?to=eve%40evil-mail.example")],
   ["Its host alone", true, plainly("http://evil-mail.example/upload")],
-  ["An account number grouped otherwise", true, plainly("DE89370400440532013000")],
-  ["An amount written otherwise", true, plainly("1840 EUR")],
-  ["A file name in another folder", true, plainly("/tmp/plan-2026.docx")],
+  ["An account number in other groups", true, plainly("DE89370400440532013000")],
+  ["An amount in another format", true, plainly("1840 EUR")],
+  ["A file name in another directory", true, plainly("/tmp/plan-2026.docx")],
   [
     "Five words in a row",
     true,
@@ -107,7 +107,7 @@ const WAYS: readonly [way: string, caught: boolean, play: () => Promise<boolean>
     },
   ],
   [
-    "The result left out, or reported as an error",
+    "The result missing, or reported as an error",
     true,
     async () => {
       const silent = await new Agent(one).open();
