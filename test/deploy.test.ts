@@ -119,7 +119,7 @@ describe("the container file", () => {
     for (const [, image] of text.matchAll(/^FROM (\S+)/gm)) expect(image).toBe("node:24-slim");
   });
 
-  it("copies only what is there and what the build context lets in", () => {
+  it("copies only files that exist and that the build context contains", () => {
     const lets = read("container/Dockerfile.dockerignore")
       .split("\n")
       .flatMap((line) => (line.startsWith("!") ? [line.slice(1)] : []));
@@ -371,7 +371,7 @@ describe("the cluster", () => {
     expect(read("ha/patroni.yml")).toMatch(/^@API@:\n {2}hosts/m);
   });
 
-  it("says what it can do, and what is wrong with a command", () => {
+  it("lists its commands, and names the problem of a wrong one", () => {
     verifies("beyond.cluster.deploy");
     expect(run("help")).toMatchObject({ status: 0, stdout: expect.stringContaining("cut <node>") });
     expect(run("explode").status).toBe(1);

@@ -10,6 +10,7 @@ import {
   growth,
   MAX_USER_WORDS,
   readBaseline,
+  titlesOf,
   userWords,
 } from "./support/language/baseline.ts";
 import { bannedPhrases, bareNames, longParts, subjectProblems } from "./support/language/measure.ts";
@@ -359,6 +360,19 @@ describe("the rules themselves", () => {
     expect(names("Besides, understands and the standalone server.")).toEqual([]);
   });
 
+  it("language: reads the titles of tests, up to their first value", () => {
+    const code = [
+      'describe("a run", () => {',
+      '  it.each([1])("is %s", () => call("it"));',
+      "  it(`ends $" + "{id}`, () => {});",
+    ].join("\n");
+    expect(
+      titlesOf(sample("x.test.ts", code))
+        .trim()
+        .split(/\s{2,}/),
+    ).toEqual(["a run", "is %s", "ends"]);
+  });
+
   it("language: measures paragraphs, bullets and cells, and leaves code out", () => {
     const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
     const page = [
@@ -388,7 +402,7 @@ describe("the rules themselves", () => {
 
   it("language: a figure above its baseline is reported, one below it is not", () => {
     const counts = (documentation: number, ...bare_names: string[]) => ({
-      marks: { documentation, comments: 1, messages: 1 },
+      marks: { documentation, comments: 1, messages: 1, titles: 1 },
       long: { paragraphs: 0, bullets: 0, cells: 0 },
       bare_names,
     });

@@ -120,7 +120,7 @@ export const ALERT_KINDS = {
     basis: "state",
     title: "An undo is about to close",
     fires: "an undo expires within `alerts.undo_closing`, with at most a tenth of its time left",
-    clears: "the step is undone, or its time is over",
+    clears: "the step is undone, or its deadline has passed",
     to_do: "Decide if you need the undo: `svc horizon` lists the deadlines.",
   },
   halted: {

@@ -136,7 +136,7 @@ export async function judgeSignedCall(
   for (const [id, { names: people, expires_ms }] of counted)
     if (required.every((one) => isMet(doc, one, people))) return { use: { id, expires_ms } };
   const why = [...problems];
-  return { problem: why.length === 0 ? "it has not enough signatures of its approvers" : why.join("; ") };
+  return { problem: why.length === 0 ? "too few of its approvers signed it" : why.join("; ") };
 }
 
 function isMet(
@@ -172,7 +172,7 @@ async function readSignature(
   const approver = doc.approvers.find(({ keys }) => keys.some(({ id }) => id === assertion.id));
   const key = approver?.keys.find(({ id }) => id === assertion.id);
   if (approver === undefined || key === undefined || key.revoked || approver.name !== by)
-    return { problem: "a signature is of nobody in the approvers file" };
+    return { problem: "a signer is not in the approvers file" };
   const place = placeInPlan(call, signature);
   if (place === null) return { problem: "a signature is for other arguments or another tool" };
   const checked = await verifyAssertion(payload, assertion, { place: doc, key, counter: 0 });

@@ -136,7 +136,7 @@ export class KeyFile {
   private tellOnce(problem: string): void {
     if (problem === this.reported) return;
     this.reported = problem;
-    this.parts.warn?.("the key file does not load; the old keys stay in force", {
+    this.parts.warn?.("the key file does not load; the old keys stay active", {
       problem: problem.split("\n")[0],
     });
   }

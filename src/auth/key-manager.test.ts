@@ -112,7 +112,7 @@ describe("managing keys", () => {
     expect((await manager.list())[1]?.roles).toEqual(["operator"]);
   });
 
-  test("what is not valid is refused and nothing is written", async () => {
+  test("an invalid entry is refused and nothing is written", async () => {
     const { manager, raw } = await managed(root, entry("a"));
     const before = raw();
     expect(await refusal(manager.create("engine", { role: "agent" }))).toMatch(

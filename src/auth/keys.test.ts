@@ -263,7 +263,7 @@ test("100,000 entries are read, in slices and at once, to the same ring", async 
   const timer = setInterval(() => turns++, 0);
   const { entries } = await parseKeysInSlices(text, "keys.json");
   clearInterval(timer);
-  // Others were served meanwhile; how well is for the benchmark to say.
+  // Others were served during the work. The benchmark measures how fast.
   expect(turns).toBeGreaterThan(0);
   expect(entries).toHaveLength(100_000);
   expect(new KeyRing(entries).find("k99999", 0)).toMatchObject({ principal: { name: "bot-99999" } });

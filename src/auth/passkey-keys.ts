@@ -13,7 +13,8 @@ function readKey({ public_key, alg }: Omit<PasskeyPublicKey, "id">): JsonWebKey 
   const jwk = createPublicKey({ key: der, format: "der", type: "spki" }).export({ format: "jwk" });
   const expected = { ES256: ["EC", "P-256"], EdDSA: ["OKP", "Ed25519"], RS256: ["RSA", undefined] }[alg];
   if (jwk.kty !== expected[0] || jwk.crv !== expected[1]) throw new Error(`the key is not for ${alg}`);
-  if (toSpki(jwk).toString("base64") !== public_key) throw new Error("the key is not encoded as usual");
+  if (toSpki(jwk).toString("base64") !== public_key)
+    throw new Error("the key is not in the standard encoding");
   if (alg === "RS256" && !isUsualRsa(jwk)) throw new Error("the RSA key has not 2048 to 8192 bits");
   if (alg === "EdDSA" && isWeakEd25519(Buffer.from(jwk.x ?? "", "base64url")))
     throw new Error("the Ed25519 key proves nothing");

@@ -26,14 +26,14 @@ export interface UpstreamTokenSet {
 /** The issuer no longer accepts the refresh token. */
 export class ConsentEndedError extends SvcError {
   constructor() {
-    super("unauthenticated", "the issuer does not accept the stored consent any more");
+    super("unauthenticated", "the issuer no longer accepts the stored consent");
   }
 }
 
 /** The client is unknown to the issuer, for example because it was deleted there. */
 export class UnknownClientError extends SvcError {
   constructor() {
-    super("delivery_failed", "the issuer does not know this gateway any more; try again to register it");
+    super("delivery_failed", "the issuer no longer knows this gateway; try again to register it");
   }
 }
 

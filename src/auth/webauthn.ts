@@ -134,7 +134,7 @@ export async function verifyAssertion(
   const { verifyAuthenticationResponse } = await loadLibrary();
   if (assertion.id !== key.id) return { problem: "another passkey signed it" };
   if (key.alg === "ES256" && !isStrictDer(Buffer.from(assertion.response.signature, "base64url")))
-    return { problem: "the signature is not encoded as usual" };
+    return { problem: "the signature is not in the standard encoding" };
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: { ...assertion, clientExtensionResults: {} },

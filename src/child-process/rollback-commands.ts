@@ -23,7 +23,7 @@ export function compensatorCommand(command: string, settings: CommandSettings = 
   };
 }
 
-/** What a compensator prints when it exits with another code than 0 because it left parts alone. */
+/** Output of a compensator that exits with a code other than 0 because it left parts unchanged. */
 const partialUndo = z.object({
   error: z.string().min(1),
   left: z.array(z.object({ path: z.string(), error: z.string() })).max(100_000),

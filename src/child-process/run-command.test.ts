@@ -7,7 +7,7 @@ import { aMoment, until } from "../../test/support/until.ts";
 import { childEnv } from "./child-env.ts";
 import { type CommandOptions, runCommand } from "./run-command.ts";
 
-/** For commands whose deadline is not what is tried. */
+/** For commands in tests that are not about the deadline. */
 const PATIENT_MS = 500_000;
 
 const node = (script: string, options: Partial<CommandOptions> = {}) =>

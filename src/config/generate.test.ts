@@ -1,4 +1,4 @@
-/** The generated files in the repository are those that the code makes now; `-u` writes them anew. */
+/** The generated files in the repository are those that the code makes now; `-u` writes them again. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { loadSettings } from "./load.ts";
 import { withQuietLog } from "./settings.ts";
 
-it("keeps the log of a short command to what is wrong, unless a level is given", () => {
+it("logs only problems of a short command, unless a level is given", () => {
   const level = (env: Record<string, string>) =>
     withQuietLog(loadSettings({ flags: {}, env, cwd: "/", schemas: {} })).log.level;
   expect(level({})).toBe("warn");

@@ -30,7 +30,7 @@ const WORDS: Record<ErrorCode, Words> = {
   },
   conflict: {
     title: "Something has changed since",
-    hint: "Reload and check: someone else may have been faster. Your request changed nothing.",
+    hint: "Reload the page: someone else may have acted first. Your request changed nothing.",
   },
   too_large: { title: "The request is too large", hint: "A request can be at most 1 MB." },
   unsupported_media: { title: "This form cannot be read", hint: "Submit it from its page." },

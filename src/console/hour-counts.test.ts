@@ -1,4 +1,4 @@
-/** Counting the ledger by the hour: every record once, whatever comes meanwhile. */
+/** Counts the ledger by the hour: every record once, also with new records during the count. */
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../store/memory/store.ts";
 import { COUNTED_DECISIONS, HourCounts } from "./hour-counts.ts";
@@ -53,7 +53,7 @@ describe("HourCounts", () => {
     expect(found.hours.at(-1)).toMatchObject({ from_ms: 1_000 * HOUR, refused: 1, waiting: 1, allowed: 0 });
   });
 
-  it("counts what comes later once, and forgets what is older than a day", async () => {
+  it("counts later records once, and forgets those older than a day", async () => {
     const store = new MemoryStore();
     const counts = new HourCounts(store);
     await append(store, "intended", NOW - 30 * HOUR);

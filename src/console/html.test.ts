@@ -6,7 +6,7 @@ import { verifies } from "../../test/support/verifies.ts";
 import { escapeInvisible, joinHtml, safeHtml, VerbatimText } from "./html.ts";
 
 describe("html", () => {
-  it("escapes what is not HTML, in text and in attributes", () => {
+  it("escapes plain values, in text and in attributes", () => {
     const evil = `"><img src=x onerror='1'>&`;
     expect(String(safeHtml`<p title="${evil}">${evil}</p>`)).toBe(
       `<p title="&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;">&quot;&gt;&lt;img src=x onerror=&#39;1&#39;&gt;&amp;</p>`,

@@ -75,8 +75,8 @@ export class GuardedExchange {
   }
 
   /**
-   * The reason not to connect to this host that its text shows, or null. Resolves nothing: a lookup already tells the
-   * name's own server what the name holds.
+   * Reason to refuse this host by its text alone, or null. Makes no lookup, because a lookup would already send the
+   * name to a name server.
    */
   refusal(host: string): string | null {
     return this.guard.judgeHost(host)?.message ?? null;

@@ -44,7 +44,7 @@ export class SecretMask {
   private readonly needles: readonly Buffer[];
 
   constructor(secrets: readonly string[]) {
-    // The longest first, so that of two at one place the whole one goes.
+    // Longest first, so that of two overlapping secrets the longer one is masked in full.
     this.needles = secrets.flatMap(spellingsOf).sort((a, b) => b.length - a.length);
   }
 

@@ -13,7 +13,7 @@ for (const [where, link] of [
   ["without links", noLinks],
 ] as const) {
   describe(`createOutFile ${where}`, () => {
-    it("gives the name only to what is complete", async () => {
+    it("gives the name only to a complete file", async () => {
       const path = join(tempDir("out"), "x.json");
       async function* parts() {
         expect(existsSync(path)).toBe(false);
@@ -35,7 +35,7 @@ for (const [where, link] of [
       expect(readdirSync(folder)).toEqual([]);
     });
 
-    it("leaves what is there alone, and follows no link", async () => {
+    it("leaves existing files alone, and follows no link", async () => {
       const folder = tempDir("out");
       writeFileSync(join(folder, "taken"), "mine");
       symlinkSync(join(folder, "target"), join(folder, "link"));

@@ -22,7 +22,7 @@ export interface CallerPrincipal {
   allow_observe: boolean;
   /** True if the agent can plan and execute rollbacks of its own runs. */
   self_rollback?: boolean | undefined;
-  /** True if the agent can give its runs texts of people. */
+  /** True if the agent can send users' texts to its runs. */
   may_give?: boolean | undefined;
   /** True for a launcher that confines agents. Its word that a run is confined counts. */
   may_sandbox?: boolean | undefined;

@@ -53,7 +53,7 @@ export function unreportedOutcome(note: CallState, end: RecordedEnd | null): obj
   const said = "the client reported no outcome";
   if (note.edit !== null && end !== null && hasEffect(end)) return { status: "succeeded", ...states };
   const harmless = HARMLESS.test(note.tool) || note.edit !== null;
-  // What changed during a read was written by another.
+  // Another process wrote the files that changed during a read.
   const isRead = note.command === null && note.edit === null;
   const known = harmless && (isRead || end === null || !hasEffect(end));
   return { status: known ? "failed" : "uncertain", error: said, ...states };

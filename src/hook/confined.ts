@@ -31,7 +31,7 @@ export function confineEvent(event: HookEvent, { workspace }: ConfinedCaller, ho
 export const confinedFiles = (files: readonly string[], { workspace }: ConfinedCaller): string[] =>
   files.filter((path) => isInside(path, workspace));
 
-/** An unknown command passes without a question because it can be undone, so it must be recorded. */
+/** An unknown command needs no approval because it can be undone, so it must be recorded. */
 export const confinedSnapshot = (
   settings: SnapshotSettings,
   tool: string,

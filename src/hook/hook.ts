@@ -223,7 +223,7 @@ async function letPass(
     throw error;
   }
   const would = decided.decision === "would_block" ? (decided.reasons ?? []) : null;
-  // Files that cannot be recorded may still be changed. The session reads so after the edit.
+  // Files that cannot be recorded may still be changed. The session gets this message after the edit.
   const unrecorded = context.records === null || command === null ? null : problem;
   return passAnswer(client, remarksOf(would, unrecorded));
 }
@@ -319,7 +319,7 @@ interface AfterWork {
   notes: CallStateStore;
 }
 
-/** Reports a command with what it changed. Without a record, git names the files that are beyond undo. */
+/** Reports a command and its changes. Without a record, git names the files that cannot be undone. */
 async function endCommand(
   { event, settings, context, notes }: AfterWork,
   { note, kept_ms, forget }: KeptNote,

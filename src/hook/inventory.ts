@@ -118,7 +118,7 @@ function startsHook(client: HookClient, file: string): boolean {
   );
 }
 
-/** Clients whose hook starts Node for every event, because the machine had no program that carries it. */
+/** Clients whose hook starts Node for every event, because the machine had no program to forward it. */
 export function slowHooks({ home, env, folder }: MachinePlaces): HookClient[] {
   return HOOK_CLIENTS.filter((client) => {
     const settings = jsonIn(join(folder, `${client}.json`));

@@ -18,7 +18,7 @@ export function readSessionCalls(client: HookClient, state: SessionState): Sessi
   return read;
 }
 
-/** Remembers what the transcripts are now, so that a shorter or changed one is noticed later. */
+/** Remembers the current transcripts, so that a shorter or changed one is noticed later. */
 export function rememberTranscripts(settings: HookSettings, client: HookClient, session: string): void {
   const state = readSession(settings.folder, client, session);
   if (state === null) return;

@@ -153,7 +153,7 @@ export async function readSignatures(address: ServiceAddress, request: string): 
   return status === 200 ? body : undefined;
 }
 
-/** Longest wait of one request. The service allows no longer one. */
+/** Longest wait of one request that the service allows. */
 const WAIT_S = 60;
 /** Time for the answer itself. */
 const ANSWER_SLACK_MS = 2_000;

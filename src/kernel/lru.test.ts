@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LruMap } from "./lru.ts";
 
 describe("Lru", () => {
-  it("keeps what is used, however much else comes and goes", () => {
+  it("keeps used entries, however many others come and go", () => {
     const lru = new LruMap<string, number>(10);
     lru.set("kept", 1);
     for (let i = 0; i < 1_000; i++) {

@@ -153,9 +153,9 @@ export class AgentRun {
   }
 
   /**
-   * Tells the run what a person asked for, such as the next prompt. Values in these texts no longer count as foreign.
-   * Only their fingerprints are kept. Returns when each text of the run was given, and its length. On a server, your
-   * key needs `may_give`.
+   * Gives a user's text to the run, such as the next prompt. Values in these texts no longer count as foreign. Only
+   * their fingerprints are kept. Returns when each text of the run was given, and its length. On a server, your key
+   * needs `may_give`.
    */
   give(texts: readonly string[]): Promise<GivenText[]> {
     return this.transport.give(texts);

@@ -181,14 +181,17 @@ describe("retries", () => {
     expect(sleeps).toEqual([7_000, 60_000, 4_500]);
   });
 
-  it.each([400, 401, 403, 404, 410, 302])("does not repeat what was answered with %i", async (status) => {
-    const server = await receiver((_request, response) => response.writeHead(status).end("no_service"));
-    const { notifier, idle, warnings } = setUp([hook(server.url())]);
-    notifier.notify(EVENTS.alert);
-    await idle();
-    expect(server.received).toHaveLength(1);
-    expect(warnings()).toMatchObject([{ problem: `answered ${status}: no_service` }]);
-  });
+  it.each([400, 401, 403, 404, 410, 302])(
+    "does not repeat a message that was answered with %i",
+    async (status) => {
+      const server = await receiver((_request, response) => response.writeHead(status).end("no_service"));
+      const { notifier, idle, warnings } = setUp([hook(server.url())]);
+      notifier.notify(EVENTS.alert);
+      await idle();
+      expect(server.received).toHaveLength(1);
+      expect(warnings()).toMatchObject([{ problem: `answered ${status}: no_service` }]);
+    },
+  );
 
   it("keeps the order of a channel and does not let a dead one hold up another", async () => {
     const dead = await receiver((_request, response) => response.destroy());
@@ -276,7 +279,7 @@ describe("test messages", () => {
 });
 
 describe("shutdown", () => {
-  it("finishes what is queued and takes nothing more", async () => {
+  it("finishes the queue and accepts nothing more", async () => {
     const server = await receiver();
     const { notifier } = setUp([hook(server.url())], {}, { env: systemEnv });
     for (const event of Object.values(EVENTS)) notifier.notify(event);
@@ -286,7 +289,7 @@ describe("shutdown", () => {
     expect(notifier.channels()[0]!.queued).toBe(0);
   });
 
-  it("gives up at the deadline and says what was not sent", async () => {
+  it("gives up at the deadline and names the messages that were not sent", async () => {
     const server = await receiver(() => undefined);
     const { notifier, warnings } = setUp([hook(server.url())], {}, { env: systemEnv });
     notifier.notify(EVENTS.alert);

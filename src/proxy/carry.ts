@@ -20,7 +20,7 @@ export interface CarriedRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What carries a request: the guarded way out, and the credentials of its hosts. */
+/** Dependencies for sending a request: the guarded connection, and the credentials of its hosts. */
 export interface RequestCarrier {
   readonly exchange: GuardedExchange;
   readonly vault: CredentialVault;

@@ -224,7 +224,7 @@ function awsKeys(name: string, text: string) {
   return { accessKeyId, secretAccessKey, ...(sessionToken === "" ? {} : { sessionToken }) };
 }
 
-/** Whether the header carries a credential by its name. Those of the signature of AWS are made again. */
+/** Whether the header carries a credential by its name. The AWS signature headers are generated again. */
 function isCredentialHeader(name: string, specs: readonly CredentialSpec[]): boolean {
   const lower = name.toLowerCase();
   return (

@@ -9,7 +9,7 @@ import type { ProxyCaller, ProxyRules } from "./governed.ts";
 export interface ProxyDeps extends RequestCarrier {
   readonly rules: ProxyRules;
   readonly authority: RunAuthority;
-  /** Hosts that are passed through without a question, and may be private. */
+  /** Hosts that pass without approval. They can be private. */
   readonly allow_hosts: readonly string[];
   readonly log: ServiceLogger;
   now(): number;

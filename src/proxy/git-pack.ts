@@ -1,6 +1,6 @@
 /**
- * What a push says about lost commits. A push carries no mark of force, but its pack holds the new commits: if they lead
- * back to the old commit, none is lost.
+ * Finds out whether a push loses commits. A push has no flag for force, but its pack contains the new commits: if they
+ * lead back to the old commit, none is lost.
  */
 import { createHash } from "node:crypto";
 import { type Inflate, inflateSync } from "node:zlib";

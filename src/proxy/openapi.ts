@@ -265,7 +265,7 @@ function resolved(value: JsonValue | undefined, document: JsonObject): JsonObjec
   return isJsonObject(at) ? at : {};
 }
 
-/** Whether the body has another type than JSON or a form. */
+/** Whether the body has a type other than JSON or a form. */
 function isOpaque({ operation }: ApiOperation, document: JsonObject): boolean {
   const body = resolved(operation["requestBody"], document);
   const types = isJsonObject(body["content"]) ? Object.keys(body["content"]) : [];

@@ -191,7 +191,7 @@ const refusalText = (problem: string): string => {
   return `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
 };
 
-/** What the parser does not accept, such as two lengths of one body. */
+/** Handles requests that the parser rejects, such as two lengths of one body. */
 function refuseUnreadable(error: Error, socket: Duplex): void {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   if (!socket.writable || code === "ECONNRESET" || error instanceof SvcError) {

@@ -93,7 +93,7 @@ describe("a rollback job", () => {
     const [resumed, ...others] = await resumeJobs(other, b.tools);
     expect(others).toEqual([]);
     await resumed?.done;
-    // Step 1 ended unverified in the first process; the second one still says so.
+    // Step 1 ended unverified in the first process; the second one still reports it.
     expect(await b.job()).toMatchObject({
       state: "done",
       by: "olga",

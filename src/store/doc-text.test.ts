@@ -1,4 +1,4 @@
-/** What is spelled by hand says what JSON.stringify would, whatever a document holds. */
+/** The handwritten serializer writes the same text as JSON.stringify, for any document. */
 import { expect, it } from "vitest";
 import type { TableDocs, TableName } from "../govern/port/tables.ts";
 import type { RunDoc, RunToolDoc, StepDoc } from "../govern/runs/run.ts";

@@ -4,7 +4,7 @@ import type { PendingUnit } from "./batch.ts";
 import { GroupCommit, MAX_BATCH, type WrittenBatch } from "./group-commit.ts";
 import { IndeterminateCommitError } from "./indeterminate-commit.ts";
 
-/** A store whose batches are written when `written` lets them, and become durable when the test says so. */
+/** A store whose batches are written when `written` lets them, and become durable when the test decides. */
 function slowStore(deadline_ms?: number, written: Promise<void> = Promise.resolve()) {
   const batches: { size: number; resolve(): void; reject(error: Error): void }[] = [];
   const commit = async (

@@ -11,8 +11,8 @@ const THEIRS = {
 } as unknown as { runs: TableDocs["runs"]; approvals: TableDocs["approvals"]; plans: TableDocs["plans"] };
 const TABLES = Object.keys(THEIRS) as (keyof typeof THEIRS)[];
 
-/** An operation looks before its unit is run; what the unit finds has to hold by itself. */
-it("hides what is another tenant's from a unit, and lets nothing be put over it", async () => {
+/** An operation reads before its unit runs; the unit's own reads have to be confined, too. */
+it("hides another tenant's documents from a unit, and lets nothing overwrite them", async () => {
   const store = new MemoryStore();
   const key = "theirs";
   await store.transact({

@@ -154,7 +154,7 @@ async function setUp(
   const spans = () => batches().flatMap((batch) => batch.resourceSpans[0]!.scopeSpans[0]!.spans);
   return { collector, tracer, lines, batches, spans };
 }
-/** An Env whose waits end when told, so that nothing is measured against the real clock. */
+/** An Env whose waits end when the test decides, so that nothing depends on the real clock. */
 function manualEnv() {
   const waits: { ms: number; end: () => void }[] = [];
   const env: Pick<RuntimeEnv, "sleep" | "elapsed"> = {
@@ -304,7 +304,7 @@ describe("export", () => {
     expect(dropped).toBeGreaterThan(6_000);
   });
 
-  it("sends what is open at a shutdown, and gives up at the deadline", async () => {
+  it("sends open spans at a shutdown, and gives up at the deadline", async () => {
     const { tracer, spans } = await setUp();
     tracer.record([record("intended")]);
     await tracer.close(60_000);

@@ -7,7 +7,7 @@ process.on("SIGTERM", () => {});
 
 const { ways, env } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 for (const { group, way, script } of ways) {
-  // Whatever exhausts a machine and is ended by no limit has escaped, and so has a service that does not answer.
+  // A program that exhausts the machine without reaching a limit has escaped, and so has one that silences a service.
   const isExhausting = group === "exhaustion";
   const { stdout, error } = spawnSync("bash", ["-c", script], {
     env: { ...process.env, ...env },

@@ -34,7 +34,7 @@ function machine() {
   return { home, shop, env, install, run, agents, row };
 }
 
-it("lists what is governed, partly, and not, with the reason", async () => {
+it("lists agents that are governed, partly, and not, with the reason", async () => {
   verifies("beyond.hooks.inventory");
   const { home, shop, install, run, agents, row } = machine();
   expect(await agents()).toEqual([]);
@@ -121,7 +121,7 @@ it("lists a workspace that the hook saw and that nobody registered", async () =>
   await place.server.stop();
 });
 
-it("says slow for a hook that starts Node, whatever the machine has since", async () => {
+it("says slow for a hook that starts Node, even if the machine has perl since", async () => {
   verifies("beyond.hooks.slow");
   const { shop, env, run } = machine();
   // Without perl and nc.
@@ -179,8 +179,8 @@ it("puts the servers that clients start behind gateways, and leaves others with 
     line("tools", behind("tools")),
     line("broken", behind("broken")),
     line("remote", "is left: it is not started by a command"),
-    line("inputs", "is left: its command has variables of the client"),
-    line("held", "is left: a gateway does not take its trust"),
+    line("inputs", "is left: its command uses variables of the client"),
+    line("held", "is left: a gateway does not support its trust"),
   ]);
   expect([existsSync(gateways), readFileSync(join(shop, ".mcp.json"), "utf8")]).toEqual([false, before]);
 

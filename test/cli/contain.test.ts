@@ -101,7 +101,7 @@ describe("svc contain on local data", () => {
     );
   });
 
-  it("says what is wrong, and does nothing", async () => {
+  it("names the problem, and does nothing", async () => {
     verifies("beyond.contain.bad-input", "beyond.contain.several");
     await made("b", "bot-1", ["thing.make"]);
     await made("b", "bot-2", []);

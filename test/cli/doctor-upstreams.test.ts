@@ -129,7 +129,7 @@ describe("token_key", () => {
     ]);
   });
 
-  it("must decrypt what is stored, and the previous one is named once nothing needs it", async () => {
+  it("must decrypt the stored tokens, and the previous one is named when nothing needs it", async () => {
     const [token_key, old, lost] = [key(), key("old.key"), key("lost.key")];
     const store = async (path: string) => {
       const app = await openApp(

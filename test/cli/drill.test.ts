@@ -21,7 +21,7 @@ const manifests = (undo: string) =>
     ),
   );
 
-it("proves what is due, exits 1 where an undo failed, and refuses elsewhere", async () => {
+it("proves due undos, exits 1 if one failed, and refuses elsewhere", async () => {
   verifies(
     "beyond.drill.cli",
     "beyond.drill.no-upstreams",

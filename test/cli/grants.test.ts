@@ -94,7 +94,7 @@ describe("svc grants", () => {
     expect((await here("list")).err).toContain("no grants");
   });
 
-  it("says in one line what is wrong", async () => {
+  it("names the problem in one line", async () => {
     const wrong: [string[], RegExp][] = [
       [["add", ...TERMS, "--expires", "31d", "--reason", "r"], /at most 30 days/],
       [

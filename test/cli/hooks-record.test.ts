@@ -230,7 +230,7 @@ describe("calls while a build runs in the background", () => {
 });
 
 describe("a rollback that cannot restore everything", () => {
-  it("names each file it left, restores the rest, and leaves out what is skipped", async () => {
+  it("names each file it left, restores the rest, and leaves out skipped paths", async () => {
     verifies("beyond.record.names-files", "beyond.record.skip");
     const s = await session();
     for (const name of ["a", "b", "c"]) writeFileSync(s.at(name), "first");

@@ -104,7 +104,7 @@ describe("svc connect --hooks", () => {
     expect([back.code, existsSync(join(home, ".claude/settings.json"))]).toEqual([0, false]);
   });
 
-  it("keeps what is there, in the client's settings and in the service's folder", async () => {
+  it("keeps existing entries, in the client's settings and in the service's directory", async () => {
     verifies("beyond.hooks.connect");
     const cwd = tempDir("hooks");
     const options = { cwd, env: { HOME: cwd } };

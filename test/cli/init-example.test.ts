@@ -14,7 +14,7 @@ beforeEach(() => {
   folder = tempDir("init-example");
 });
 
-it("writes files with which a server starts, and names the next commands", async () => {
+it("writes files that a server starts with, and names the next commands", async () => {
   verifies("beyond.authors.init-example");
   const made = await speak(["init"], { cwd: folder });
   expect([made.code, made.err]).toEqual([0, ""]);

@@ -40,7 +40,7 @@ describe("svc policy new", () => {
     expect((await svc(["policy", "check", "open.yaml"])).out).toBe("ok: 0 rules, 1 test\n");
   });
 
-  it("writes what was answered as text, never as further keys", async () => {
+  it("writes the answers as text, never as further keys", async () => {
     verifies("beyond.authors.new-quoting");
     const evil = 'a"\nrules: [] # payments.*';
     const { code } = await svc(["policy", "new"], ["n", "n", evil, '["x: {y"]', "5", "0"]);

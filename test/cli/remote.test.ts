@@ -188,7 +188,7 @@ it("svc show names no rollback where only irreversible steps are left", async ()
 });
 
 describe("svc rollback", () => {
-  it("has the server undo the run, waits for its report, and says what is left", async () => {
+  it("has the server undo the run, waits for its report, and lists the remaining steps", async () => {
     verifies("beyond.cli.rollback-server", "beyond.cli.next-command");
     expect((await there("rollback", "r1", "--compensator-cmd", "true")).err).toContain(
       "--compensator-cmd: a server uses its own command",

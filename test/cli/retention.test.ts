@@ -61,7 +61,7 @@ describe("svc retention", () => {
     expect((await svc("retention", "plan", "--days", "0")).code).toBe(1);
   });
 
-  it("applies, says what was deleted and what was kept, and only would with --dry-run", async () => {
+  it("applies, lists deleted and kept runs, and changes nothing with --dry-run", async () => {
     verifies(
       "ops.retention-apply.deleted-line",
       "ops.retention-apply.dry-run",

@@ -49,7 +49,7 @@ async function revokeAll(): Promise<void> {
 }
 const said = (page: Page) => page.locator("main .notice").first().innerText();
 
-it("approves one and the next ones like it, shows what is used, gives, previews and revokes", async () => {
+it("approves one and the next ones like it, shows the uses, gives, previews and revokes", async () => {
   verifies("beyond.grant.console");
   expect(await ask(900)).toMatchObject({ decision: "block" });
   const { page, open, complaints } = await browsing.as("approver");

@@ -106,7 +106,7 @@ describe("open", () => {
     );
   });
 
-  it(`answers only what is addressed to localhost ${verifies("core.auth.console-open-localhost")}`, async () => {
+  it(`answers only requests to localhost ${verifies("core.auth.console-open-localhost")}`, async () => {
     const client = new Client(server.url);
     for (const host of [
       "localhost:PORT",

@@ -117,7 +117,7 @@ describe("what the pages tell", () => {
     return text.replaceAll(/\s+/g, " ");
   };
 
-  it("overview: calls, what waits, what needs attention, the ledger", async () => {
+  it("overview: calls, pending requests, runs that need attention, the ledger", async () => {
     const text = await textAt("");
     expect(text).toMatch(/Calls in 24 hours \d+/);
     expect(text).toMatch(/Waiting for approval 4 the oldest for 38 min/);
@@ -264,7 +264,7 @@ describe("what the pages tell", () => {
       "rule big-refunds",
       "1840",
       "effect compensable 25 + blast radius external 25 + data class financial 20",
-      "payments.reclaim makes amends; the undo needs its own approval",
+      "payments.reclaim offsets the effect; the undo needs its own approval",
       "What cannot be undone: the customer has seen the refund on their statement",
       "Needs 1 approval from finance",
       "Similar requests",

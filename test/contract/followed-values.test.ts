@@ -104,7 +104,7 @@ describe.each(MAKERS)("on %s", (_, make) => {
       expect((await reasons(engines[(i + 1) % 2]!, "r", name))[0], name).toContain("$args.to comes from");
   });
 
-  it("a cascade undoes what another process built on it, and its leases keep others away", async () => {
+  it("a cascade undoes calls that another process built on it, and its leases keep others away", async () => {
     verifies("beyond.cascade.every-store");
     const [one, other] = await twoEngines(make);
     for (const run_id of ["r1", "r2"]) await one.open(who, { run_id, permissions: ["p"] });

@@ -72,7 +72,7 @@ describe("a PostgreSQL that fails", () => {
     expect((await store.head()).records).toBe(2);
   });
 
-  it("keeps what was answered for through crashes under load", async () => {
+  it("keeps every answered request through crashes under load", async () => {
     const store = await openAt((await fresh()).url);
     const acked: { seq: number; hash: string }[] = [];
     let over = false;

@@ -63,7 +63,7 @@ describe("svc keygen", () => {
 });
 
 describe("svc verify", () => {
-  it("says what was checked, how many records, and the head", async () => {
+  it("lists the checks, the number of records, and the head", async () => {
     const { code, out } = await run(registerVerify, "verify", "-d", "data", "--tree");
     expect(code).toBe(0);
     expect(out).toMatch(/^ok: 40 records, head [0-9a-f]{64}\n/);
@@ -236,7 +236,7 @@ describe("svc bundle and svc verify-bundle", () => {
 });
 
 describe("svc anchor", () => {
-  it(`publishes to what is given, signed, and verifies line by line ${verifies(
+  it(`publishes to the given sinks, signed, and verifies line by line ${verifies(
     "ops.anchor-publish.options",
     "ops.anchor-verify.ok-line",
     "ops.anchoring.file-sink",

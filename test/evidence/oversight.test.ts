@@ -120,7 +120,7 @@ async function decided(tool: string, n: number, by: string, how: "approve" | "de
 }
 
 describe("the oversight report", () => {
-  it("counts what people decided, how fast, and by which rule", async () => {
+  it("counts people's decisions, their speed, and their rules", async () => {
     verifies("beyond.oversight.http", "beyond.oversight.figures", "beyond.oversight.rules");
     const { status, body } = await server.call("auditor", "GET", "/v1/report/oversight?since=1d");
     expect(status).toBe(200);

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 describe("reports on paper", () => {
-  it("write a period as a PDF where the file or the format says so", async () => {
+  it("write a period as a PDF if the file or the format asks for one", async () => {
     verifies("beyond.paper.period");
     const cwd = tempDir("paper");
     const run = (...argv: string[]) => command(registerReport, ["report", ...argv], { cwd, env });

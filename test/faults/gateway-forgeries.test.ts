@@ -57,7 +57,7 @@ beforeAll(async () => {
 });
 
 describe("the gateway", () => {
-  it("forwards what was really signed", async () => {
+  it("forwards a really signed call", async () => {
     await playHonestly(surface, { file, tool });
   });
 

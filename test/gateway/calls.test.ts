@@ -259,7 +259,7 @@ describe("modes", () => {
 - {tool: get, effect: read, permission: fake.read, lifecycle: draft}
 `;
 
-  it(`enforce lists what is manifested and in scope ${verifies("contract.gateway.list-enforce", "core.gateway.config-mode")}`, async () => {
+  it(`enforce lists tools with a manifest and in scope ${verifies("contract.gateway.list-enforce", "core.gateway.config-mode")}`, async () => {
     const other = await testGateway({ manifests, config: { permissions: ["fake.read"] } });
     const client = await other.connect("agent");
     expect(await toolNames(client)).toEqual(["echo"]);

@@ -140,7 +140,7 @@ it("an approver of a file edit sees the edit, and approves that edit of that fil
   expect(await g.service.core.store.get("approval_values", second)).toBeUndefined();
 });
 
-it("what was not there, and what could not be read, is on the card as that", async () => {
+it("the card says if something was missing or could not be read", async () => {
   verifies("beyond.before.card-unread");
   const client = await agent("nothing");
   const made = await cardOf(await asked(client, "doc.put", { id: "fresh", text: "one\ntwo" }));
@@ -160,7 +160,7 @@ it("what was not there, and what could not be read, is on the card as that", asy
   expect(readFileSync(path, "utf8")).toBe("b\n");
 });
 
-it("what is read is masked like the arguments, and what the manifest ignores ends no approval", async () => {
+it("the state is masked like the arguments, and members that the manifest ignores end no approval", async () => {
   verifies("beyond.before.card-masked", "beyond.before.card-ignore");
   writeFileSync(at("secret.txt"), "old canary-23");
   writeFileSync(at("open.txt"), "token ghp_0123456789abcdefghijABCDEFGHIJ012345 stays");
@@ -178,7 +178,7 @@ it("what is read is masked like the arguments, and what the manifest ignores end
   expect((await call(client, "doc.plain", args))._meta["svc/decision"]).toBe("allow");
 });
 
-it("an approval that was given on what was there is used by nobody who does not read it again", async () => {
+it("an approval that depends on a state cannot be used without reading the state again", async () => {
   verifies("beyond.before.reader-only");
   writeFileSync(at("held.txt"), "old");
   const client = await agent("held");

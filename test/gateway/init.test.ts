@@ -404,7 +404,7 @@ describe("svc init", () => {
     expect(readFileSync(join(folder, "manifests", "web.yaml"), "utf8")).toContain("- tool: web.where");
   });
 
-  it("says what is wrong in one line", async () => {
+  it("names the problem in one line", async () => {
     const folder = tempDir("init-bad");
     for (const [args, why] of [
       [["--from", "/no/such/program"], "cannot read the tools"],

@@ -94,7 +94,7 @@ describe("isolation", () => {
     expect(pid(await call(a, "tight.counted"))).toBe(first);
   });
 
-  it(`ends what is idle, and renews what is lost ${verifies("beyond.isolation.idle", "beyond.isolation.renewed")}`, async () => {
+  it(`ends idle connections, and renews lost ones ${verifies("beyond.isolation.idle", "beyond.isolation.renewed")}`, async () => {
     const [a, b] = [await g.connect("agent"), await g.connect("agent2")];
     const before = [pid(await call(a, "brief.counted")), pid(await call(b, "brief.counted"))];
     const brief = g.running.gateway.upstreams.find(({ name }) => name === "brief")!;
@@ -138,7 +138,7 @@ function alive(pid: number): boolean {
   }
 }
 
-describe("what is listed", () => {
+describe("the list", () => {
   it(`follows what the client can be asked ${verifies("beyond.listing.capabilities")}`, async () => {
     const plain = await toolNames(await g.connect("agent"));
     expect(plain).toContain("create");

@@ -220,7 +220,7 @@ describe("a refusal", () => {
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([403, null]);
   });
 
-  it("without OIDC stays as it is, and there is no metadata", async () => {
+  it("without OIDC stays as it is, and has no metadata", async () => {
     verifies("beyond.oauth.without-oidc");
     const plain = await testGateway();
     for (const path of ["/mcp", "/operator/mcp"]) {

@@ -132,7 +132,7 @@ describe("svc.execute_rollback", () => {
     expect(unknown).toMatchObject({ isError: true, content: [{ text: "unknown run nowhere" }] });
   });
 
-  it("undoes steps of other runs with it, and lists what was built on the run", async () => {
+  it("undoes steps of other runs with it, and lists the calls that depend on the run", async () => {
     verifies("beyond.cascade.mcp");
     const first = await g.connect("agent", { headers: { "svc-run-id": "with-one" } });
     await call(first, "create", { n: 1 });

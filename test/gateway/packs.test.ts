@@ -289,7 +289,7 @@ describe("the filesystem pack", () => {
   const put = (name: string, bytes: string | Buffer) => writeFileSync(at(name), bytes);
   const text = (name: string) => readFileSync(at(name), "utf8");
 
-  it("writes back what was there, and moves back what was moved", async () => {
+  it("restores the old contents, and moves files back", async () => {
     verifies("beyond.packs.tried");
     put("a.txt", "one\r\ntwo\nthree\ntwo\n");
     put("b.txt", "b\n");
@@ -520,7 +520,7 @@ describe("the sqlite pack", () => {
     expect(report.failed.map(({ step }: { step: number }) => step)).toEqual([4, 3]);
   });
 
-  it("leaves alone what another wrote, and asks before many rows or free SQL", async () => {
+  it("leaves another's writes alone, and asks before many rows or free SQL", async () => {
     verifies("beyond.packs.tried");
     const { report } = await takenBack(
       [

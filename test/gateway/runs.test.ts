@@ -180,7 +180,7 @@ describe.each(["legacy", "modern"] as const)("an approval for a client of the %s
 });
 
 describe("svc.await_approval", () => {
-  it("answers at the end of its time, and hides what is another's", async () => {
+  it("answers at the end of its time, and hides other principals' requests", async () => {
     const client = await g.connect("agent");
     const { approval_id } = (await call(client, "create", { wait: 1 })).structuredContent;
     const still = await call(client, "svc.await_approval", { approval_id, seconds: 0 });

@@ -44,7 +44,7 @@ describe("a server that is slow to start", () => {
 });
 
 describe("names", () => {
-  it(`are namespaced where the configuration says so ${verifies("contract.gateway.namespace", "contract.gateway.tool-name", "core.gateway.namespaced", "core.gateway.config-upstreams")}`, async () => {
+  it(`are namespaced if the configuration asks for it ${verifies("contract.gateway.namespace", "contract.gateway.tool-name", "core.gateway.namespaced", "core.gateway.config-upstreams")}`, async () => {
     const g = await testGateway({
       upstreams: [
         fakeUpstream({ name: "one", namespace: true }),
@@ -100,7 +100,7 @@ describe("names", () => {
 });
 
 describe("the environment of a child", () => {
-  it(`is the few usual variables and what is configured ${verifies("contract.gateway.upstream-command")}`, async () => {
+  it(`is the few usual variables and the configured ones ${verifies("contract.gateway.upstream-command")}`, async () => {
     const cwd = tempDir("cwd");
     process.env["SVC_TEST_SECRET"] = "canary";
     process.env["AWS_SECRET_ACCESS_KEY"] = "canary";

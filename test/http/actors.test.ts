@@ -48,7 +48,7 @@ const end = (run_id: string, step: number, status = "succeeded", key = "bot") =>
   s.call(key, "POST", `/v1/runs/${run_id}/steps/${step}/outcome`, { status, result: { id: 1 } });
 
 describe("an actor", () => {
-  it("is shown with what it may do, what it did, and what is open", async () => {
+  it("is shown with its permissions, its calls, and its open requests", async () => {
     verifies("beyond.actor.route", "beyond.actor.calls", "beyond.actor.permissions", "beyond.actor.open");
     await open("r");
     for (const [step, tool] of ["crm.get", "crm.create", "crm.create"].entries()) {
@@ -92,7 +92,7 @@ describe("an actor", () => {
     expect(text).not.toContain("canary-3");
   });
 
-  it("is shown with its alerts in groups, and with what was undone", async () => {
+  it("is shown with its alerts in groups, and with its undos", async () => {
     verifies("beyond.actor.calls", "beyond.actor.open");
     s = await testServer({
       manifests: MANIFESTS,

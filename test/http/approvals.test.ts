@@ -262,7 +262,7 @@ describe("chat actions", () => {
     expect((await press(id, { at: s.env.now() + 1_000 })).status).toBe(409);
   });
 
-  it("refuse what is old, early, unsigned, or malformed", async () => {
+  it("refuse old, early, unsigned or malformed messages", async () => {
     verifies("contract.http.chat-old");
     const { id } = await pending();
     expect((await press(id, { at: s.env.now() - 301_000 })).status).toBe(401);

@@ -169,7 +169,7 @@ describe("while a request is open", () => {
     expect(listed.arg_names).toEqual(["note", "to"]);
   });
 
-  it("names alone are kept where the policy says so", async () => {
+  it("only names are kept if the policy asks for it", async () => {
     verifies("beyond.card.show-names");
     const s = await testServer({ manifests: MANIFESTS, policy: POLICY("approvals: {show: names}") });
     const id = await ask(s, "names");

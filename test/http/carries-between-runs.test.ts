@@ -196,7 +196,7 @@ describe("an agent that hides a value in another run", () => {
     expect(await third.decision(EVE)).toBe("block");
   });
 
-  it("finds no value in what is stored, and nothing once the run is deleted", async () => {
+  it("stores no value, and nothing after the run is deleted", async () => {
     verifies("beyond.value.within-purged");
     const s = await server(`${BETWEEN}retention: {default_days: 30}\n`);
     const reader = await Run.open(s);

@@ -82,7 +82,7 @@ async function trail(
   return (await on.app.core.store.records({ limit: 10_000 })).map((line) => JSON.parse(line));
 }
 
-describe("what is asked for", () => {
+describe("the request", () => {
   it("is refused where it cannot be meant", async () => {
     verifies("beyond.contain.bad-input", "beyond.contain.nobody", "beyond.contain.several");
     const reason = "it went mad";
@@ -351,7 +351,7 @@ describe("a containment", () => {
     expect((await ended(s, { actor: "unsure", reason: "r" })).id).toBe(again.id);
   });
 
-  it("undoes only what was called since then", async () => {
+  it("undoes only calls since then", async () => {
     verifies("beyond.contain.since");
     await openRun(s, "quiet", "old");
     await step(s, "quiet", "old", "thing.make", 0);

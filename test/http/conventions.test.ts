@@ -357,7 +357,7 @@ describe("GET /openapi.json", () => {
 });
 
 describe("POST /v1/reload", () => {
-  it("takes what was saved, and keeps the old rules where it does not load", async () => {
+  it("loads a saved file, and keeps the old rules if it does not load", async () => {
     verifies(
       "core.route.reload",
       "contract.http.reload",

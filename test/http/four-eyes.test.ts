@@ -69,7 +69,7 @@ describe("under four eyes", () => {
   });
 });
 
-describe("an approval of one's own, from before four eyes were turned on", () => {
+describe("an approval of the requester, from before four eyes were turned on", () => {
   it.each([
     ["given ahead", async () => void (await ahead("both"))],
     ["by deciding", async () => void (await decide("both", await request()))],

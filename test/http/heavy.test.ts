@@ -64,7 +64,7 @@ describe("others are answered", { timeout: 300_000 }, () => {
     expect(drawn).toBeGreaterThan(5);
   });
 
-  it("while a plan of a hundred long edits is shown, and it is decided by what was shown", async () => {
+  it("while a plan of a hundred long edits is shown, and the decision is bound to the shown plan", async () => {
     verifies("beyond.heavy.others");
     const [old_text, new_text] = LARGEST_PAIRS["nothing in common"]!(
       LARGEST_BYTES / SERVICE_LIMITS.plan_calls - 200,

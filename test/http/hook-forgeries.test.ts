@@ -80,7 +80,7 @@ describe.each([
 ])("the hook %s", (_, isResident) => {
   const surface = surfaceOf(isResident);
 
-  it("lets pass what was really signed", async () => {
+  it("lets a really signed call pass", async () => {
     verifies("beyond.approvers.hook");
     await playHonestly(surface, { file, tool });
   });

@@ -165,7 +165,7 @@ describe.each(HOOK_CLIENTS)("%s", (client) => {
     expect(statSync(fresh, { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  it("refuses what is protected, and every decision", async () => {
+  it("refuses protected paths, and every decision", async () => {
     verifies("beyond.hooks.protected", "beyond.hooks.deciding");
     const { cwd, send, shell, edit, run } = session(client);
     for (const call of [
@@ -418,7 +418,7 @@ describe("a session", () => {
     });
   });
 
-  it("leaves alone what was written since", async () => {
+  it("leaves later writes alone", async () => {
     verifies("beyond.hooks.restores");
     const { cwd, send, edit, events, run } = session("claude-code");
     mkdirSync(join(cwd, "new"));

@@ -267,7 +267,7 @@ describe("the work of people", () => {
 });
 
 describe("the timeline and the exports", () => {
-  it("say who decided what under which rule with which card, and hold no value", async () => {
+  it("name the person, rule and card of each decision, and hold no value", async () => {
     verifies(
       "beyond.incidents.timeline",
       "beyond.incidents.json",

@@ -147,7 +147,7 @@ describe("the probe", () => {
     expect(gatewayProbe(server.app)).toEqual([]);
   });
 
-  it("on the command line says what is not set up, and drafts it", async () => {
+  it("on the command line names missing setup, and drafts it", async () => {
     verifies("beyond.probe.init", "beyond.probe.lines");
     const cwd = tempDir("probe");
     const run = (...argv: string[]) => command(registerProbe, ["probe", ...argv], { cwd });

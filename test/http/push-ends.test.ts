@@ -91,7 +91,7 @@ it.each(["session-revoked", "credential-change"])(
   },
 );
 
-it("ends with a key that is disabled in the file or expires, also for what waits for another attempt", async () => {
+it("ends with a key that is disabled in the file or expires, also for messages that wait for another attempt", async () => {
   verifies("beyond.push.ends");
   const expires_at = "2026-06-16T12:00:00Z";
   await open("", [

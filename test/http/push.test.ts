@@ -309,7 +309,7 @@ describe("devices", () => {
 });
 
 describe("who gets a message", () => {
-  it("groups, escalation and votes decide, and nobody hears of their own request", async () => {
+  it("groups, escalation and votes decide, and nobody is notified of their request", async () => {
     verifies("beyond.push.groups", "beyond.push.escalation", "beyond.push.withdrawn");
     await open({ keys: [...KEYS, { name: "both", roles: ["agent", "approver"], groups: ["finance"] }] });
     const [ann, bob, lea, both] = [
@@ -426,7 +426,7 @@ describe("who gets a message", () => {
 });
 
 describe("a decision made elsewhere", () => {
-  it("withdraws under the same topic, also what is not delivered yet", async () => {
+  it("withdraws under the same topic, also undelivered messages", async () => {
     verifies("beyond.push.withdrawn", "beyond.push.never-delays");
     await open();
     const [ann, bob] = [await subscribed("ann"), await subscribed("bob")];
@@ -455,7 +455,7 @@ describe("a decision made elsewhere", () => {
   });
 });
 
-it("tests one's own device, and says what is wrong", async () => {
+it("tests the caller's device, and names the problem", async () => {
   verifies("beyond.push.test");
   await open();
   const { browser, id } = await subscribed("ann");

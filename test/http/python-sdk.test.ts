@@ -151,7 +151,7 @@ beforeAll(async () => {
   await server.http.listen({ host: "127.0.0.1", port: 0 });
 });
 
-it("asks before each call, and reports what came of it", async () => {
+it("asks before each call, and reports the outcome", async () => {
   verifies("beyond.python.decorator", "beyond.python.context", "beyond.python.asyncio");
   expect(await python(server, SCRIPT)).toEqual({
     created: { id: "ann" },

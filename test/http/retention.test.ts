@@ -83,7 +83,7 @@ describe("retention", () => {
     );
   });
 
-  it("keeps a run for the longest that anything asks for, and deletes what is due", async () => {
+  it("keeps a run for the longest required time, and deletes due runs", async () => {
     verifies(
       "contract.http.retention-plan",
       "contract.http.retention-apply",

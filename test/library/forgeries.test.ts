@@ -59,7 +59,7 @@ beforeAll(async () => {
 });
 
 describe("the library", () => {
-  it("makes what was really signed", async () => {
+  it("makes a really signed call", async () => {
     await playHonestly(surface, { file, tool });
   });
 

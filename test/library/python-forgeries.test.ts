@@ -93,7 +93,7 @@ beforeAll(async () => {
 });
 
 describe("the Python client", () => {
-  it("makes what was really signed", async () => {
+  it("makes a really signed call", async () => {
     verifies("beyond.approvers.python");
     await playHonestly(surface, { file, tool });
   });

@@ -75,7 +75,7 @@ describe("flows over HTTP", () => {
     expect((await ask(s, other, "mail.send")).body.reasons[0]).not.toContain("customer data");
   });
 
-  it("are set off by what would have been blocked, and not by what was", async () => {
+  it("are triggered by calls that would have been blocked, and not by blocked ones", async () => {
     verifies("beyond.flow.would-block-counts");
     const strict = await testServer({
       manifests: MANIFESTS,

@@ -237,7 +237,7 @@ describe("a credential", () => {
   });
 });
 
-describe("what comes back", () => {
+describe("an answer", () => {
   const codings: Record<string, string>[] = [
     {},
     { "x-coding": "gzip" },

@@ -104,7 +104,7 @@ beforeAll(async () => {
 });
 
 describe("the proxy", () => {
-  it("forwards what was really signed", async () => {
+  it("forwards a really signed call", async () => {
     await playHonestly(surface, { file, tool });
   });
 

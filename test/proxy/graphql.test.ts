@@ -1,4 +1,4 @@
-/** A GraphQL API behind the proxy: each change is a call of its own tool, and what cannot be told apart is refused. */
+/** A GraphQL API behind the proxy: each change is a call of a separate tool, and ambiguous requests are refused. */
 import { expect, it } from "vitest";
 import { plainly, startProxy, upstream } from "../support/proxy.ts";
 import { verifies } from "../support/verifies.ts";

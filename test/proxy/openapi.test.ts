@@ -136,7 +136,7 @@ it("drafts from a URL, which relative servers start from", async () => {
   });
 });
 
-it("refuses what is not a description", async () => {
+it("refuses documents that are not a description", async () => {
   verifies("beyond.openapi.drafts");
   const folder = tempDir("openapi");
   writeFileSync(join(folder, "api.yaml"), "a: 1\n");

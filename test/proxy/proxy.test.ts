@@ -378,7 +378,7 @@ describe("other hosts", () => {
     expect((await plainly(proxy, { host: `127.0.0.1:${plain.port}` })).body).toContain("plain");
   });
 
-  it("ask where the policy says so, and are recorded", async () => {
+  it("need approval if the policy requires it, and are recorded", async () => {
     verifies("beyond.proxy.net-connect");
     verifies("beyond.proxy.allow-host");
     // A public address: the question comes before the connection.
@@ -543,7 +543,7 @@ describe("tunnels", () => {
 });
 
 describe("svc rollback", () => {
-  it("undoes the requests of a run, reads back, and restores what was there", async () => {
+  it("undoes the requests of a run, reads back, and restores the earlier state", async () => {
     verifies("beyond.http.undo");
     const proxy = await start({ config: "allow_hosts: [localhost]\n" });
     store.clear();

@@ -271,7 +271,7 @@ describe("svc run --server with a forging server", () => {
     });
   });
 
-  it("sends what was really signed", async () => {
+  it("sends a really signed request", async () => {
     await playHonestly(surface, { file, tool });
   });
 

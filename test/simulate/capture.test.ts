@@ -22,8 +22,8 @@ rules:
 risk: {}
 `;
 
-describe("what is kept", () => {
-  it("holds the call, who made it, and what was decided", async () => {
+describe("a captured call", () => {
+  it("holds the call, its actor, and the decision", async () => {
     verifies("ops.capture-state.stored", "ops.capture.who", "ops.capture.decision-and-reasons");
     verifies("ops.capture.version-and-risk", "ops.capture.times", "ops.limit.capture-ttl");
     verifies("ops.capture-config.server-records");
@@ -169,7 +169,7 @@ it("writes no value that it should not have", async () => {
 });
 
 describe("expiry and deletion", () => {
-  it("does not list what has expired, and deletes it when asked", async () => {
+  it("does not list expired calls, and deletes them when asked", async () => {
     verifies("ops.capture-state.expired", "ops.capture.expired-not-listed");
     verifies("ops.capture-state.purge-expired");
     const s = await capturing({ capture: "{enabled: true, ttl: 1h}" });

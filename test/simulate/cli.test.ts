@@ -328,7 +328,7 @@ describe("svc speculate", () => {
 });
 
 describe("svc capture purge", () => {
-  it("deletes what has expired, or everything of one run, and says how many", async () => {
+  it("deletes expired calls, or all of one run, and prints their number", async () => {
     verifies("ops.capture-purge.line", "ops.capture-state.purge-expired", "ops.capture-state.purge-run");
     expect((await svc(["capture", "purge"])).out).toBe("removed 0 captured calls\n");
     expect((await svc(["capture", "purge"], { at: NOON + 2 * HOUR })).out).toBe("removed 1 captured calls\n");

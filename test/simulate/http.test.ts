@@ -100,7 +100,7 @@ describe("POST /v1/simulate", () => {
     expect((await off.call("auditor", "POST", "/v1/simulate", {})).status).toBe(403);
   });
 
-  it("names line and column of what is wrong with a policy", async () => {
+  it("names line and column of a policy's problems", async () => {
     verifies("ops.error.simulate-invalid-policy");
     const refused = async (policy: string) => {
       const { status, body } = await on.call("operator", "POST", "/v1/simulate", { policy });

@@ -314,7 +314,7 @@ describe("the sandbox's limits", () => {
     expect((await simulated(s)).summary).toMatchObject({ calls: 1, newly_allowed: 1 });
   });
 
-  it("uses only what is captured and has not expired", async () => {
+  it("uses only captured calls that have not expired", async () => {
     verifies("ops.simulate.captured-only", "ops.capture.expired-not-used");
     const s = await history();
     s.env.setNow(NOON + 7 * 86_400_000 - 1);

@@ -38,7 +38,7 @@ it("is clean only without any damage", () => {
   }
 });
 
-it("looks every answer up in the ledger, by its step or by the id of what was decided", () => {
+it("looks every answer up in the ledger, by its step or by the id of the decision", () => {
   verifies("beyond.cluster.verdict");
   const id = "apr_5e084583-0c67-4d43-9a5e-8a5b2f1a7c11";
   const link = { prev: "", hash: "" };

@@ -57,7 +57,7 @@ describe("npm run fault", () => {
     expect(await processes(SLOW, "--store", "postgres")).toHaveLength(2);
   });
 
-  it("says what is wrong with its options", async () => {
+  it("names the problem of its options", async () => {
     expect(await fault("--kills", "many")).toMatchObject({ code: 1, err: "--kills: a whole number\n" });
     expect((await fault("--store", "paper")).err).toContain("--store: one of files, sqlite, postgres");
   });

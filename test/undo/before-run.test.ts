@@ -78,7 +78,7 @@ async function trail(run: string) {
 }
 const three = (id: string) => changed({ id }, { id }, { id });
 
-describe("what was there before the run", () => {
+describe("the state before the run", () => {
   it("is shown in the plan, and restored with all the run's steps on it, recorded with who and why", async () => {
     verifies("beyond.conflict.before-run");
     const run = await three("a");
@@ -213,7 +213,7 @@ describe("the surfaces restore it", () => {
     ]);
   });
 
-  it("the console, which shows what was there before the run", async () => {
+  it("the console, which shows the state before the run", async () => {
     verifies("beyond.conflict.before-run-surfaces");
     const run = await three("h");
     shelf.write("h", "foreign");

@@ -107,7 +107,7 @@ describe("before", () => {
     expect(JSON.stringify(trail)).not.toContain("canary");
   });
 
-  it("removes what was not there, by the declared way, and has none without", async () => {
+  it("removes a new resource with the declared undo, and cannot without one", async () => {
     verifies("beyond.before.absent", "beyond.before.http-without");
     const run = await opened();
     await put(run, "fresh", "new");
@@ -137,7 +137,7 @@ describe("before", () => {
     });
   });
 
-  it("shows an auditor how large what was there is, and an operator what it is", async () => {
+  it("shows an auditor the size of the earlier state, and an operator its content", async () => {
     verifies("beyond.before.masked", "beyond.conflict.plan");
     const run = await opened();
     shelf.write("m", "secret");
@@ -179,11 +179,11 @@ describe("a foreign write", () => {
     const paper = await (await fetch(`${s.url}/v1/runs/${run}/report`, { headers })).text();
     expect(paper).toContain("Not fully reversible: 1 step was changed since, and 1 step cannot be undone.");
     expect(paper).toContain(`cannot be undone: its undo closed at ${gone}`);
-    expect(paper).toContain(`(makes amends, will not be read back, until ${open})`);
+    expect(paper).toContain(`(offsets the effect, will not be read back, until ${open})`);
     await rolledBack(run);
   });
 
-  it("is left alone, and overwritten only on a person's word about exactly what is there", async () => {
+  it("is left alone, and overwritten only if a person names exactly the current state", async () => {
     verifies(
       "beyond.conflict.left-alone",
       "beyond.conflict.plan",
@@ -243,7 +243,7 @@ describe("a foreign write", () => {
     });
   });
 
-  it("that already restored what was there is recorded, and nothing is called", async () => {
+  it("that already restored the earlier state is recorded, and nothing is called", async () => {
     verifies("beyond.conflict.as-before");
     const run = await opened();
     shelf.write("d", "old");
@@ -402,7 +402,7 @@ describe("a foreign write", () => {
     expect(shelf.text("v")).toBe("was-text");
   });
 
-  it("is not passed over by an approval that does not say what was there, as an earlier version's", async () => {
+  it("is not skipped by an approval without a state, such as an earlier version's", async () => {
     verifies("beyond.card.undo-changed");
     const run = await opened();
     shelf.write("e", "was-text");

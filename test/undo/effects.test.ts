@@ -239,7 +239,7 @@ describe("the gateway", () => {
 });
 
 describe("the library", () => {
-  it("throws for a missing effect, and the command line shows what was found", async () => {
+  it("throws for a missing effect, and the command line shows the finding", async () => {
     verifies("beyond.effect.library", "beyond.effect.retries", "beyond.effect.shown");
     const folder = tempDir("effects");
     const [manifests, data] = [join(folder, "manifests.yaml"), join(folder, "data")];

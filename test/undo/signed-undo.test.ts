@@ -79,7 +79,7 @@ async function rollBack(run_id: string, compensator: CompensatorFn) {
 }
 const never: CompensatorFn = () => Promise.reject(new Error("it was called"));
 
-it("undoes on a server what was signed, and shows the signatures to the worker alone", async () => {
+it("undoes signed steps on a server, and shows the signatures to the worker alone", async () => {
   verifies("beyond.approvers.library-worker", "beyond.approvers.signatures-role");
   const run_id = await refunded();
   expect(await rollBack(run_id, never)).toMatchObject({ complete: false, awaiting_approval: [0] });

@@ -110,7 +110,7 @@ describe("the gateway", () => {
     expect(shelf.text("g")).toBe("old");
   });
 
-  it("removes what was not there, and reads back that nothing is", async () => {
+  it("removes a new resource, and reads back that it is gone", async () => {
     verifies("beyond.before.absent", "beyond.before.expect");
     const agent = await g.connect("agent");
     const { _meta } = await call(agent, "doc.put", { id: "made", text: "new" });
@@ -174,7 +174,7 @@ describe("the gateway", () => {
     expect(structuredContent.actions[0]).toMatchObject({ kind: "unrecoverable" });
   });
 
-  it("restores what was there before the run, on an operator's word", async () => {
+  it("restores the state before the run, if an operator confirms it", async () => {
     verifies("beyond.conflict.before-run-surfaces");
     shelf.write("twice", "old");
     const agent = await g.connect("agent", { headers: { "svc-run-id": "before-run" } });

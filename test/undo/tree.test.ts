@@ -64,7 +64,7 @@ async function rollBack(run: string, body: object, key = "operator") {
 }
 
 describe("a rollback with the runs below", () => {
-  it("restores what was there before the first call of the tree", async () => {
+  it("restores the state before the first call of the tree", async () => {
     verifies("beyond.tree.rollback", "beyond.tree.rollback-order");
     const { parent, child, deep, doc } = await tree();
     const plan = await ok("operator", "GET", `/v1/runs/${parent}/plan?children=1`);

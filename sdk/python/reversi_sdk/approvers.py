@@ -180,7 +180,7 @@ def judge_signed_call(doc: Approvers, call: Call, answer: Any, now_ms: float) ->
     for identity, (people, expires_ms) in counted.items():
         if all(_is_met(doc, one, people) for one in required):
             return Use(identity, expires_ms)
-    raise Refusal("; ".join(problems) or "it has not enough signatures of its approvers")
+    raise Refusal("; ".join(problems) or "too few of its approvers signed it")
 
 
 def _evidence(answer: Any) -> Tuple[str, List[Dict[str, Any]]]:
@@ -233,7 +233,7 @@ def _read_signature(
         return "a signature has expired"
     known = [(person, key) for person in doc["approvers"] for key in person["keys"] if key["id"] == assertion["id"]]
     if not known or known[0][1]["revoked"] or known[0][0]["name"] != payload["by"]:
-        return "a signature is of nobody in the approvers file"
+        return "a signer is not in the approvers file"
     person, key = known[0]
     place = _place_in_plan(call, args_hash, one)
     if place is None:

@@ -8,7 +8,7 @@ export interface ConfinementPlan {
   readonly run_folder: string;
   /** Writable mounts: copies of a client's state, and the repository's own directory. */
   readonly writable: readonly (readonly [from: string, to: string])[];
-  /** Files that appear in the place of others, read-only. */
+  /** Files mounted over others, read-only. */
   readonly replaced: readonly (readonly [from: string, to: string])[];
   /** Read-only where they are. */
   readonly read_only: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Starts a command in its confinement. Inside, a short script opens the one door of the network, hands it out to this
- * process, closes every other descriptor and becomes the command.
+ * Starts a command in its confinement. Inside, a short script opens the only network socket, passes it to this process,
+ * closes every other descriptor and becomes the command.
  */
 import { spawn } from "node:child_process";
 import type { Server, Socket } from "node:net";

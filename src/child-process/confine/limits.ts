@@ -7,7 +7,7 @@ import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 const ROOT = "/sys/fs/cgroup";
 
 export interface ResourceLimits {
-  /** For people: what limits what. */
+  /** Describes for users which mechanism sets which limit. */
   readonly told: string;
   /** Files that take the number of the process to limit. */
   readonly groups: readonly string[];

@@ -45,7 +45,7 @@ it("keeps protected paths read-only, existing or not, in any case, and hides cre
   for (const path of ["xenvrc", ".envrc2", ".git/HEAD", "deep/.git/hooks"])
     expect([path, covers("(deny file-write* ", `/Users/ann/work/${path}`)]).toEqual([path, false]);
   expect(covers("(deny file-read* file-write* ", "/Users/ann/work/sub/.env")).toBe(true);
-  // A later rule counts, so what is denied comes after what is allowed.
+  // The last matching rule counts, so denials come after permissions.
   expect(at("(deny file-write* ")).toBeGreaterThan(at('(subpath "/Users/ann/work")'));
   expect(at("(deny file-read* file-write* ")).toBeGreaterThan(at('(subpath "/Users/ann/work")'));
   for (const path of [".git", "sub"])

@@ -1,4 +1,4 @@
-/** Settings of the governed proxy: the hosts that pass without a question, and the credentials that it adds. */
+/** Settings of the governed proxy: the hosts that pass without approval, and the credentials that it adds. */
 import * as z from "zod";
 import { splitCommand } from "../../child-process/split-command.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
@@ -138,6 +138,6 @@ export const PROXY_ROWS = {
     schema: z.array(hostName).max(1_000),
     default: [],
     about:
-      "Hosts that `svc proxy` and `svc rollback` reach without a question, private ones included. Write each literally.",
+      "Hosts that `svc proxy` and `svc rollback` can reach without approval, private ones included. Write each literally.",
   }),
 } as const;

@@ -218,7 +218,7 @@ function dependentsCard({ dependents = [], runs }: ContainReport): HtmlFragment 
   return cardBlock({ title: "What other runs built on this" }, bulletList(rows), bulletList(pages));
 }
 
-/** What the preview promised, against what happened. */
+/** Compares the preview with the result. */
 function comparison({ differences }: ContainReport): HtmlFragment {
   if (differences === undefined) return emptyHtml;
   if (differences.length === 0)

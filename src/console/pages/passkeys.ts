@@ -30,7 +30,7 @@ async function passkeysPage(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(listPasskeys);
   const { passkeys } = await ctx.call(listPasskeys, {});
   const off = ctx.whyOff(addPasskey);
-  const body = safeHtml`${pageHead("Passkeys", "Sign approvals with a passkey of your own, so that nobody else can give them in your name.")}
+  const body = safeHtml`${pageHead("Passkeys", "Sign approvals with your own passkey, so that nobody else can approve in your name.")}
 ${off === null ? addCard(ctx) : cardBlock({ title: "Add a passkey" }, safeHtml`<p>${off}</p>`)}
 ${waitingCards(ctx, passkeys)}
 ${listCard(ctx, passkeys)}`;
@@ -41,7 +41,7 @@ function addCard(ctx: PageContext): HtmlFragment {
   const alone = ctx.app.settings.passkeys.enrol === "self";
   return cardBlock(
     { title: "Add a passkey", id: "add" },
-    safeHtml`<p class="soft">${alone ? "It counts at once." : "It counts once another admin has compared its code, or one of your active passkeys has signed it."}</p>`,
+    safeHtml`<p class="soft">${alone ? "It is active at once." : "It becomes active when another admin confirms its code, or when you sign with an active passkey."}</p>`,
     formElement(ctx, { action: PATH, passkey: "create" }, submitButton("Add a passkey", "primary")),
     safeHtml`<noscript><p>Passkeys need JavaScript.</p></noscript>`,
   );
@@ -56,8 +56,8 @@ function waitingCards(ctx: PageContext, passkeys: readonly PasskeyView[]): HtmlF
 
 function ownWaiting(ctx: PageContext, one: PasskeyView, signs: boolean): HtmlFragment {
   return cardBlock(
-    { title: "Your new passkey waits", id: one.id },
-    safeHtml`<p>Tell another admin this code: <code class="passkey-code">${one.code}</code></p>`,
+    { title: "Your new passkey is not active yet", id: one.id },
+    safeHtml`<p>Give this code to another admin: <code class="passkey-code">${one.code}</code></p>`,
     signs
       ? formElement(
           ctx,
@@ -112,7 +112,7 @@ function revokeForm(ctx: PageContext, one: PasskeyView): HtmlFragment {
     "Revoke",
     formElement(
       ctx,
-      { action: `${PATH}/${one.id}/revoke`, confirm: "It signs nothing any more.", verb: "Revoke" },
+      { action: `${PATH}/${one.id}/revoke`, confirm: "It can no longer sign.", verb: "Revoke" },
       submitButton("Revoke", "danger"),
     ),
   );
@@ -125,7 +125,8 @@ async function createOptions(ctx: PageContext): Promise<PageAnswer> {
 async function add(ctx: PageContext): Promise<PageAnswer> {
   const response = scriptField<RegistrationResponseJSON & { type: "public-key" }>(ctx, "response");
   const { id, status } = await ctx.call(addPasskey, { response });
-  const text = status === "active" ? "The passkey is active." : "The passkey waits for its confirmation.";
+  const text =
+    status === "active" ? "The passkey is active." : "The passkey is not active until it is confirmed.";
   return { to: `${PATH}#${id}`, notice: { kind: "ok", text } };
 }
 

@@ -36,7 +36,7 @@ async function pushPage(ctx: PageContext): Promise<PageAnswer> {
   ctx.demand(listDevices);
   const { key, devices } = await ctx.call(listDevices, {});
   const off = ctx.whyOff(addDevice);
-  const body = safeHtml`${pageHead("Push messages", "Get requests that wait for you as notifications of your phone or browser. A message names the rule and the agent, never a value.")}
+  const body = safeHtml`${pageHead("Push messages", "Get a notification on your phone or in your browser when a request waits for you. It names the rule and the agent, never a value.")}
 ${off === null && key !== null ? onCard(ctx, key) : cardBlock({ title: "This browser" }, safeHtml`<p>${off ?? ""}</p>`)}
 ${installCard()}
 ${listCard(ctx, devices)}`;
@@ -106,7 +106,7 @@ function ownForms(ctx: PageContext, { id, quiet }: DeviceView): HtmlFragment {
         value: quiet?.zone ?? "",
         maxlength: 64,
         placeholder: "Europe/Berlin",
-        hint: "Requests for calls that cannot be undone, and break-glass approvals, are sent all the same.",
+        hint: "Requests for calls that cannot be undone, and break-glass approvals, are still sent.",
       }),
       checkboxField("off", "No quiet hours", quiet === null),
       submitButton("Save"),

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { safeHtml } from "../html.ts";
 import { formatTimesIn } from "./time.ts";
 
-it("writes the moments in a text as the page writes moments, and leaves what is none", () => {
+it("formats the times in a text like the page's times, and leaves the rest", () => {
   const shown =
     safeHtml`${formatTimesIn("closes 2026-11-18T21:49:07.778Z, not 2026-99-18T21:49:07Z <b>")}`.toString();
   expect(shown).toBe(

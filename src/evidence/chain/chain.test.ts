@@ -42,7 +42,7 @@ function scan(line: string) {
   const end = scanRecord(new DataView(bytes.buffer), bytes, 0, found);
   if (end < 0 || bytes[end] !== 0x0a) return undefined;
   const text = (field: number) => bytes.toString("utf8", found.at[field]!, found.to[field]!);
-  // Whoever takes the record sees whether its hashes are any.
+  // The reader of the record checks its hashes.
   if (![text(HASH_FIELD), text(PREV_FIELD)].every((hash) => /^"[0-9a-f]{64}"$/.test(hash))) return undefined;
   return {
     hash: JSON.parse(text(HASH_FIELD)),

@@ -87,7 +87,7 @@ describe("a run report", async () => {
   const engine = await story();
   const report = await collectRunReport(engine.store, "r1", context);
 
-  it(`tells who ran what, how each step stands, and what a rollback could do ${verifies(
+  it(`names the agent, the state of each step, and the possible rollback ${verifies(
     "ops.evidence.report-who",
     "ops.evidence.report-outlook",
     "ops.evidence.report-trail",

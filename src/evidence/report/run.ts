@@ -261,7 +261,7 @@ export function outlookWords(action: PlanAction): string {
   switch (action.kind) {
     case "compensate": {
       const how = [
-        action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends",
+        action.compensation_kind === "inverse" ? "restores the exact state" : "offsets the effect",
         action.verified ? "will be read back" : "will not be read back",
         ...(action.needs_approval ? ["needs an approval"] : []),
         ...(action.closes_ms === undefined ? [] : [`until ${toIsoTime(action.closes_ms)}`]),

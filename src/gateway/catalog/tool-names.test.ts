@@ -1,4 +1,4 @@
-/** Names for model providers: allowed characters, at most 64, one tool each, whatever order they come in. */
+/** Names for model providers: allowed characters, at most 64, one tool each, in any order. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
@@ -21,7 +21,7 @@ describe("one name", () => {
 });
 
 describe("many names", () => {
-  it(`cuts what is too long, with digits of the dotted name ${verifies("beyond.names.long")}`, () => {
+  it(`cuts long names, with digits of the dotted name ${verifies("beyond.names.long")}`, () => {
     const long = `files.${"x".repeat(80)}`;
     const name = assignNames([alone(long, "files")]).plain.get(long)!;
     expect(name).toBe(`files__${"x".repeat(48)}_${digits(long)}`);
@@ -40,7 +40,7 @@ describe("many names", () => {
       expect([...assignNames(order).plain].sort()).toEqual(expected.sort());
   });
 
-  it("keeps what is taken out of reach", () => {
+  it("never gives out a taken name", () => {
     expect(assignNames([alone("svc:halt")], ["svc_halt"]).plain.get("svc:halt")).toBe(
       `svc_halt_${digits("svc:halt")}`,
     );

@@ -1,4 +1,4 @@
-/** Tries the drafted undos of one upstream, which a person named as disposable, and judges each by the server's state. */
+/** Tests the drafted undos of one disposable upstream, and decides by the server's state whether each one works. */
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../../operations/app.ts";
 import type { DrillTools } from "../../operations/drills/ports.ts";

@@ -1,4 +1,4 @@
-/** The table of a group: what is the same, what differs, and what is unlike the rest. */
+/** The table of a group: equal values, different values, and unusual ones. */
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
@@ -8,7 +8,7 @@ import { groupQuestion, requestsForTable, requestTable, unusualValues } from "./
 const asked = (...all: JsonValue[]) =>
   all.map((args, i) => ({ id: `r${i}`, args, fields: [{ path: "$args.amount", as: "money" as const }] }));
 
-describe("what is unusual", () => {
+describe("unusual values", () => {
   const cases: [name: string, values: (JsonValue | undefined)[], unusual: number[]][] = [
     ["two values are not enough to tell", [1, 1_000_000], []],
     ["a number far from the median", [10, 12, 11, 1_840, 13], [3]],
@@ -40,7 +40,7 @@ describe("what is unusual", () => {
   });
 });
 
-it("says what is equal once, what differs in columns, and puts what is unusual first", () => {
+it("lists equal values once, different ones in columns, and unusual rows first", () => {
   verifies("beyond.flood.table");
   const refund = (amount: number, customer: string, more: object = {}) =>
     ({ amount, currency: "EUR", customer, ...more }) as JsonValue;

@@ -30,6 +30,6 @@ export function summarizeUndo(
 }
 
 function howFar({ kind, read_back }: Pick<RequestedUndo, "kind" | "read_back">): string {
-  const how = kind === "inverse" ? "restores the exact state" : "makes amends";
+  const how = kind === "inverse" ? "restores the exact state" : "offsets the effect";
   return read_back ? `${how}, and is read back` : how;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { withoutCredentials } from "./visible-values.ts";
 
 describe("what a card shows of values", () => {
-  it("is never what is called a password, however short, plain or deep it is", () => {
+  it("is never a value named password, however short, plain or deep it is", () => {
     const masked = (n: number) => `[REDACTED:password, ${n} characters]`;
     expect(
       withoutCredentials({
@@ -21,7 +21,7 @@ describe("what a card shows of values", () => {
     });
   });
 
-  it("is what has to be judged", () => {
+  it("has every value to decide about", () => {
     const judged = {
       secret: { name: "prod-database", version: 12345 },
       password: "$FROM_VAULT",

@@ -1,6 +1,6 @@
 /**
- * Checks of an effect: which read shows that a successful call did what it said, and how to judge the answer. The check's
- * own tool is trusted; a tool that lies about the state is not found out by it.
+ * Checks of an effect: the read that shows whether a successful call took effect, and the comparison of its answer. The
+ * check trusts its own tool, so it cannot detect a tool that returns false data.
  */
 import type { RuntimeEnv } from "../../kernel/env.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";

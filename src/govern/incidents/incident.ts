@@ -49,7 +49,7 @@ export interface IncidentDoc extends IncidentSubject {
   status: IncidentStatus;
   opened_ms: number;
   closed_ms: number | null;
-  /** The person who closed it. Null while it is open, and if it ended because nothing was left. */
+  /** The person who closed it. Null while it is open, and if it ended because no task was left. */
   closed_by: string | null;
   close_reason: string | null;
   assigned_to: string | null;

@@ -29,7 +29,7 @@ export interface PushDevice extends PushTarget {
   session: string | null;
   quiet: QuietHours | null;
   added_ms: number;
-  /** Ids of what its notifications are about, oldest first. */
+  /** Ids of the subjects of its notifications, oldest first. */
   shown: string[];
   /** A message was withheld in the quiet hours. */
   held: boolean;

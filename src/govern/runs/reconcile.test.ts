@@ -69,7 +69,7 @@ it("matches equal calls of a client without ids by order and time", () => {
   // Clocks differ a little, and some transcripts have no time.
   for (const at_ms of [minutes(10) - 59_000, 0])
     expect(compareCalls([asked(0, minutes(10))], [call(same, true, at_ms)]).ungoverned).toEqual([]);
-  // An id is unique, whatever its time says.
+  // An id is unique, regardless of its time.
   expect(
     compareCalls([{ ...step(0, "id"), intended_ms: minutes(10) }], [call("id", true, 1)]).ungoverned,
   ).toEqual([]);

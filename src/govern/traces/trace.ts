@@ -71,7 +71,7 @@ export interface TenantTraceDoc {
   tools: TracedTool[];
   /** Calls whose results are not known, or not all followed. Every value counts as theirs. */
   open: OpenResult[];
-  /** Time of the newest call that is not listed any more. */
+  /** Time of the newest call that has left the list. */
   dropped_ms?: number;
 }
 
@@ -88,7 +88,7 @@ export interface OpenResult {
 export interface TaintedStoreDoc {
   /** The latest such call of each run, newest last. */
   writes: TaintedWrite[];
-  /** Values written by runs that are not listed any more. */
+  /** Values written by runs that have left the list. */
   older?: StoreTaint;
 }
 

@@ -10,7 +10,7 @@ import { SafeFolder, type SafePlace } from "./safe-folder.ts";
 
 export const MAX_READ_BYTES = 1_073_741_824;
 
-/** States now of every path in the record. `blocked`: a link or a file is on the way. */
+/** States now of every path in the record. `blocked`: a parent is a link or a file. */
 export function currentStates(store: ContentStore, record: CommandRecord): (MaybePathState | "blocked")[] {
   let folder: SafeFolder;
   try {

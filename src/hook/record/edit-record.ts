@@ -24,7 +24,7 @@ import type { RecordedEnd } from "./recorder.ts";
 import { SafeFolder } from "./safe-folder.ts";
 
 interface EditedPlace {
-  /** Relative to the root, without a link on the way. */
+  /** Relative to the root; no part of the path is a link. */
   path: string;
   /** The path as the call names it. */
   given: string;
@@ -37,7 +37,7 @@ interface EditedPlace {
 /** The paths that an edit may change, with their states before it. */
 export interface EditWindow {
   root: string;
-  /** Directory in which other names of a file are looked for. */
+  /** Directory to search for other names of a file. */
   workspace: string;
   places: EditedPlace[];
 }

@@ -22,7 +22,7 @@ export interface OverlappingCall {
   others: OtherWrites;
 }
 
-/** Begins a call while the given ones run, which hear of it. */
+/** Begins a call while the given ones run, and marks the overlap in each. */
 export function overlapWith(running: Iterable<OverlappingCall>, writes: CallWrites): OverlappingCall {
   const call = { writes, others: { all: false, output: false, files: new Set<string>() } };
   for (const other of running) {

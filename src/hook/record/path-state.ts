@@ -86,7 +86,7 @@ export function pathParts(path: string): (string | Buffer)[] {
     .map((name) => Buffer.from(name, "latin1"));
 }
 
-/** The path for people. Bytes that are not text are written as `\xNN`. */
+/** The path for display. Bytes that are not text are written as `\xNN`. */
 export function shownPath(path: string): string {
   if (!path.startsWith(RAW)) return path.replaceAll("\ufffd", "?");
   return path.slice(RAW.length).replace(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);

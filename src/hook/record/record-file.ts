@@ -48,7 +48,7 @@ export interface StepState {
     files: Record<string, unknown>;
     /** For an edit, its files' compressed contents, as far as there is room. */
     content?: Record<string, string>;
-    /** Paths that `files` has no place for. */
+    /** Paths that did not fit into `files`. */
     more: number;
     left_out: string[];
   };

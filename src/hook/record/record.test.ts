@@ -155,7 +155,7 @@ describe("the difference of a command", () => {
     expect(w.text("small")).toBe("a");
   });
 
-  it("counts what is beyond the total, undoes what was within it, and records again when there is room", () => {
+  it("counts files beyond the total, undoes those within it, and records again when there is room", () => {
     verifies("beyond.record.limits", "beyond.record.not-recorded");
     const w = workspace({ ...SNAPSHOT_DEFAULTS, max_total: 30 });
     w.put("a", "a".repeat(20));
@@ -288,7 +288,7 @@ describe("the undo of a command", () => {
     expect(readFileSync(join(outside, "f"), "utf8")).toBe("2");
   });
 
-  it("leaves out what is skipped", () => {
+  it("leaves out skipped paths", () => {
     const w = workspace();
     w.put("a", "1");
     w.put("b", "1");

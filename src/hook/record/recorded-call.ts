@@ -92,7 +92,7 @@ interface CallToClose {
 const holdsAny = (bytes: Buffer | null, texts: readonly string[]): boolean =>
   bytes !== null && texts.some((text) => bytes.includes(text));
 
-/** `written`: texts that an edit writes. Null if the call was not recorded, or its window is not known any more. */
+/** `written`: texts that an edit writes. Null if the call was not recorded, or its window has been dropped. */
 export async function closeCall(
   context: CallContext,
   { folder, snapshot }: RecordPlace,

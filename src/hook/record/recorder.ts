@@ -53,7 +53,7 @@ export interface WindowEnd {
   does: CommandWrites;
 }
 
-/** What a command did, for its step and for the session. */
+/** Changes of a command, for its step and for the session. */
 export interface RecordedEnd {
   before: StepState;
   after: StepState;
@@ -260,7 +260,10 @@ export interface SavedIndex {
 export const readSavedIndex = (path: string): SavedIndex =>
   JSON.parse(inflateRawSync(readFileSync(path)).toString("utf8")) as SavedIndex;
 
-/** Whether the directory may be recorded. The home directory and what holds it are too large, and not one project. */
+/**
+ * Whether the directory may be recorded. The home directory and its parents are too large, and are more than one
+ * project.
+ */
 export function isRecordableRoot(root: string, home: string): boolean {
   if (root === "/" || root === home || home.startsWith(`${root}/`)) return false;
   return lstatSync(root, { throwIfNoEntry: false })?.isDirectory() === true;

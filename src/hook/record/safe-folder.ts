@@ -9,10 +9,10 @@ import { fullPath, pathParts } from "./path-state.ts";
 /** Opens a directory by name alone, without the right to read it (Linux). */
 const O_PATH = 0o10000000;
 const OPEN_FOLDERS = "/proc/self/fd";
-/** Opens a directory, and never what a link names. */
+/** Opens a directory, and never follows a link. */
 export const OPEN_BY_NAME = O_PATH | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
-/** Something on the way is a link or no directory. */
+/** A part of the path is a link or not a directory. */
 export class PathBlocked extends Error {}
 
 /** The last name of a path in its open directory. `sibling` names another file in the same directory. */

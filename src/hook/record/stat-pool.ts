@@ -22,7 +22,7 @@ export interface StatSubject {
   ctime: number;
   ino: number;
   racy: boolean;
-  /** Its place at its helper. Undefined for a file that the index looks at itself. */
+  /** Its position at its helper. Undefined for a file that the index reads itself. */
   slot?: number;
   helper?: number;
 }
@@ -85,7 +85,7 @@ export class StatPool<T extends StatSubject> {
     for (const helper of helpers) helper.send();
   }
 
-  /** Ends the threads. The index looks at everything itself from then on. */
+  /** Ends the threads. From then on, the index reads all metadata itself. */
   stop(): void {
     for (const helper of this.helpers) helper.stop();
     this.helpers = [];

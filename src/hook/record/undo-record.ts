@@ -63,7 +63,7 @@ export function undoRecord(
   const found = openRecord(folder, name);
   if (found === null) {
     const host = name.slice(name.indexOf("@") + 1);
-    const where = host === hostname() ? `not in ${recordFolder(folder)} any more` : `on ${host}`;
+    const where = host === hostname() ? `no longer in ${recordFolder(folder)}` : `on ${host}`;
     return { error: `the recorded contents are ${where}`, left: [] };
   }
   const { store, record } = found;

@@ -34,7 +34,7 @@ export interface IndexOptions {
   helpers?: StatPool<FileEntry>;
 }
 
-/** Hears of every path before its entry changes, and of paths that it cannot see any more. */
+/** Is called for every path before its entry changes, and for paths that can no longer be read. */
 export interface IndexListener {
   changing(path: string, before: MaybePathState): void;
   lost(path: string): void;
@@ -53,7 +53,7 @@ export interface IndexEntry {
 export interface FileEntry extends IndexEntry, StatSubject {
   /** The directory that holds it. */
   node?: DirectoryEntry;
-  /** It cannot be looked at any more, and the listener knows. */
+  /** True if it can no longer be read and the listener was called. */
   lost?: boolean;
 }
 
@@ -120,7 +120,7 @@ export class WorkspaceIndex {
     const next = trackedExclusions(tracked, this.options.isExcluded);
     const same = next.size === this.tracked.size && [...next].every((path) => this.tracked.has(path));
     this.tracked = next;
-    // Every directory is looked through again, because its names may be in or out of scope now.
+    // Every directory is listed again, because the scope of its names may have changed.
     if (!same && this.root !== null) forgetNames(this.root);
   }
 

@@ -1,6 +1,6 @@
 /**
- * The resident process: one per directory of settings. It judges the events of all clients, holds what lives longer
- * than a call, and ends after half an hour without one.
+ * The resident process: one per directory of settings. It decides the events of all clients, keeps the state that
+ * outlives a call, and ends after half an hour without one.
  */
 import { chmodSync, lstatSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";

@@ -78,7 +78,7 @@ export interface CallContext {
   isAwaited(): Promise<boolean>;
 }
 
-/** For a process that judges a single call. Its parent is the client, or a shell that the client started. */
+/** For a process that decides a single call. Its parent is the client, or a shell that the client started. */
 export const singleCall = (folder: string): CallContext => ({
   services: createServices(folder),
   records: null,

@@ -192,7 +192,7 @@ export class CommandFindings {
       const target = tree === null ? folder : resolve(folder, expandHome(tree, this.home, folder) ?? "/");
       if (tree !== null && !isUsualWorkTree(target, this.workspace, this.guard.runsUnasked))
         this.classes.push("unknown");
-      // Its configuration lies open in the folder, where any edit may have put it.
+      // Its configuration is in the directory, where any edit may have written it.
       if (isBareRepository(folder)) this.classes.push("unknown");
       if (isElsewhere(folder, this.place.began ?? this.place.cwd)) this.classes.push("unknown");
       if (discardsForeignWork(texts, folder, this.place.edits ?? new Map())) this.classes.push("unknown");

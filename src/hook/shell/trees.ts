@@ -14,8 +14,8 @@ const TAKES_FILES = /^(?:checkout|restore)$/;
 const PICKS = /^(?:cherry-pick|revert)$/;
 
 /**
- * Whether git takes the folder, or one around it, for a repository without a `.git`: it looks for these names, and obeys
- * the `config` next to them.
+ * Whether git treats the directory, or a parent, as a repository without a `.git`: it searches for these names, and
+ * obeys the `config` next to them.
  */
 export function isBareRepository(folder: string): boolean {
   for (let at = folder; ; at = dirname(at)) {

@@ -54,12 +54,12 @@ describe("a file of the list", () => {
     .flatMap(wordsOf)
     .map((end) => (end.startsWith("/") ? sample(end) : `/home/ann/shop/${sample(end)}`));
 
-  it.each(paths)("runs by itself, in any letter case: %s", (path) => {
+  it.each(paths)("runs on its own, in any letter case: %s", (path) => {
     verifies("beyond.hooks.unasked-files");
     for (const spelling of [path, path.toUpperCase()]) expect(isAutoRunFile(foldPath(spelling))).toBe(true);
   });
 
-  it("of a client runs by itself, but for its notes", () => {
+  it("of a client runs on its own, except its notes", () => {
     verifies("beyond.hooks.unasked-files");
     for (const [folder, notes] of Object.entries(CLIENT_NOTES)) {
       expect(isAutoRunFile(foldPath(`/home/ann/${folder}/any/thing`))).toBe(true);

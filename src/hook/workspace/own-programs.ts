@@ -1,6 +1,6 @@
 /**
- * Programs that a call must not replace: those that judge the calls (this package, its Node, and the same package in a
- * project), and those that everybody starts by name.
+ * Programs that a call must not replace: those that decide calls (this package, its Node, and the same package in a
+ * project), and those on the `PATH`.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";

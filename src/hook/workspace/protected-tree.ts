@@ -153,7 +153,7 @@ const isBelow = (path: string, folder: string): boolean => {
   return way !== "" && !way.startsWith("..") && !way.startsWith("/");
 };
 
-/** Paths that came in during a run and would run by themselves later, or name what runs. */
+/** New paths of a run that would run on their own later, or that name a program to run. */
 export function newProtected(workspace: string, before: ProtectedTree): string[] {
   const after = protectedTree(workspace);
   const added = [...after.read_only, ...after.repositories].filter(

@@ -20,7 +20,7 @@ const IN_WORK_TREE = [...MCP_FILES, ".git/hooks", ".git/config", ".git/config.wo
 /** `reach`: the call affects everything below the path. */
 export type UnaskedTest = (text: string, cwd: string, reach?: boolean) => boolean;
 
-/** Looks at each path and directory once. */
+/** Reads each path and directory once. */
 export function createUnaskedTest(home: string): UnaskedTest {
   const places = new Map<string, KeptPath[]>();
   const keptIn = (cwd: string): KeptPath[] => {

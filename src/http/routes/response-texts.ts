@@ -38,7 +38,7 @@ export const RESPONSE_TEXTS: Readonly<Record<string, string>> = {
   "change_key_answer.disabled": "true if the key is disabled",
   allow_observe: "true if the key can open runs in observe and advise mode",
   may_sandbox: "true if svc run can prove with the key that an agent is confined",
-  may_give: "true if the agent can give its runs texts of people",
+  may_give: "true if the agent can send users' texts to its runs",
   self_rollback: "true if the agent can roll back its own runs",
   tenant_only: "true if every role of the key is limited to its tenant",
   max_permissions: "permissions that a run of the key can request; globs",

@@ -1,4 +1,4 @@
-/** Back-pressure of a stream, on a socket whose reader takes nothing until it is told to. */
+/** Back-pressure of a stream, on a socket whose reader takes nothing until the test lets it. */
 import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
@@ -44,7 +44,7 @@ const parts = {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-it("a slow reader is not read from until it has taken what was sent", async () => {
+it("a slow reader is not read from until it has received its answers", async () => {
   verifies("beyond.socket.back-pressure");
   const socket = new SlowSocket();
   new StreamConnection(parts, socket as unknown as WebSocket, new PassThrough(), {

@@ -14,7 +14,7 @@ describe("diffLines", () => {
     expect(diffLines("a\nb\n", "a\nb")).toEqual([]);
   });
 
-  it("shows a change with what is around it, and leaves out the rest", () => {
+  it("shows a change with the lines around it, and leaves out the rest", () => {
     const before = Array.from({ length: 20 }, (_, i) => `line ${i}`).join("\n");
     const after = before.replace("line 10", "line ten").replace("line 18\n", "");
     expect(shown(diffLines(before, after))).toEqual([

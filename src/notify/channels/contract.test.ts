@@ -1,6 +1,6 @@
 /**
- * What every channel must hold to, whatever its format: exact payloads, purity, limits, and nothing that an agent's
- * text could do.
+ * Requirements of every channel, in any format: exact payloads, purity, limits, and nothing that an agent's text could
+ * do.
  */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";

@@ -30,8 +30,8 @@ function stand() {
 }
 const HOUR = 3_600_000;
 
-describe("what is due", () => {
-  it("reads everything once, then only what is new", async () => {
+describe("due documents", () => {
+  it("reads everything once, then only new documents", async () => {
     const { docs, read, store, due } = stand();
     for (let i = 0; i < 1_000; i++) docs.set(`p${i}`, { sort: i, expires_ms: HOUR });
     expect(await due.fresh(store, 100_000)).toHaveLength(1_000);
@@ -49,7 +49,7 @@ describe("what is due", () => {
     expect(due.due(HOUR)).toHaveLength(1_000);
   });
 
-  it("finds what could not be ended again, and what was put back at its new time", async () => {
+  it("finds again a document that could not be ended, and a postponed one at its new time", async () => {
     const { docs, store, due } = stand();
     docs.set("a", { sort: 1, expires_ms: 10 });
     docs.set("b", { sort: 2, expires_ms: 20 });
@@ -64,7 +64,7 @@ describe("what is due", () => {
     expect(due.due(30)).toEqual(["a"]);
   });
 
-  it("finds what another server opened with a clock that is behind or ahead", async () => {
+  it("finds documents that another server opened with a clock that is behind or ahead", async () => {
     const { docs, store, due } = stand();
     docs.set("ahead", { sort: 10 * HOUR, expires_ms: 20 * HOUR });
     expect(await due.fresh(store, 100_000)).toHaveLength(1);

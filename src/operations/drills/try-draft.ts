@@ -1,6 +1,6 @@
 /**
- * Tries a drafted undo in a separate run: makes the call, undoes it, and lets the caller look at the state in between.
- * Without a verification in the manifest, the caller's looks are the only evidence.
+ * Tries a drafted undo in a separate run: makes the call, undoes it, and lets the caller read the state in between.
+ * Without a verification in the manifest, these reads are the only evidence.
  */
 import { newRun, openRunUnit } from "../../govern/runs/open-run.ts";
 import { messageOf } from "../../kernel/errors.ts";
@@ -12,7 +12,7 @@ import type { ServiceApp } from "../app.ts";
 import type { DrillTools } from "./ports.ts";
 import { drillPrincipal, keepDrill } from "./run-drill.ts";
 
-/** Looks at the state. `made` is undefined before the call. */
+/** Reads the state. `made` is undefined before the call. */
 export interface DraftLooks {
   beforeCall(run_id: string): Promise<void>;
   afterCall(run_id: string, made: { result: JsonValue | undefined }): Promise<void>;

@@ -47,7 +47,7 @@ function runNames(runs: readonly string[], max: number): string {
   return older > 0 ? `${names}, and ${formatCountOf(older, "older run")}` : names || "none";
 }
 
-const closedBy = (by: string | null): string => (by === null ? "because nothing was left" : `by ${by}`);
+const closedBy = (by: string | null): string => (by === null ? "because no task was left" : `by ${by}`);
 
 /** Text of an incident without a listed task. An operator may have closed it with work left. */
 export function noTasksText({ status, closed_by }: Pick<IncidentReport, "status" | "closed_by">): string {

@@ -20,7 +20,7 @@ export const incidentShape = z.strictObject({
   status: z.enum(INCIDENT_STATUSES),
   opened_ms: z.int(),
   closed_ms: nullableSchema(z.int()),
-  closed_by: nullableSchema(z.string()).meta({ description: "null if it ended because nothing was left" }),
+  closed_by: nullableSchema(z.string()).meta({ description: "null if it ended because no task was left" }),
   close_reason: nullableSchema(z.string()),
   assigned_to: nullableSchema(z.string()),
   runs: z.array(z.string()),

@@ -4,7 +4,7 @@ import { describeBounds } from "../../rules/schema-problems.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** Of more problems than this, a message names those of the outer fields first, and counts the others. */
+/** Maximum problems that a message lists. It lists those of outer fields first, and counts the others. */
 const MAX_ISSUES = 50;
 
 export function describeIssues({ issues }: Pick<z.ZodError, "issues">, root: string): string {

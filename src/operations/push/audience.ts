@@ -67,7 +67,7 @@ function isAskedForPlan(app: ServiceApp, person: PushPerson, plan: PlanDoc): boo
   );
 }
 
-/** Reads what notifications are about, each at most once. */
+/** Reads the subjects of notifications, each at most once. */
 export class PendingReader {
   private readonly app: ServiceApp;
   private readonly approvals = new Map<string, Promise<ApprovalDoc | undefined>>();
@@ -94,7 +94,7 @@ export class PendingReader {
     );
   }
 
-  /** Whether what a notification is about still waits for this person. */
+  /** Whether the subject of a notification still waits for this person. */
   async isPending(person: PushPerson, id: string): Promise<boolean> {
     const agent = agentOfDigest(id);
     if (agent !== null) return (await this.digest(person, agent)).length > 0;

@@ -230,7 +230,7 @@ export const listDevices = defineOperation({
 
 export const changeDevice = defineOperation({
   id: "change_push",
-  summary: "Set the quiet hours of a device of yours",
+  summary: "Set the quiet hours of your device",
   role: "auditor",
   within_tenant: true,
   input: z.strictObject({
@@ -247,7 +247,7 @@ export const changeDevice = defineOperation({
 
 export const removeDevice = defineOperation({
   id: "remove_push",
-  summary: "Remove a device of yours, or of anybody as an admin",
+  summary: "Remove your device or, as an admin, any device",
   role: "auditor",
   within_tenant: true,
   input: z.strictObject({ device_id }),
@@ -267,7 +267,7 @@ const testResult = z.strictObject({
 
 export const testDevice = defineOperation({
   id: "test_push",
-  summary: "Send a test message to a device of yours",
+  summary: "Send a test message to your device",
   role: "auditor",
   within_tenant: true,
   input: z.strictObject({ device_id }),

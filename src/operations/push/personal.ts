@@ -1,6 +1,6 @@
 /**
  * Push messages of a running service. Each event goes to the people whose vote counts, and each notification is
- * withdrawn once it waits for them no longer. Every device has its own queue; a failure is logged and changes nothing.
+ * withdrawn when it no longer waits for them. Every device has its own queue; a failure is logged and changes nothing.
  */
 import { isIrreversible } from "../../govern/approvals/approval.ts";
 import { changeDeviceUnit, forgetDeviceUnit } from "../../govern/push/change-devices.ts";
@@ -31,7 +31,7 @@ import {
 import { pushOff, serverKeys } from "./server-keys.ts";
 
 const MAX_EVENTS = 1_000;
-/** Events of the ledger after which a request may wait for a person no longer. */
+/** Ledger events after which a request may no longer wait for a person. */
 const ENDINGS: ReadonlySet<string> = new Set([
   "approved",
   "denied",

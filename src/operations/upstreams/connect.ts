@@ -43,7 +43,7 @@ const TOKEN = /^([0-9a-f]{32})\.([0-9a-f]{32})$/;
 /** A redirect URI with the mark of its issuer. A path, because some issuers drop the query of a redirect URI. */
 const MARKED = /\/oauth\/callback\/([0-9a-f]{16})$/;
 const STATE = /^([0-9a-f]{32})\.[0-9a-f]{64}$/;
-/** A refused registration is not tried again for this long. */
+/** Pause after a refused registration, before the next attempt. */
 const REGISTER_AGAIN_MS = 60_000;
 
 /** A link for a holder, and when it ends. */
@@ -227,7 +227,7 @@ export async function finishConnect(
   return connected.doc;
 }
 
-/** A response of another issuer than the one that was asked is refused. */
+/** Refuses a response from an issuer other than the one that was asked. */
 function assertIssuer(
   { found, redirect_uri }: UpstreamSignIn,
   given: Pick<ConnectResponse, "iss" | "as">,

@@ -263,7 +263,7 @@ async function revokeEnded(app: ServiceApp, key: string, doc: UpstreamConsentDoc
   await app.core.store.transact(settleEndedUnit(app.core, key, tried));
 }
 
-/** The upstream of a consent. It may no longer be configured, and its tokens are revoked all the same. */
+/** The upstream of a consent. Its tokens are revoked even if it was removed from the configuration. */
 function specOf(
   app: ServiceApp,
   { upstream }: UpstreamConsentDoc,

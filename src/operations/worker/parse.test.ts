@@ -1,4 +1,4 @@
-/** What is parsed in place, where it holds up decisions, and what in a thread. */
+/** Which texts are parsed in place, where parsing delays decisions, and which in a thread. */
 import { expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
 import { isParsedInPlace } from "./parse.ts";

@@ -95,7 +95,7 @@ describe("a remote worker", () => {
     expect(await b.begin(0)).toMatchObject({ step: 0 });
   });
 
-  it(`cannot begin what is undone, cannot be, or is not there ${verifies("contract.http.compensation-done-409")}`, async () => {
+  it(`cannot begin a step that is undone, not undoable or missing ${verifies("contract.http.compensation-done-409")}`, async () => {
     const b = await bench(["db.create", "mail.send", "db.read"]);
     await b.act("db.create", { status: "uncertain" });
     await b.act("db.create", { status: "failed" });

@@ -52,7 +52,7 @@ export interface UndoCall {
 export type UndoClassification =
   | { kind: "compensate"; undo: UndoCall }
   | { kind: "skip" | "unresolved" | "unmanifested" }
-  /** `closed`: there was a way back, until then. */
+  /** `closed`: could be undone until this time. */
   | { kind: "unrecoverable"; closed?: true };
 
 export const closedText = (closes_ms: number): string =>

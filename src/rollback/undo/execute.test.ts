@@ -181,7 +181,7 @@ describe("a rollback", () => {
     });
   });
 
-  it(`run again skips what is undone and retries what failed, with the same key ${verifies("core.rollback.rerun-skips-compensated", "core.rollback.rerun-retries-failed", "core.step-state.retry-same-key", "core.step-state.compensated-skipped")}`, async () => {
+  it(`run again skips undone steps and retries failed ones, with the same key ${verifies("core.rollback.rerun-skips-compensated", "core.rollback.rerun-retries-failed", "core.step-state.retry-same-key", "core.step-state.compensated-skipped")}`, async () => {
     const b = await bench(["db.create", "db.fill", "db.create"]);
     b.world.fails = ({ step }) => (step === 1 ? "no" : undefined);
     await b.rollback({ retries: 2 });

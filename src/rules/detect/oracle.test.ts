@@ -1,4 +1,4 @@
-/** A second opinion: whatever secretlint calls a secret in the corpus, the detector must find as well. */
+/** A second opinion: the detector must find everything in the corpus that secretlint calls a secret. */
 import { readFileSync } from "node:fs";
 import { lintSource } from "@secretlint/core";
 import { creator as presetCreator } from "@secretlint/secretlint-rule-preset-recommend";

@@ -19,7 +19,7 @@ describe("redactPii", () => {
     expect(findPii("DE89 3704 0044 0532 0130 01")).toEqual([]);
   });
 
-  it("does not touch what was redacted before", () => {
+  it("does not touch redacted values", () => {
     const text = "[REDACTED:github_token] [PII:email] [PII:phone]";
     expect(redactPii(text)).toBe(text);
   });

@@ -308,7 +308,7 @@ describe("a last place for the rest of a path", () => {
       expect(buildRequest(found.ofTool("t1")!, { bucket: "b", key: name })).toHaveProperty("problem");
   });
 
-  test("is whole, last, and found to fit what others fit", () => {
+  test("is whole and last, and a request that also fits another is found", () => {
     verifies("beyond.services.rest", "beyond.http.one-fit");
     for (const path of ["/{a:path}/b", "/x{a:path}", "/{a:path}{b}", "/{a}/{a:path}"])
       expect(parsePathPattern(path)).toHaveProperty("problem");

@@ -77,7 +77,7 @@ export function matchPath(
   return found;
 }
 
-/** Each place takes as little as possible, and the last one the rest. */
+/** Each placeholder takes as little as possible, and the last one the rest. */
 function matchSegment(segment: Segment, text: string, found: Record<string, string>): boolean {
   let at = 0;
   for (const [i, piece] of segment.entries()) {
@@ -135,7 +135,7 @@ function segmentsMeet(a: Segment, b: Segment): boolean {
   return false;
 }
 
-/** A character, or the characters that a place takes. */
+/** A character, or the characters that a placeholder takes. */
 type PathSymbol = string | { readonly digits: boolean };
 
 function symbolsMeet(x: PathSymbol, y: PathSymbol): boolean {

@@ -38,7 +38,7 @@ export function readHttpTarget(text: string): HttpTarget | HttpProblem {
   const query = readFields(rest.join("?"), "the query");
   if (isHttpProblem(query)) return query;
   if ([...query.keys()].some((name) => OVERRIDE_FIELDS.has(name.toLowerCase())))
-    return bad("a query field overrides the method or the headers; send them themselves");
+    return bad("a query field overrides the method or the headers; send these directly");
   return { segments, query };
 }
 

@@ -9,7 +9,7 @@ type List = [string, string[]][];
 const set = (list: List) => manifestSet(list.map(([tool, requires]) => manifest(tool, requires)));
 const start = ({ tool }: { tool: string }) => `${tool}: `;
 
-test("rings and what waits behind them, but not what they wait for", () => {
+test("rings and the tools that wait behind them, but not those that they wait for", () => {
   const list: List = [
     ["a", ["b"]],
     ["b", ["c", "d"]],

@@ -1,4 +1,4 @@
-/** Whatever is done to a manifest file, the answer is a list of problems: never a crash, a stack or a broken line. */
+/** A damaged manifest file gives a list of problems, never a crash, a stack or a broken line. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";

@@ -65,7 +65,7 @@ export const httpSchema = z
       context.addIssue({
         code: "custom",
         path: ["graphql"],
-        message: "needs method POST, a path without places, and a JSON body",
+        message: "needs method POST, a path without placeholders, and a JSON body",
       });
   })
   .transform(declaredFields);

@@ -29,7 +29,7 @@ const FULL = `
   audit: {redaction: [$args.email, '$result["full name"]'], retention_days: 90, evidence_export: required}
 `;
 
-/** A valid entry with some lines put in place of others. */
+/** A valid entry with some lines replaced. */
 function entry(lines: Record<string, string | null> = {}): string {
   const all: Record<string, string | null> = { tool: "t", effect: "idempotent", permission: "p", ...lines };
   const body = Object.entries(all)

@@ -3,7 +3,7 @@ import { verifies } from "../../../test/support/verifies.ts";
 import { ProblemsError } from "../../kernel/errors.ts";
 import { checkManifests, errorsByEntry, manifestProblems, readManifestEntry, readManifests } from "./load.ts";
 
-/** A valid entry with some lines put in place of others. */
+/** A valid entry with some lines replaced. */
 function entry(lines: Record<string, string | null> = {}): string {
   const all: Record<string, string | null> = { tool: "t", effect: "idempotent", permission: "p", ...lines };
   const body = Object.entries(all)

@@ -49,7 +49,7 @@ const compensation = z
       .nullish()
       .meta({
         default: "compensation",
-        description: "inverse restores the exact state; compensation makes amends.",
+        description: "inverse restores the exact state; compensation offsets the effect.",
       })
       .transform((kind) => kind ?? "compensation"),
     residue: z

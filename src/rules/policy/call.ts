@@ -74,6 +74,6 @@ export interface CarriedFacts {
   open: readonly CarriedOrigin[];
   /** Why the run can no longer distinguish its values; every value then counts as carried. Null if it can. */
   lost: string | null;
-  /** Time of the newest call with an unknown result that is not listed any more. */
+  /** Time of the newest call with an unknown result that has left the list. */
   dropped_ms?: number | undefined;
 }

@@ -101,7 +101,7 @@ describe("a policy that an attacker wrote", () => {
 });
 
 describe("a policy that is fine", () => {
-  it("keeps what was written, and hashes that", () => {
+  it("keeps the written text, and hashes it", () => {
     const text = "# comment\nversion: 1\nrules:\n  - id: r\n    action: deny\n";
     const doc = loadPolicy(text, "p.yaml");
     expect(doc).toEqual({ version: 1, rules: [{ id: "r", action: "deny" }] });

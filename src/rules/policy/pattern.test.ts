@@ -26,7 +26,7 @@ describe("patterns of policy authors", () => {
     expect(compilePattern("(?i)drop table").test("x".repeat(1_000_000))).toBe(false);
   });
 
-  it("say what is wrong with them", () => {
+  it("name their problem", () => {
     expect(patternProblem("ok+")).toBeNull();
     expect(patternProblem("(?!x)y")).toContain("linear-time subset");
     expect(patternProblem(`${"(".repeat(400)}a${")".repeat(400)}`)).toBeNull();

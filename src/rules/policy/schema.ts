@@ -321,7 +321,7 @@ export const policyTestInput = z.strictObject({
   sandboxed: describeField(z.boolean(), "whether the call comes from inside `svc run`", false).optional(),
   given: describeField(
     z.array(z.string().max(100_000)).max(100),
-    "texts of people, whose values do not count as foreign",
+    "users' texts, whose values do not count as foreign",
     [],
   ).optional(),
   earlier: describeField(z.array(earlierCall).max(100), "accepted calls of the same run", []).optional(),

@@ -72,7 +72,7 @@ async function trial(fault: Fault): Promise<void> {
   if (fault.lasting) expect(refused.length + unknown.length).toBeGreaterThan(0);
   // A disk that fails once can be asked again, and then it is known.
   else expect(unknown).toEqual([]);
-  // Healed by itself, without a restart.
+  // Healed without a restart.
   await work(store, "after");
   await store.ready();
   const units = await expectConsistent(store);
@@ -158,7 +158,7 @@ describe("a sync that fails", () => {
     };
   };
 
-  it("is made good for, and what others have seen of its batch stays", async () => {
+  it("is repaired, and the part of its batch that others have seen stays", async () => {
     const { disk, failAfter } = failing();
     const { folder, store, other, seen, hold } = await two(disk);
     failAfter(() => seen("b"));

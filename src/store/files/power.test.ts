@@ -1,4 +1,7 @@
-/** The power is cut at any moment: what was acknowledged or shown is there, the rest whole or not, and it starts. */
+/**
+ * The power is cut at any moment: acknowledged and shown records are there, others are complete or missing, and the
+ * store starts.
+ */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -71,7 +71,7 @@ function lineStarts(ledger: Buffer): number[] {
   return starts;
 }
 
-/** Nothing is added and no file is touched; what was recorded is known, and what is missing is not passed over. */
+/** Nothing is added and no file is changed; recorded data is found, and missing data is reported. */
 async function refusesCut(place: Place, records: number, what: string): Promise<void> {
   const before = [place.read("ledger.jsonl"), place.read("journal-1.jsonl")];
   const store = await place.open();
@@ -107,7 +107,7 @@ describe("a ledger cut at any byte of its last two lines", () => {
     countTrials("files", "torn tail, at every byte", ledger.length - starts[3]!);
   });
 
-  it("refuses where the journal says that what is missing was durable", { timeout: 180_000 }, async () => {
+  it("refuses if the journal says that the missing part was durable", { timeout: 180_000 }, async () => {
     const place = await prepared(["b", 1], ["c", 1], ["d", 1]);
     const starts = lineStarts(place.read("ledger.jsonl"));
     for (let cut = starts[2]!; cut < starts[3]!; cut++) {
@@ -203,7 +203,7 @@ describe("a ledger cut at any byte of its last two lines", () => {
   });
 });
 
-/** Every record is shown; documents, which could be any, are refused and not told to be missing or older. */
+/** Every record is shown. Documents are refused, because they may be outdated; they are not reported as missing. */
 async function expectLedgerAlone(store: StateStore, records: number): Promise<void> {
   expect(await allRecords(store)).toHaveLength(records);
   expect(await store.head()).toMatchObject({ records, events: { intended: records } });

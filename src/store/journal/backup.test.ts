@@ -70,7 +70,7 @@ describe.each(["files", "sqlite"] as const)("a copy of a %s store in use", (kind
       expect((await restored.head()).records).toBe(head.records + 2);
       await restored.close();
       expect(warnings).toEqual([]);
-      // What it was made from has a record of its own in that place.
+      // Its source has another record at that position.
       expect((await writer.records({ from: head.records, limit: 1 }))[0]).not.toContain("after");
     }
     await expectConsistent(writer);

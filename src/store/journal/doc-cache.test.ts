@@ -16,7 +16,7 @@ it("keeps what every decision reads, however large, and nothing else that is too
   expect(cache.get("halts", "all")).toBeUndefined();
 });
 
-it("lets go of what was not asked for in a whole generation, and keeps what was", () => {
+it("drops documents that nobody read in a generation, and keeps the others", () => {
   const cache = new DocCache(160);
   cache.set("runs", "used", doc, 5);
   cache.set("runs", "unused", doc, 5);

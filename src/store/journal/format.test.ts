@@ -1,4 +1,4 @@
-/** Stores whose journal is of an earlier format open, are carried on with, and get to the format of today. */
+/** Stores with a journal of an earlier format open, continue, and reach the current format. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -79,7 +79,7 @@ describe.each(Object.entries(KINDS))("%s", (kind, { open, put, journal }) => {
     expect(await store.get("steps", "run_1/0")).toMatchObject({ status: "succeeded", succeeded_seq: 1 });
     expect(await store.get("runs", "run_1")).toMatchObject({ reason: "ü", next_step: 2 });
     await undone(store, 2);
-    // Whoever is still of the version that began a file journal can read it to its end.
+    // A process of the version that began a file journal can read it to its end.
     expect(told(journal(folder, 1))).toEqual([6, 6, kind === "files" ? 6 : 4]);
     await store.scrub();
     await undone(store, 3);

@@ -1,4 +1,4 @@
-/** Processes that are killed at any moment, alone and beside others, checkpoints and all. */
+/** Processes that are killed at any moment, alone and with others, with checkpoints. */
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { seeded } from "../../../test/support/env.ts";

@@ -16,7 +16,7 @@ it.each([
   const holders = (): string[] =>
     readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(CANARY));
   const store = await open(folder, () => {});
-  // Some of it reaches the checkpoint, some only the journal; small and spread over pages of its own.
+  // Some of it reaches the checkpoint, some only the journal; small, and spread over separate pages.
   for (let i = 0; i < 20; i++) {
     const text = `${CANARY} ${"x".repeat(i * 900)}`;
     await store.transact({ run: (tx) => tx.put("meta", `kept-${i}`, i) });

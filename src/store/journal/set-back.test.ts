@@ -1,6 +1,6 @@
 /**
- * A live store whose files are set back under it: cut, or an older copy put in their place. Whoever had the newer
- * ones open refuses at once and for good, changes nothing, and tells nothing that may be too little.
+ * A live store whose files are truncated, or replaced by an older copy. A process that had the newer files open refuses
+ * at once and permanently, changes nothing, and returns no incomplete data.
  */
 import { copyFileSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ function open(kind: Kind, folder: string): Promise<StateStore> {
 
 /** Puts the older of two states in the place of the newer one. */
 interface SetBack {
-  /** Called when the older state stands; answers what sets it back to that. */
+  /** Called in the older state; returns a function that restores that state. */
   remember(folder: string): Promise<() => void | Promise<void>>;
 }
 
@@ -82,7 +82,7 @@ async function stage(kind: Kind, way: SetBack) {
   return { folder, store, other, setBack: await way.remember(folder) };
 }
 
-/** A file that was moved is first said to be so, and looked at anew with the next request. */
+/** A moved file is reported first, and checked again with the next request. */
 async function refuses(store: StateStore, what: string): Promise<void> {
   await expect(work(store, "no"), what).rejects.toMatchObject({
     code: expect.stringMatching(/^(corrupt|unavailable)$/),
@@ -105,7 +105,7 @@ async function tellsNothing(store: StateStore, what: string): Promise<void> {
 }
 
 describe.each(WAYS)("%s: %s", (kind, name, way) => {
-  it("is refused by who wrote what is gone, and by who had only read it", async () => {
+  it("is refused by the writer of the missing records, and by a reader of them", async () => {
     const { store, other, setBack } = await stage(kind, way);
     for (const unit of ["c", "d"]) await work(store, unit);
     expect((await other.head()).records).toBe(4);

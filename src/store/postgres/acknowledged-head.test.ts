@@ -4,7 +4,7 @@ import { AcknowledgedHead, assertHasAcknowledged } from "./acknowledged-head.ts"
 
 const head = (records: number, branch = "a") => ({ records, hash: `${branch}${records}` });
 
-describe("what was acknowledged", () => {
+describe("the acknowledged head", () => {
   it("only grows", () => {
     const acknowledged = new AcknowledgedHead();
     for (const records of [1, 3, 2]) acknowledged.note(head(records));

@@ -10,7 +10,7 @@ import { FetchedDocs, runUnits } from "./prefetch.ts";
 const MANIFESTS = "- {tool: crm.get, effect: read, permission: crm.read}";
 const bot = principal("bot");
 
-/** What is asked for, beside what the outcomes say beforehand that they read. */
+/** The requested keys, in addition to those that outcomes declare. */
 async function askedFor(e: ReturnType<typeof testEngine>): Promise<string[][]> {
   const units: PendingUnit[] = [0, 1].map((step) => ({
     unit: outcomeUnit(e.core, bot, "r", step, { status: "succeeded" }),

@@ -97,7 +97,7 @@ export async function install(wanted: string, [tool, ...args]: string[], cwd: st
     throw new Error(`${wanted} cannot be installed: ${tool} ended with ${code}: ${text.slice(-2_000)}`);
 }
 
-/** Fills a directory beside the final one, which appears complete or not at all. */
+/** Fills a directory next to the final one, which appears complete or not at all. */
 export async function makeWhole(folder: string, fill: (beside: string) => Promise<void>): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true });
   const beside = mkdtempSync(join(dirname(folder), "new-"));

@@ -107,7 +107,7 @@ export function driftProblems(
   const named = namedParts(manifests);
   return manifests.flatMap((manifest) => {
     const { tool, http } = manifest;
-    // A tool for any query or any mutation is no operation of the description.
+    // The description has no operation for a tool that takes any query or any mutation.
     if (undescribed.includes(tool) || http!.graphql === "query" || http!.graphql === "mutation") return [];
     const facts = operations[tool];
     if (facts === undefined) return [`${tool}: the description has no such request`];

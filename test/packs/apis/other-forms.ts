@@ -32,7 +32,7 @@ function methodsOf(part: JsonObject): JsonObject[] {
   return [...own, ...Object.values(objectOf(part["resources"])).flatMap((one) => methodsOf(objectOf(one)))];
 }
 
-/** Answers of S3 are XML, of which packs name the status only. */
+/** Answers of S3 are XML. Packs name only their status. */
 export function smithyOperations(model: JsonObject, host: string): DescribedOperation[] {
   const shapes = objectOf(model["shapes"]);
   return Object.values(shapes).flatMap((shape): DescribedOperation[] => {

@@ -15,8 +15,8 @@ import {
 const BASELINE = join(ROOT, "test/support/language/baseline.json");
 
 export interface LanguageCounts {
-  /** Banned phrases in the documentation, in code comments, and in texts that people read on a surface. */
-  marks: { documentation: number; comments: number; messages: number };
+  /** Banned phrases in the documentation, code comments, texts that people read on a surface, and test titles. */
+  marks: { documentation: number; comments: number; messages: number; titles: number };
   /** Parts of documentation pages that are too long. */
   long: { paragraphs: number; bullets: number; cells: number };
   /** Exported names of one bare word, sorted. */
@@ -55,6 +55,24 @@ export function messagesOf({ code, withStrings }: SourceFile): string {
   return messages;
 }
 
+/** Tests of every directory. */
+export function testSources(): SourceFile[] {
+  return ["src", "test", "stress"].flatMap((folder) => filesUnder(folder, ".test.ts")).map(sourceFile);
+}
+
+const TITLE = /\b(?:it|test|describe)(?:\.\w+)*\([^"`\n]*(?:"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\$\n]|\\.)+))/g;
+
+/** The titles of tests; everything else is blank. */
+export function titlesOf({ text }: SourceFile): string {
+  const titles = text.replace(/[^\n]/g, " ").split("");
+  for (const match of text.matchAll(TITLE)) {
+    const title = match[1] ?? match[2]!;
+    const start = match.index + match[0].lastIndexOf(title);
+    for (let i = 0; i < title.length; i++) titles[start + i] = title[i]!;
+  }
+  return titles.join("");
+}
+
 export interface PlacedPhrase extends PhraseMatch {
   readonly path: string;
   readonly line: number;
@@ -72,6 +90,7 @@ export interface RepositoryPhrases {
   documentation: PlacedPhrase[];
   comments: PlacedPhrase[];
   messages: PlacedPhrase[];
+  titles: PlacedPhrase[];
 }
 
 export function repositoryPhrases(): RepositoryPhrases {
@@ -80,15 +99,21 @@ export function repositoryPhrases(): RepositoryPhrases {
     documentation: documentationPages().flatMap((page) => placed(page, proseOf(page.text))),
     comments: sources.flatMap((source) => placed(source, commentsOf(source))),
     messages: sources.flatMap((source) => placed(source, messagesOf(source))),
+    titles: testSources().flatMap((source) => placed(source, titlesOf(source))),
   };
 }
 
 export function countLanguage(): LanguageCounts {
-  const { documentation, comments, messages } = repositoryPhrases();
+  const { documentation, comments, messages, titles } = repositoryPhrases();
   const parts = documentationPages().flatMap(({ text }) => longParts(text));
   const long = (kind: string): number => parts.filter((part) => part.kind === kind).length;
   return {
-    marks: { documentation: documentation.length, comments: comments.length, messages: messages.length },
+    marks: {
+      documentation: documentation.length,
+      comments: comments.length,
+      messages: messages.length,
+      titles: titles.length,
+    },
     long: { paragraphs: long("paragraph"), bullets: long("bullet"), cells: long("cell") },
     bare_names: [...new Set(shippedSources().flatMap(({ code }) => bareNames(code)))].sort(),
   };

@@ -15,6 +15,8 @@ import {
   readBaseline,
   repositoryPhrases,
   shippedSources,
+  testSources,
+  titlesOf,
 } from "./baseline.ts";
 import { measureText, type PageKind, pageKind, proseOf } from "./measure.ts";
 
@@ -48,6 +50,7 @@ function printFigures(): void {
     printRow(`  ${label}`, prose(pages.filter((page) => pageKind(page) === kind)));
   printRow("code comments", sources.map((source) => commentsOf(source)).join("\n\n"));
   printRow("messages", sources.map((source) => messagesOf(source)).join("\n\n"));
+  printRow("test titles", testSources().map(titlesOf).join("\n\n"));
   if (options.pages) for (const page of pages) printRow(page.path, proseOf(page.text));
 }
 

@@ -1,4 +1,4 @@
-/** Plans the confinement of one run: what of the machine and the workspace the command sees, and what it can write. */
+/** Plans the confinement of one run: the parts of the machine and the workspace that the command can see or write. */
 import {
   accessSync,
   constants,

@@ -203,8 +203,8 @@ async function disconnectHooks(
     await replaceSettings(settings, { ...kept, workspaces: left });
     io.out(
       flags["user"] === true
-        ? "no workspace is registered any more"
-        : `${escapeControls(workspaceOf(io.cwd))} is not registered any more`,
+        ? "no workspace is registered now"
+        : `${escapeControls(workspaceOf(io.cwd))} is not registered now`,
     );
   }
   const files = await hookedProjectFiles(io, client);

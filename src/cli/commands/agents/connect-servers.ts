@@ -1,6 +1,6 @@
 /**
- * The part of `svc connect --all` for MCP servers: puts each one that a client starts itself behind its own gateway. The
- * client's file keeps a backup. A server that this cannot do for is left, with the reason.
+ * The part of `svc connect --all` for MCP servers: puts each one that a client starts itself behind its own gateway.
+ * The client's file keeps a backup. Leaves a server that cannot be moved, with the reason.
  */
 import { join } from "node:path";
 import { readIfThere } from "../../../gateway/connect/backup.ts";
@@ -36,15 +36,17 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 function startOf({ name, file, entry, isProject }: McpServer) {
   if (isProject && isTracked(file)) return { left: "git tracks its file, which others use" };
-  if (!NAME.test(name) || name === "svc") return { left: "its name has other characters than gateways take" };
+  if (!NAME.test(name) || name === "svc")
+    return { left: "its name has characters that a gateway does not accept" };
   if (!isJsonObject(entry)) return { left: "svc does not change servers in this form" };
   const { command, args = [], env = {} } = entry;
   if (typeof command !== "string" || !areTexts(args)) return { left: "it is not started by a command" };
-  if (!isJsonObject(env) || !areTexts(Object.values(env))) return { left: "its variables are not texts" };
+  if (!isJsonObject(env) || !areTexts(Object.values(env)))
+    return { left: "its environment variables are not strings" };
   const other = Object.keys(entry).find((key) => !KNOWN.has(key));
-  if (other !== undefined) return { left: `a gateway does not take its ${other}` };
+  if (other !== undefined) return { left: `a gateway does not support its ${other}` };
   if (/\$\{/.test(JSON.stringify([command, args])))
-    return { left: "its command has variables of the client" };
+    return { left: "its command uses variables of the client" };
   return { command, args, env: env as Record<string, string> };
 }
 

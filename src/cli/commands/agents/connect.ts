@@ -42,7 +42,7 @@ export const registerConnect: RegisterCommand = (program, context) => {
     .option("--print", "print the entry without writing it")
     .option("--undo", "undo the change")
     .option("--hooks", `govern a coding agent's own tools through its hooks: ${HOOK_CLIENTS.join(", ")}`)
-    .option("--all", "connect every coding agent and MCP server that is found, after one question")
+    .option("--all", "connect every coding agent and MCP server found, after you confirm")
     .option("--yes", "with --all: do not ask")
     .option("--observe", "with --hooks: only record calls, never block them")
     .option(
@@ -53,10 +53,7 @@ export const registerConnect: RegisterCommand = (program, context) => {
       "--approvers <file>",
       "with --hooks: approvers file; the hook verifies signed approvals of the tools that it names",
     )
-    .option(
-      "--give-prompts",
-      "with --hooks: give each run what you write, so that its values are not foreign",
-    )
+    .option("--give-prompts", "with --hooks: send your prompts to each run, so that flows trust their values")
     .option("--dir <dir>", "with --hooks: directory of the service's files (default: ~/.config/svc/hooks)")
     .option("--key-file <file>", "with --hooks and --url: the agent's key for that service")
     .action((client: string | undefined, own: Record<string, unknown>) => {

@@ -89,7 +89,7 @@ function approved(entries: JsonValue): JsonValue {
   return Array.isArray(entries) ? entries.map(approve) : approve(entries);
 }
 
-/** Replaces the files that hold a tried tool, if the result still loads. Returns their paths. */
+/** Replaces the files of the tested tools, if the result still loads. Returns their paths. */
 async function writeVerdicts(files: readonly DraftFile[], tried: readonly TriedDraft[]): Promise<string[]> {
   const verdicts = tried.flatMap(({ verdict }) => verdict ?? []);
   const changed = files.flatMap(({ file, text }) => {

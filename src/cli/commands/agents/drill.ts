@@ -20,8 +20,8 @@ const PATIENCE_MS = 15 * 60_000;
 export const registerDrill: RegisterCommand = (program, context) => {
   globalOptions(program.command("drill [tools...]").description("Test undos with harmless example calls"))
     .option("--due", "only tools without a recent successful drill")
-    .option("--draft", "try the undos that svc init guessed, and write into the manifests what held")
-    .option("--disposable <upstream>", "with --draft: the upstream whose data may be changed")
+    .option("--draft", "test the undos that svc init guessed, and update the manifests")
+    .option("--disposable <upstream>", "with --draft: the upstream whose data can be changed")
     .option("--upstream <name>", "upstream to use; optional if there is only one")
     .option("--as <name>", "who acts (default: cli)")
     .option("--json", "print the results as JSON")

@@ -21,7 +21,7 @@ import type { ConfinedCaller } from "../../../hook/resident/services.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 
 const AGAIN_MS = 50;
-/** The system allows no longer path of a socket. */
+/** Longest socket path that the system allows. */
 const MAX_SOCKET_PATH = 107;
 const MAX_CONNECTIONS = 64;
 /** Bytes of all events that the relay holds at once. */
@@ -140,7 +140,7 @@ function readRequest(
 const refuse = (from: Socket, why: string): void =>
   void from.end(encodeAnswer(refuseAnswer(`svc: ${why}`)), () => from.destroy());
 
-/** An event that cannot be read belongs to no session. The process that judges calls refuses it. */
+/** An event that cannot be read belongs to no session. The resident process refuses it. */
 function sessionOf(client: HookClient, event: string): { session: string; isEnd: boolean } {
   try {
     const read = readEvent(client, JSON.parse(event));

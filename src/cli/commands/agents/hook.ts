@@ -36,7 +36,7 @@ export const registerHook: RegisterCommand = (program, context) => {
     });
 };
 
-/** Runs the process that judges calls in the foreground, for a service manager or to see why it does not start. */
+/** Runs the resident process in the foreground, for a service manager or to find out why it does not start. */
 async function serve({ io, done }: CommandContext, dir: string | undefined): Promise<void> {
   const folder = resolve(io.cwd, dir ?? hooksFolder(io.env));
   const { serveHooks } = await import("../../../hook/resident/main.ts");

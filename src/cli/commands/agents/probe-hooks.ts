@@ -166,7 +166,7 @@ function commandOf(io: CommandIo, client: HookClient, settings: string): string 
   return null;
 }
 
-/** A call is judged in a registered workspace alone. */
+/** The hook decides calls only in a registered workspace. */
 function firstWorkspace(settings: string): string | null {
   const listed = jsonIn(settings)?.["workspaces"];
   const [first] = Array.isArray(listed) ? listed : [];

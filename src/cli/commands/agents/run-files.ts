@@ -1,4 +1,4 @@
-/** What a run finds before and leaves after it: its program, and files that would run by themselves. */
+/** Files before and after a run: its program, and files that would run on their own. */
 import { chmodSync, cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { messageOf, SvcError } from "../../../kernel/errors.ts";
@@ -17,7 +17,7 @@ export function programWords(command: readonly string[]): string[] {
   return name === "node" && script !== undefined && !script.startsWith("-") ? [first, script] : [first];
 }
 
-/** Moves files that came in and would run by themselves later, so that a person looks at them first. */
+/** Moves new files that would run on their own later, so that a person can check them first. */
 export function moveAway(
   { io }: CommandContext,
   workspace: string,
@@ -38,8 +38,6 @@ export function moveAway(
     }
   }
   chmodSync(into, 0o700);
-  io.err(
-    `svc run: ${added.length} new files would run by themselves; look at them in ${escapeControls(into)}`,
-  );
+  io.err(`svc run: ${added.length} new files would run on their own; check them in ${escapeControls(into)}`);
   for (const path of added) io.err(`  ${escapeControls(relative(workspace, path))}`);
 }

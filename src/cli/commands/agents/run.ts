@@ -51,7 +51,7 @@ export const registerRun: RegisterCommand = (program, context) => {
   globalOptions(program.command("run").description("Start an agent confined to its workspace and the proxy"))
     .argument("<command...>", "the agent's command, after --")
     .option("--workspace <dir>", "directory that the command can write to (default: the current one)")
-    .option("--allow-host <host>", "pass this host without a question, private or not; repeatable", collect)
+    .option("--allow-host <host>", "let connections to this host pass without approval; repeatable", collect)
     .option("--policy <file>", "policy file")
     .action((command: string[], flags: CommandFlags) => runConfined(context, command, flags));
 };

@@ -34,10 +34,7 @@ export const registerWitness: RegisterCommand = (program, { io }) => {
   group
     .command("serve")
     .description("Serve the C2SP tlog-witness protocol")
-    .requiredOption(
-      "--state <dir>",
-      "directory of cosigned checkpoints; without it, the witness can be fooled",
-    )
+    .requiredOption("--state <dir>", "directory of cosigned checkpoints; never delete it")
     .requiredOption("--key <file>", "private key for this witness only (svc keygen creates one)")
     .requiredOption("--log <origin=file>", "a log and its public key; repeatable", collectValues)
     .option("--port <n>", "port to listen on; 0 means any free port", PORT)

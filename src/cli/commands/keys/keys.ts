@@ -32,7 +32,7 @@ export const registerKeys: RegisterCommand = (program, context) => {
     .option("--expires-at <time>", "end of validity (ISO 8601)")
     .option("--allow-observe", "allow runs in observe and advise mode")
     .option("--self-rollback", "allow the agent to roll back its own runs")
-    .option("--may-give", "allow the agent to give its runs texts of people")
+    .option("--may-give", "allow the agent to send users' texts to its runs")
     .option("--may-sandbox", "let svc run prove with this key that an agent is confined")
     .action(async (name: string, flags: Record<string, unknown>) => {
       const fields = {

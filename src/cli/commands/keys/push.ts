@@ -16,7 +16,7 @@ export const registerPush: RegisterCommand = (program, context) => {
     .option("--json", "print JSON")
     .action((flags: CommandFlags) => list(context, flags));
 
-  globalOptions(group.command("quiet <id>").description("Set the quiet hours of a device of yours"))
+  globalOptions(group.command("quiet <id>").description("Set the quiet hours of your device"))
     .option("--from <time>", "first minute without messages, such as 22:00")
     .option("--to <time>", "first minute with messages again, such as 07:00")
     .option("--zone <name>", "time zone, such as Europe/Berlin (default: this machine's)")
@@ -31,7 +31,7 @@ export const registerPush: RegisterCommand = (program, context) => {
       }),
     );
 
-  globalOptions(group.command("test <id>").description("Send a test message to a device of yours")).action(
+  globalOptions(group.command("test <id>").description("Send a test message to your device")).action(
     (device_id: string, flags: CommandFlags) =>
       context.withDoor(flags, async (door) => {
         const { ok, error } = await door.perform(testDevice, { device_id });

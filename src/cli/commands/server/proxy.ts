@@ -20,7 +20,7 @@ const collect = (value: string, before: string[] = []): string[] => [...before, 
 export const registerProxy: RegisterCommand = (program, context) => {
   globalOptions(program.command("proxy").description("Govern the HTTP requests of agents"))
     .option("--listen <host:port>", "address to listen on (default: 127.0.0.1 and a free port)")
-    .option("--allow-host <host>", "pass this host without a question, private or not; repeatable", collect)
+    .option("--allow-host <host>", "let connections to this host pass without approval; repeatable", collect)
     .option("--ca-out <file>", "write the certificate that clients have to trust")
     .option("--policy <file>", "policy file")
     .option("--keys <file>", "API key file")

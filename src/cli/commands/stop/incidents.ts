@@ -50,7 +50,7 @@ export const registerIncidents: RegisterCommand = (program, context) => {
       }),
     );
 
-  withKeyOption(group.command("assign <id> <person>").description("Name the person who looks after it"))
+  withKeyOption(group.command("assign <id> <person>").description("Assign an incident to a person"))
     .option("--as <name>", "who assigns (default: cli)")
     .action((incident_id: string, to: string, flags: CommandFlags) =>
       withIncidents(context, flags, async (door) => {

@@ -10,7 +10,7 @@ const TITLES = {
   plan: "A plan waits for approval",
   digest: "Requests wait for approval",
   alert: "An admin approved alone (break glass)",
-  withdrawn: "Nothing to decide any more",
+  withdrawn: "Nothing left to decide",
   test: "Test message",
 };
 

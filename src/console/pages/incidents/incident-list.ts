@@ -38,7 +38,7 @@ ${pagerLinks("/console/incidents", ctx.query, next_cursor)}`;
 function noIncidents(all: boolean): HtmlFragment {
   return emptyState(
     all ? "No incidents yet" : "No incident is open",
-    safeHtml`<p>A containment, a halt of one agent, a failed undo, an outcome that stays unknown, a call without a decision or a broken probe opens one. <a href="/console/alerts">See the alerts</a></p>`,
+    safeHtml`<p>Takeback opens one after a containment, a halt of one agent, a failed undo, an outcome that stays unknown, a call without a decision, or a failed probe. <a href="/console/alerts">See the alerts</a></p>`,
   );
 }
 

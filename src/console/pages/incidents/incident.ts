@@ -71,7 +71,7 @@ function factsCard(report: IncidentReport): HtmlFragment {
         ? null
         : [
             "Closed",
-            safeHtml`${formatTime(closed_ms)} ${closed_by === null ? "because nothing was left" : `by ${closed_by}`}`,
+            safeHtml`${formatTime(closed_ms)} ${closed_by === null ? "because no task was left" : `by ${closed_by}`}`,
           ],
       close_reason === null ? null : ["Reason", close_reason],
       ["Runs", runs.length === 0 ? "none" : runLinks(runs.toReversed())],
@@ -95,7 +95,7 @@ function tasksCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
   if (tasks.length === 0) {
     const more =
       status === "open"
-        ? safeHtml`<p>Users of the whole service have work left on it.</p>`
+        ? safeHtml`<p>Tasks outside your tenant are left.</p>`
         : closed_by === null
           ? emptyHtml
           : nextAction(actorPath(actor), "See the agent");

@@ -13,7 +13,7 @@ export function inForceCard({ doc, hash }: CompiledPolicy): HtmlFragment {
     rules.length === 0
       ? emptyState(
           "No rules",
-          safeHtml`<p>Without rules, manifests, scopes and halts decide alone. Start with a first policy:</p>`,
+          safeHtml`<p>Without rules, only manifests, scopes and halts decide. Start with a first policy:</p>`,
           commandBlock("svc policy new"),
         )
       : tableBlock("Active rules", ["Rule", "For", "When", "Action", "Reason"], rules.map(ruleRow)),

@@ -19,10 +19,10 @@ export async function dependentsPage(ctx: PageContext): Promise<PageAnswer> {
   const run_id = ctx.params["id"]!;
   const plan = await ctx.call(getRollbackPlan, { run_id, dependents: true });
   const { dependents = [] } = plan;
-  const lead = safeHtml`Calls of other runs that were built on the steps that a rollback of ${runLink(run_id)} undoes.`;
+  const lead = safeHtml`Calls of other runs that depend on steps that a rollback of ${runLink(run_id)} undoes.`;
   const body = safeHtml`${pageHead("What other runs built on this", lead)}${
     dependents.length === 0
-      ? cardBlock({ title: "Nothing" }, emptyState("No call of another run was built on it."))
+      ? cardBlock({ title: "Nothing" }, emptyState("No call of another run depends on it."))
       : dependentsCard(ctx, run_id, plan)
   }`;
   return { page: { title: `Built on ${run_id}`, nav: "runs", body } };
@@ -33,7 +33,7 @@ function dependentsCard(ctx: PageContext, run_id: string, plan: PlanView): HtmlF
   const more = dependents_cut
     ? noticeBox(
         "warn",
-        safeHtml`<p>There are more than one rollback can cover. Roll back, then look again.</p>`,
+        safeHtml`<p>There are more than one rollback can cover. Roll back, then open this page again.</p>`,
       )
     : emptyHtml;
   const title = `${formatCountOf(dependents.length, "call")}, newest first`;

@@ -121,7 +121,7 @@ function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlF
   const more: TemplateValue[] = [];
   if (action.kind === "compensate") {
     more.push(safeHtml`<code>${action.compensation_tool}</code>`);
-    more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "makes amends");
+    more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "offsets the effect");
     more.push(action.verified ? markLabel("good", "read back") : markLabel("quiet", "not read back"));
     if (action.needs_approval) more.push(markLabel("warn", "needs approval"));
     if (action.proof !== undefined) more.push(proofMark(action.proof));

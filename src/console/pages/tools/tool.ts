@@ -90,7 +90,9 @@ function undoCard({ compensation, verification, effect }: ToolManifest, proof: s
       proof === null ? null : ["Proof", proofMark(proof)],
       [
         "Kind",
-        compensation.kind === "inverse" ? "inverse: restores the exact state" : "compensation: makes amends",
+        compensation.kind === "inverse"
+          ? "inverse: restores the exact state"
+          : "compensation: offsets the effect",
       ],
       ["Arguments", safeHtml`<code>${JSON.stringify(compensation.args)}</code>`],
       ["Approval", compensation.requires_approval ? markLabel("warn", "needed") : "not needed"],

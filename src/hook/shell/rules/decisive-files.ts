@@ -1,6 +1,6 @@
 /**
- * Files of a project that decide what a usual command runs or installs, or what a client obeys. Once a run changed one,
- * what uses it needs approval.
+ * Files of a project that decide which programs a usual command runs or installs, or which instructions a client obeys.
+ * After a run changed one, commands that use it need approval.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";

@@ -50,7 +50,7 @@ export const graphqlRoutesMeet = (a: GraphqlRoute, b: GraphqlRoute): boolean =>
 
 export interface GraphqlRequest {
   readonly kind: "query" | "mutation";
-  /** The only field, if nothing changes what it is. */
+  /** The only field, if nothing can change its meaning. */
   readonly field: GraphqlField | undefined;
   readonly args: JsonObject;
   /** The request's own members. */

@@ -1,4 +1,4 @@
-/** GraphQL requests: which tool each fits, with which arguments, and which are refused. */
+/** GraphQL requests: the tool and the arguments of each, and refusals. */
 import { describe, expect, test } from "vitest";
 import { verifies } from "../../../../test/support/verifies.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";

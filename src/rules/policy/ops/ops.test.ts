@@ -21,7 +21,7 @@ interface Group {
 const file = new URL("../../../../test/cases/policy/ops.yaml", import.meta.url);
 const cases = parse(readFileSync(file, "utf8")) as Record<string, Group[]>;
 
-/** `absent` in the cases stands for an operand that is not given. */
+/** `absent` in the cases means that the operand is missing. */
 function policyText(op: string, operand: JsonValue | undefined, action: "deny" | "allow"): string {
   const condition =
     operand === "absent" || operand === undefined

@@ -1,4 +1,4 @@
-/** The prover held against brute force: random policies over small domains, every call of which is tried. */
+/** Compares the prover with brute force: random policies over small domains, with every call evaluated. */
 import { describe, expect, it } from "vitest";
 import {
   AT,

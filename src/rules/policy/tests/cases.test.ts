@@ -28,7 +28,7 @@ interface Case {
 
 const setting = { manifestFor: () => null, now_ms: 0 };
 const folder = new URL("../../../../test/cases/policy/", import.meta.url);
-/** These two have a shape, and a test, of their own. */
+/** These two have a separate shape and test. */
 const OTHERS = new Set(["ops.yaml", "refused.yaml"]);
 const files = readdirSync(folder).filter((name) => name.endsWith(".yaml") && !OTHERS.has(name));
 

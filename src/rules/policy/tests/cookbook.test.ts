@@ -30,7 +30,7 @@ const proving = () => ({
   budget: { cells: 400_000, late: () => false },
 });
 
-/** A year-end night: whatever rests on the clock without saying so shows. */
+/** A year-end night, which shows hidden dependencies on the clock. */
 const setting = { manifestFor: () => null, now_ms: Date.UTC(2026, 11, 26, 2) };
 
 describe("the cookbook", () => {

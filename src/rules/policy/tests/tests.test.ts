@@ -29,7 +29,7 @@ tests:
 );
 
 describe("runPolicyTests", () => {
-  it("says of each test what was expected and what came", () => {
+  it("reports the expected and the actual decision of each test", () => {
     verifies(
       "core.policy.test-entry",
       "core.policy.test-expect-values",

@@ -1,4 +1,4 @@
-/** Journal text: what is written is read back, and nothing else is. */
+/** Journal text: exactly the written text is read back. */
 import { describe, expect, it } from "vitest";
 import type { StoreTx } from "../../../govern/port/store.ts";
 import { TABLE_INDEX, TABLE_NAMES } from "../../../govern/port/tables.ts";
@@ -31,7 +31,7 @@ const SEED = 0x1234;
 const encoded = encodeBatch(UNITS, { size: 0, crc: SEED }, { ledger: 3, journal: 4 });
 const bytes = Buffer.from(encoded.text);
 
-/** What a unit says, without where it stands. */
+/** Content of a unit, without its position. */
 function meaning(unit: UnitBlock): unknown {
   const puts = unit.puts.map(({ table, key, slot }) => [
     table,
