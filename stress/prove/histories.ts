@@ -168,10 +168,8 @@ function beginEdit({ random, root, folder, running }: History): RunningCall | nu
         if (editedFiles(window).includes(join(realpathSync(dirname(path)), basename(path))))
           writeNamed(random, root, path);
       }),
-    end: () => {
-      const own = overlap.others.all ? { isOwn } : {};
-      return idOf(closeEdit(folder, window, { run: "r", max_file: MAX_FILE, ...own }));
-    },
+    end: () =>
+      idOf(closeEdit(folder, window, { run: "r", max_file: MAX_FILE, others: overlap.others, isOwn })),
   };
 }
 

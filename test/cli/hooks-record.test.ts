@@ -227,6 +227,22 @@ describe("calls while a build runs in the background", () => {
     expect(["a", "b"].map((name) => readFileSync(s.at(name), "utf8"))).toEqual(["first", "first"]);
     await s.server.stop();
   });
+
+  it("do not bring back a file of the build, which the build removed during an edit", async () => {
+    verifies("beyond.record.overlap");
+    const s = await session();
+    const build = { ...bash("npm run build"), tool_use_id: "build" };
+    mkdirSync(s.at("dist"));
+    await s.event("PreToolUse", build);
+    writeFileSync(s.at("dist/x"), "built");
+    await s.call(write(s.at("dist/x")), () => rmSync(s.at("dist/x")));
+    await s.event("PostToolUse", { ...build, tool_response: {} });
+    const { failed } = await s.rollback();
+    const error = "conflict: changed while another was writing";
+    expect(failed).toMatchObject([{ step: 1, parts: [{ path: "dist/x", error }] }]);
+    expect(existsSync(s.at("dist/x"))).toBe(false);
+    await s.server.stop();
+  });
 });
 
 describe("a rollback that cannot restore everything", () => {

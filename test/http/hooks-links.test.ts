@@ -29,7 +29,12 @@ function linked(act: (link: string) => void) {
   symlinkSync("d/target", at("link"));
   const window = openEdit(folder, { root, files: [at("link")], max_file: 1_000 });
   act(at("link"));
-  const { before } = closeEdit(folder, window, { run: "r", max_file: 1_000 });
+  const { before } = closeEdit(folder, window, {
+    run: "r",
+    max_file: 1_000,
+    others: { all: false, output: false },
+    isOwn: () => true,
+  });
   const input = JSON.stringify({ args: { record: before.record.name } });
   return {
     at,

@@ -4,14 +4,16 @@
  */
 import { lstatSync } from "node:fs";
 import { hostname } from "node:os";
-import { basename, dirname, join, parse, sep } from "node:path";
+import { basename, dirname, join, parse, relative, sep } from "node:path";
 import { gitBlobId, hexHash } from "../workspace/hash.ts";
 import type { OwnEdit } from "../workspace/own-edits.ts";
 import { resolveLinks } from "../workspace/resolve-links.ts";
+import { outsideBuildOutput } from "./build-output.ts";
 import { ContentStore, recordFolder } from "./content-store.ts";
 import { stateToRecord } from "./current-state.ts";
 import { summarizeDifference } from "./difference.ts";
 import { namesOfInode } from "./other-names.ts";
+import type { OtherWrites } from "./overlaps.ts";
 import { inodeNameOf, isSameState, type MaybePathState } from "./path-state.ts";
 import {
   type CommandRecord,
@@ -90,25 +92,28 @@ export interface EditEnd extends RecordedEnd {
 interface EditToClose {
   run: string;
   max_file: number;
-  /** Whether the edit itself left this content. Absent if no command ran at the same time. */
-  isOwn?: ((bytes: Buffer | null) => boolean) | undefined;
+  /** Paths that commands at the same time may have written. */
+  others: Pick<OtherWrites, "all" | "output">;
+  /** Whether the edit itself left this content. */
+  isOwn(bytes: Buffer | null): boolean;
 }
 
 export function closeEdit(
   folder: string,
   window: EditWindow,
-  { run, max_file, isOwn }: EditToClose,
+  { run, max_file, others, isOwn }: EditToClose,
 ): EditEnd {
   const { root, places } = window;
   const store = new ContentStore(recordFolder(folder), true);
   const safe = new SafeFolder(root);
   const changes: RecordedChange[] = [];
   const own: OwnEdit[] = [];
+  const isShared = sharedTest(window, others);
   for (const { path, given, before, blob, sha256 } of places) {
     const { state: after, bytes } = stateToRecord(safe, store, path, max_file);
     own.push({ path: given, before: blob, was: sha256, after: bytes === null ? null : hexHash(bytes) });
     const peers = peersOf(places, path, before);
-    const contested = isOwn !== undefined && after?.kind !== "directory" && !isOwn(bytes);
+    const contested = isShared(path) && after?.kind !== "directory" && !isOwn(bytes);
     if (!isSameState(before, after))
       changes.push({ path, before, after, ...(contested ? { contested } : {}), ...peers });
   }
@@ -128,6 +133,21 @@ export function closeEdit(
     lost,
     own,
   };
+}
+
+/** Whether a command at the same time may have written a path: any command its workspace, and a build its output. */
+function sharedTest(
+  window: EditWindow,
+  { all, output }: Pick<OtherWrites, "all" | "output">,
+): (path: string) => boolean {
+  if (all || !output) return () => all;
+  const { root, workspace } = window;
+  const inWorkspace = (path: string) => relative(workspace, join(root, path)).split(sep).join("/");
+  const isOutside = outsideBuildOutput(
+    workspace,
+    window.places.map(({ path }) => inWorkspace(path)),
+  );
+  return (path) => !isOutside(inWorkspace(path));
 }
 
 /** The path itself, and for a link the path behind it. */

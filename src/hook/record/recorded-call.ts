@@ -101,10 +101,10 @@ export async function closeCall(
 ): Promise<RecordedEnd | EditEnd | null> {
   const { records } = context;
   if (edit) {
-    const overlapped = window !== undefined && records?.leave(window) === true;
-    const isOwn = overlapped ? (bytes: Buffer | null) => holdsAny(bytes, written) : undefined;
+    const others = (window === undefined ? null : records?.leave(window)) ?? { all: false, output: false };
+    const isOwn = (bytes: Buffer | null) => holdsAny(bytes, written);
     try {
-      return closeEdit(folder, edit, { run, max_file: snapshot.max_file, isOwn });
+      return closeEdit(folder, edit, { run, max_file: snapshot.max_file, others, isOwn });
     } catch {
       return null;
     }

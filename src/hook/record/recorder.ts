@@ -6,7 +6,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-import { runGit } from "../workspace/safe-git.ts";
+import { outsideBuildOutput } from "./build-output.ts";
 import { ContentStore } from "./content-store.ts";
 import {
   type DifferenceSummary,
@@ -26,7 +26,7 @@ import {
   stepState,
   writeRecord,
 } from "./record-file.ts";
-import { createExclusionTest, isBuildOutput, isGitIndex, type SnapshotSettings } from "./record-scope.ts";
+import { createExclusionTest, type SnapshotSettings } from "./record-scope.ts";
 import { StatPool } from "./stat-pool.ts";
 import { type IndexEntry, WorkspaceIndex } from "./workspace-index.ts";
 
@@ -220,7 +220,8 @@ export class WorkspaceRecorder {
     build: boolean,
   ): (path: string) => boolean {
     if (others.all) return () => true;
-    const isOutside = build || others.output ? this.outsideOutput(changes) : () => false;
+    const paths = changes.map(({ path }) => path);
+    const isOutside = build || others.output ? outsideBuildOutput(this.setting.root, paths) : () => false;
     return (path) =>
       others.files.has(`${fullPath(this.setting.root, path)}`) ||
       (build && isOutside(path)) ||
@@ -232,23 +233,6 @@ export class WorkspaceRecorder {
     if (others.all) return [];
     const isOther = this.foreignTest(changes, others, false);
     return changes.filter(({ path }) => !isOther(path));
-  }
-
-  /** A build writes directories of that name, and what git ignores. Git's own files change with what it stages. */
-  private outsideOutput(changes: readonly RecordedChange[]): (path: string) => boolean {
-    const others = changes.map(({ path }) => path).filter((path) => !isBuildOutput(path));
-    const ignored = this.ignoredOf(others);
-    return (path) => !isBuildOutput(path) && !ignored.has(path) && !isGitIndex(path);
-  }
-
-  private ignoredOf(paths: readonly string[]): Set<string> {
-    const ignored = new Set<string>();
-    for (let at = 0; at < paths.length; at += 200) {
-      const some = paths.slice(at, at + 200).filter((path) => !path.startsWith("//"));
-      const out = runGit(this.setting.root, ["check-ignore", "-z", "--no-index", "--", ...some]);
-      for (const path of (out ?? "").split("\0")) if (path !== "") ignored.add(path);
-    }
-    return ignored;
   }
 }
 

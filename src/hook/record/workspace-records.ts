@@ -10,7 +10,13 @@ import { ThreadPool } from "../../child-process/thread-pool.ts";
 import { withTimeout } from "../../kernel/timeout.ts";
 import { workTreeTop } from "../workspace/safe-git.ts";
 import { recordFolder } from "./content-store.ts";
-import { type CallWrites, type CommandWrites, type OverlappingCall, overlapWith } from "./overlaps.ts";
+import {
+  type CallWrites,
+  type CommandWrites,
+  type OtherWrites,
+  type OverlappingCall,
+  overlapWith,
+} from "./overlaps.ts";
 import { SNAPSHOT_DEFAULTS, type SnapshotSettings } from "./record-scope.ts";
 import { isRecordableRoot, type RecordedEnd } from "./recorder.ts";
 import type { RecorderJob } from "./recorder-jobs.ts";
@@ -73,11 +79,11 @@ export class WorkspaceRecords {
     return this.opened({ files }, null);
   }
 
-  /** Whether a command that may write anything ran at the same time. */
-  leave(window: string): boolean {
+  /** Ends an edit. Returns the paths that commands may have written during it, or null for an unknown window. */
+  leave(window: string): OtherWrites | null {
     const open = this.calls.get(window);
     this.calls.delete(window);
-    return open?.others.all === true;
+    return open?.others ?? null;
   }
 
   /** Records the workspace before a command, within the time. */
