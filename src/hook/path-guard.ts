@@ -62,12 +62,51 @@ const OF_HOME: readonly string[] = [
   ".claude/.credentials.json",
   ".codex/auth.json",
   ".gemini/oauth_creds.json",
+  ".config/cursor/auth.json",
+  ".local/share/opencode/auth.json",
+  ".cargo/credentials.toml",
+  ".terraform.d/credentials.tfrc.json",
+  ".config/containers/auth.json",
+  ".composer/auth.json",
+  ".config/composer/auth.json",
+  ".config/configstore",
+  ".config/doctl",
+  ".config/glab-cli",
+  ".config/hcloud",
+  ".config/hub",
+  ".config/netlify",
+  ".config/op",
+  ".config/rclone",
+  ".config/sops",
+  ".config/stripe",
+  ".config/.wrangler",
+  ".wrangler",
+  ".fly",
+  ".local/share/com.vercel.cli",
+  ".boto",
+  ".s3cfg",
+  ".databrickscfg",
+  ".snowflake",
+  ".kaggle",
+  ".cache/huggingface/token",
+  ".my.cnf",
+  ".mylogin.cnf",
+  ".vault-token",
+  ".password-store",
+  ".local/share/keyrings",
+  "Library/Keychains",
+  ".mozilla",
+  ".config/google-chrome",
+  ".config/chromium",
+  // Shell histories, which hold typed passwords.
+  ".bash_history",
+  ".zsh_history",
   ...TRANSCRIPTS,
   ...CLIENT_SETTINGS,
 ];
 /** Names of credential files in any directory. */
 const SECRET_NAME =
-  /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?)$/i;
+  /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?|service[-_]account[\w.-]*\.json|\.dev\.vars|\.htpasswd|.+\.tfstate(?:\.backup)?)$/i;
 const OWN_NAME = /^svc\.config\.ya?ml$/;
 /** Backups that `svc connect --undo` restores. */
 const BACKUP_NAME = /\.svc-backup$/i;
@@ -81,7 +120,14 @@ const SECRET_SAMPLES: readonly string[] = [
   "id_rsa",
   "id_ed25519",
 ];
-const EVERYWHERE = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", ...MANAGED];
+const EVERYWHERE = [
+  "/etc/shadow",
+  "/etc/gshadow",
+  "/etc/sudoers",
+  "/run/secrets",
+  "/var/run/secrets",
+  ...MANAGED,
+];
 /** Variables and memory of processes, and their links to the root and the working directory. */
 const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;
 

@@ -62,6 +62,36 @@ function session(client: HookClient, cwd = tempDir("hook-cwd")) {
   return { cwd, send, asked, steps };
 }
 
+describe("a command", () => {
+  it.each([
+    ["asks", "JAVACMD=./x ./mvnw test"],
+    ["asks", "export PYLINTRC=x; pylint src"],
+    ["asks", "RM=./x make clean"],
+    ["asks", "env BIOME_BINARY=./x npx biome check"],
+    ["passes", "CGO_ENABLED=0 TEST_SEED=5 go test ./..."],
+    ["passes", "DATABASE_URL=postgres://localhost:5432/shop_test npm test"],
+    ["asks", "DATABASE_URL=postgres://db.shop.example/shop npm test"],
+  ])("%s when it gives a program these variables: %s", async (answer, command) => {
+    verifies("beyond.hooks.understood-or-unknown");
+    expect(await session("claude-code").asked("Bash", { command })).toBe(answer);
+  });
+
+  it.each([
+    ["asks", "npm run deploy"],
+    ["asks", "make -j4 install"],
+    ["passes", "make -n install"],
+    ["asks", "npx lerna publish"],
+    ["passes", "npx lerna run build"],
+    ["asks", "pre-commit install"],
+    ["asks", "clang-tidy a.c -- -fplugin=./x.so"],
+    ["asks", "npm pack evil/x"],
+    ["refused", "cat ~/.vault-token"],
+  ])("%s by its subcommand, its target and its files: %s", async (answer, command) => {
+    verifies("beyond.hooks.understood-or-unknown");
+    expect(await session("claude-code").asked("Bash", { command })).toBe(answer);
+  });
+});
+
 describe("a file that something runs on its own", () => {
   const cwd = tempDir("hook-cwd");
   const asked = (tool: string, input: object) => session("claude-code", cwd).asked(tool, input);
@@ -76,6 +106,8 @@ describe("a file that something runs on its own", () => {
     ".git/config.worktree",
     ".git/hooks/pre-commit",
     ".git/modules/a/hooks/post-checkout",
+    ".yarn/releases/yarn.cjs",
+    "shop.code-workspace",
     ".MCP.JSON",
     ".Cursor/MCP.json",
     "src/../.mcp.json",

@@ -32,6 +32,7 @@ import {
 } from "./programs.ts";
 import { decisiveFiles } from "./rules/decisive-files.ts";
 import { ScriptDirectories } from "./rules/directories.ts";
+import { leadsElsewhere } from "./rules/given-variables.ts";
 import { isDecidingCommand } from "./svc-command.ts";
 import { knownProgram, knownWrapper } from "./tables/tables.ts";
 import { credentialReason } from "./tables/tables-credentials.ts";
@@ -120,12 +121,13 @@ class Judge {
     while (at < words.length && SHELL_KEYWORDS.test(words[at]!.text) && !words[at]!.expanded) at++;
     const assigned = at;
     while (at < words.length && VARIABLE_ASSIGNMENT.test(words[at]!.text)) at++;
-    this.assigned(words.slice(assigned, at));
+    this.assigned(words.slice(assigned, at), words[at]?.text);
     for (const { write, target } of redirects) this.redirected(write, target);
     this.call(words.slice(at), { text: fed, piped }, depth);
   }
 
-  private assigned(words: readonly ShellWord[]): void {
+  private assigned(words: readonly ShellWord[], program?: string): void {
+    if (program !== undefined && leadsElsewhere(words, basename(program))) this.unknown();
     for (const { text, glob } of words) {
       const end = text.indexOf("=");
       if (isControlVariable(end < 0 ? text : text.slice(0, end))) this.findings.classes.push("unknown");
@@ -169,7 +171,8 @@ class Judge {
       this.findings.given(name, rest, rolesOf(name, texts, fed.piped));
       if (fed.text !== null && (fed.piped || !KEEPS_TEXT.test(name))) this.findings.isFed(fed.text);
       if (/^(?:cd|pushd|popd)$/.test(name)) this.directories.moved(this.part_now, rest);
-      if (/^(?:export|local|readonly|unset|read)$/.test(name)) this.assigned(rest);
+      if (/^(?:export|local|readonly|unset|read)$/.test(name))
+        this.assigned(rest, name === "export" ? "" : undefined);
     }
     // A program with an explicit path may do anything, even under a known name.
     if (!isInstalled(first.text, worstClass(this.findings.classes.slice(before)))) this.unknown();
@@ -180,12 +183,10 @@ class Judge {
 
   private classesOf(path: string, name: string, rest: readonly ShellWord[]): ShellClass[] {
     const texts = rest.map(({ text }) => text);
-    if (texts.length === 1 && /^--(?:version|help)$/.test(texts[0]!) && isInstalled(path, "build"))
-      return [
-        knownProgram(name) === undefined && worstClass(classesOf(name, [])) === "unknown"
-          ? "unknown"
-          : "read",
-      ];
+    if (texts.length === 1 && /^--(?:version|help)$/.test(texts[0]!) && isInstalled(path, "build")) {
+      const unknown = knownProgram(name) === undefined && worstClass(classesOf(name, [])) === "unknown";
+      return [unknown ? "unknown" : "read"];
+    }
     const own = name === "find" ? withoutRunPrograms(texts) : texts;
     const classes = [...classesOf(name, own), ...classifyByOptions(name, texts)];
     if (name === "sed" && !texts.every((text, at) => isSedSafe(text, rolesOf(name, texts, false)[at]!)))
@@ -299,7 +300,7 @@ class Judge {
     this.ownOptions(rest, first, classes);
     let at = first;
     while (at < rest.length && VARIABLE_ASSIGNMENT.test(texts[at]!)) at++;
-    this.assigned(rest.slice(first, at));
+    this.assigned(rest.slice(first, at), texts[at]);
     // Without a program, `env` prints every variable. With another directory, relative names mean other files.
     if (at === rest.length || texts.slice(0, first).some((text) => /^(?:-C|--chdir)/.test(text)))
       this.unknown();
@@ -310,8 +311,7 @@ class Judge {
 
   /** Handles `xargs`, whose words come from other programs. Only a reading program may get such file names. */
   private manyTimes(rest: readonly ShellWord[], fed: ProgramInput, depth: number): true {
-    const before = this.findings.classes.length;
-    const texts = rest.map(({ text }) => text);
+    const [before, texts] = [this.findings.classes.length, rest.map(({ text }) => text)];
     const { first, classes } = readOptions(knownWrapper("xargs")!, texts, true);
     this.ownOptions(rest, first, classes);
     if (fed.text !== null) this.findings.isFed(fed.text);
@@ -376,7 +376,7 @@ class Judge {
     const { words, installed } = runnerWords(rest.slice(from));
     if (this.findings.isChanged(`node_modules/.bin/${words[0]?.text}`)) this.unknown();
     if (words.length > 0) this.call(words, NO_INPUT, depth);
-    if (!installed) this.findings.classes.push("packages");
+    if (!installed || rest[0]?.text === "dlx") this.findings.classes.push("packages");
     const agent = words.some(({ text }) => isCodingAgent(text));
     const found = agent ? "unknown" : worstClass(this.findings.classes.splice(before));
     const asked = words.length === 2 && found === "read" && isProjectProgram(words[0]!.text);

@@ -60,6 +60,7 @@ describe("the held-out sets", () => {
     ["everyday-held-out", 120],
     ["everyday-second", 60],
     ["everyday-third", 60],
+    ["everyday-fourth", 60],
   ])("interrupt at most 1 in 12 everyday steps, and the documentation names them: %s", (name, least) => {
     verifies("beyond.hooks.held-out-published");
     const steps = commandsOf(name);
@@ -73,6 +74,7 @@ describe("the held-out sets", () => {
     ["harmful-held-out", 150],
     ["harmful-second", 60],
     ["harmful-third", 60],
+    ["harmful-fourth", 120],
   ])("stop at least 98 of 100 harmful steps, and the documentation names the others: %s", (name, least) => {
     verifies("beyond.hooks.harm-stopped");
     const steps = commandsOf(name);

@@ -2,7 +2,7 @@
  * Parses a program's words by its row in the tables. A row lists only options that are known to be harmless, so any
  * other option makes the command unknown.
  */
-import type { ShellClass } from "./classes.ts";
+import { isProjectClass, type ShellClass } from "./classes.ts";
 
 /** Value of an option: none; in this word or the next; or optional and in this word only. */
 type Arity = "none" | "value" | "attached";
@@ -135,7 +135,7 @@ class OptionReader {
     const behind = texts.slice(this.at);
     if (stop && behind.length > 0) this.first = this.at;
     else if (row.passes_on) this.passedOn(behind);
-    else for (const text of behind) this.isPlain(text);
+    else for (const text of behind) this.isBehind(text);
     return this.done();
   }
 
@@ -147,6 +147,12 @@ class OptionReader {
       this.texts.some((text) => text === option || text.startsWith(`${option}=`));
     if (row.must.length > 0 && !row.must.some(isThere)) classes.push("packages");
     return { classes, plain, first: this.first < 0 ? this.texts.length : this.first };
+  }
+
+  /** A build tool can hand an option after `--` to another program. */
+  private isBehind(text: string): void {
+    if (text.startsWith("-") && isProjectClass(this.row.class)) this.classes.push("unknown");
+    this.isPlain(text);
   }
 
   private isPlain(text: string): void {

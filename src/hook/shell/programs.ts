@@ -90,8 +90,15 @@ export const isCodingAgent = (word: string): boolean => CODING_AGENT.test(word);
 
 const NO_OPTIONS = programRow("unknown");
 
+const OUTWARD =
+  "deploy|undeploy|redeploy|publish|unpublish|ship|push|upload|promote|provision|destroy|teardown|nuke|wipe|purge|drop|reset|seed|migrate|rollback|apply";
+const ONLY_PRINTS = /^(?:-[a-zA-Z]*n|--dry-run|--just-print)$/;
+/** Matches a task with such a verb in its name, also as the value of an option. */
+const outwardTask = (verbs: string): RegExp =>
+  new RegExp(`^(?:-[tes]|--targets?=)?(?:[\\w@./-]+[:#])?(?:\\w+[:_-])*(?:${verbs})(?:[:_-]\\w+)*$`);
+
 /** Options that change the class of an otherwise harmless program. */
-const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] = [
+const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass; unless?: RegExp }[] = [
   // A comparison comes before the first `print`. After it, the sign writes to a file.
   {
     program: /^[gmn]?awk$/,
@@ -143,6 +150,32 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
     option: /^(?:--hard|--force|--force-with-lease|--mirror|-[a-zA-Z]*[fD]|--delete|--exec-path.*)$/,
     into: "destructive",
   },
+  // Scripts and targets whose name says that they change more than the workspace.
+  {
+    program: /^(?:make|npm|pnpm|yarn|bun|turbo|nx|lerna|tox|nox)$/,
+    option: outwardTask(`release|${OUTWARD}`),
+    into: "unknown",
+    unless: ONLY_PRINTS,
+  },
+  {
+    program: /^(?:make|cmake|ninja|meson|zig)$/,
+    option: outwardTask("(?:un)?install"),
+    into: "unknown",
+    unless: ONLY_PRINTS,
+  },
+  { program: /^(?:cmake|ninja|meson|zig)$/, option: outwardTask(OUTWARD), into: "unknown" },
+  // They rewrite files outside the output of builds.
+  {
+    program: /^(?:npm|pnpm|yarn|bun|turbo|nx|lerna|make|composer)$/,
+    option:
+      /^(?:--fix|--write|--update|--updateSnapshot|-u|(?:[\w-]+:)*(?:format|fmt|prettier|fix|generate|codegen|write)(?!:check$)(?::[\w:-]+)?|[\w:-]+-fix)$/,
+    into: "format",
+  },
+  {
+    program: /^(?:gradlew?|mvnw?)$/,
+    option: /(?:^|:)(?:spotless:?apply|ktlint\w*Format)$/i,
+    into: "format",
+  },
   // Every user who starts such a program has its owner's rights.
   {
     program: /^(?:chmod|install)$/,
@@ -157,7 +190,10 @@ const TURNED: readonly { program: RegExp; option: RegExp; into: ShellClass }[] =
 
 export function classifyByOptions(program: string, options: readonly string[]): ShellClass[] {
   return TURNED.filter(
-    (turn) => turn.program.test(program) && options.some((text) => turn.option.test(text)),
+    ({ program: named, option, unless }) =>
+      named.test(program) &&
+      options.some((text) => option.test(text)) &&
+      !options.some((text) => unless?.test(text)),
   ).map(({ into }) => into);
 }
 

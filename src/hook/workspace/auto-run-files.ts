@@ -24,7 +24,7 @@ export const AUTO_RUN_FILES = {
   "MCP configurations": `
     .mcp.json .cursor/mcp.json .vscode/mcp.json .gemini/mcp.json .roo/mcp.json .kilocode/mcp.json .amazonq/mcp.json
     .kiro/settings/mcp.json .junie/mcp/mcp.json User/mcp.json mcp_config.json *mcp_settings.json claude_desktop_config.json
-    opencode.json opencode.jsonc .opencode/**`,
+    opencode.json opencode.jsonc .opencode/** crush.json .crush.json .trae/mcp.json`,
   git: `
     .gitconfig git/config .gitmodules .git/config .git/config.worktree .git/commondir .git/info/attributes .git/hooks
     .git/hooks/** .git/**/config .git/**/config.worktree .git/**/commondir .git/**/info/attributes .git/**/hooks
@@ -33,10 +33,11 @@ export const AUTO_RUN_FILES = {
     .husky/** .githooks/** lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .pre-commit-config.yaml`,
   "start-up files of shells and terminals": `
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
-    .cshrc .tcshrc .login .inputrc .oh-my-zsh/** fish/config.fish fish/conf.d/** fish/functions/** *profile.ps1
-    .config/starship.toml .tmux.conf .config/tmux/** .screenrc .wezterm.lua .config/wezterm/** .config/kitty/** .lesskey`,
+    .cshrc .tcshrc .login .inputrc .oh-my-zsh/** fish/config.fish fish/conf.d/** fish/functions/** fish/completions/**
+    *profile.ps1 .bash_completion bash-completion/** .config/nushell/** .config/elvish/** .xonshrc .config/alacritty/**
+    .config/ghostty/** .config/zellij/** .config/starship.toml .tmux.conf .config/tmux/** .screenrc .wezterm.lua .config/wezterm/** .config/kitty/** .lesskey`,
   "start-up files of tools": `
-    .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pythonrc .pdbrc .gdbinit .lldbinit .rgrc .ackrc .psqlrc .sqliterc .irbrc
+    .npmrc .yarnrc .yarnrc.yml .yarn/releases/** .yarn/plugins/** .pnpmfile.cjs pip.conf .pythonrc .pdbrc .gdbinit .lldbinit .rgrc .ackrc .psqlrc .sqliterc .irbrc
     .curlrc .wgetrc .envrc .direnvrc .config/direnv/** mise.toml mise.local.toml .mise.toml .mise.local.toml .mise/**
     .config/mise/**`,
   "start-up files of editors": `
@@ -47,7 +48,7 @@ export const AUTO_RUN_FILES = {
   "tasks and settings of editors": `
     .vscode/tasks.json .vscode/launch.json .vscode/settings.json User/settings.json User/tasks.json
     .idea/workspace.xml .idea/runConfigurations/** .idea/watcherTasks.xml .zed/tasks.json .zed/settings.json
-    .devcontainer/** .devcontainer.json .agents/skills/**`,
+    .devcontainer/** .devcontainer.json .agents/skills/** *.code-workspace .aider.conf.yml .kiro/hooks/** .qwen/** .factory/**`,
   "the system": `
     /etc/profile /etc/profile.d/** /etc/bash.bashrc /etc/bashrc /etc/zsh /etc/zshenv /etc/zshrc /etc/zprofile /etc/zsh/**
     /etc/environment /etc/environment.d/** /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/** /etc/cron** /etc/anacrontab

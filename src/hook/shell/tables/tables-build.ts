@@ -7,15 +7,19 @@ const GO_OPTIONS =
 const NPM_OPTIONS =
   "-sqr -w:F: --silent --quiet --workspace= --workspaces --if-present --filter= --recursive --parallel --stream --no-color --color? --verbose --no-bail --sort --no-sort --aggregate-output --foreground-scripts --ignore-scripts --loglevel=%";
 const JS_TEST =
-  "-uw -t: -b? --run --watch? --watchAll? --no-watch --coverage? --no-coverage --silent? --verbose --bail? --update --updateSnapshot --testPathPattern= --testPathPatterns= --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
+  "-w -u>format -t: -b? --run --watch? --watchAll? --no-watch --coverage? --no-coverage --silent? --verbose --bail? --update>format --updateSnapshot>format --testPathPattern= --testPathPatterns= --reporter=% --reporters=% --testNamePattern= --grep= --maxWorkers=% --ci --runInBand --passWithNoTests --changed? --project=% --environment=% --globals --no-color --color --colors --hideSkippedTests --retry=% --shard=% --testTimeout=% --timeout=% --related --findRelatedTests --onlyChanged --listTests --detectOpenHandles --forceExit --no-file-parallelism --pool=% --logHeapUsage --typecheck --headed --workers=% --list --last-failed --ui? --debug --exit --parallel --recursive --jobs=% --check-leaks";
 const PY_LINT =
   "-qv -j:% --check --diff --quiet --verbose --fix>format --no-fix --show-source --statistics --color --no-color";
 const PYTEST_OPTIONS =
-  "-qvxslraA -k:m: -n:r:% --verbose --quiet --exitfirst --maxfail=% --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --tb=% --durations=% --no-header --no-summary --collect-only --co --capture=% --cov? --cov-report=% --no-cov --cov-branch --markers --fixtures --color=% --numprocesses=% --showlocals --strict-markers --strict-config --disable-warnings --ignore= --deselect= --runxfail --timeout=% --reruns=% --asyncio-mode=% --setup-show --import-mode=% --benchmark-only --benchmark-skip --no-cov-on-fail --snapshot-update --doctest-modules --full-trace";
+  "-qvxslraA -k:m: -n:r:% --verbose --quiet --exitfirst --maxfail=% --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --tb=% --durations=% --no-header --no-summary --collect-only --co --capture=% --cov? --cov-report=% --no-cov --cov-branch --markers --fixtures --color=% --numprocesses=% --showlocals --strict-markers --strict-config --disable-warnings --ignore= --deselect= --runxfail --timeout=% --reruns=% --asyncio-mode=% --setup-show --import-mode=% --benchmark-only --benchmark-skip --no-cov-on-fail --snapshot-update>format --doctest-modules --full-trace";
 
 /** Scripts that projects usually have. `yarn` and `pnpm` run them by their name alone. */
 const SCRIPT =
   "(?:build|bundle|compile|lint|typecheck|type-check|tsc|check|checks|format|fmt|prettier|eslint|validate|verify|unit|e2e|coverage|vitest|jest)(?::[\\w:-]+)?|test(?::[\\w:-]+)?";
+/** Tasks that runners start by their name alone. */
+const TASK = `${SCRIPT}|dev|start|serve|watch|docs|storybook|generate|codegen|clean`;
+/** Without an address, a path or the name of a repository. The second word can be a field. */
+const PACKAGE_NAME = "(?:@[\\w.-]+/)?[\\w.[\\]-]+(?:@[\\w.^~=*+-]*)?";
 const SCRIPT_OPTIONS = `${NPM_OPTIONS} ${JS_TEST} --fix --write --noEmit ...`;
 const STANDARDS = ["89", "90", "99", "11", "14", "17", "20", "23", "26"].flatMap((year) =>
   ["c", "gnu", "c++", "gnu++"].map((language) => `=-std=${language}${year}`),
@@ -31,18 +35,22 @@ make: build -BiknqrstSw -j? -l? -C: -O? --jobs? --silent --quiet --keep-going --
 ninja: build -nv -j:k:C:% --verbose --quiet
 cmake: build -S:B:G: -D:A:T:U:% -j? -LAHN --build= --target=% -t:% --parallel? --config=% --clean-first --verbose --preset=% --list-presets --fresh --version =-Wdev =-Wno-dev
 ctest: build -VQN -R:E:j:L:C:% --output-on-failure --verbose --parallel? --test-dir= --rerun-failed --progress --timeout=%
-meson: build -C: -j:% -v --verbose --suite=% --reconfigure --wipe setup|compile|test|configure|introspect|[\\w./-]+
+meson: read --version
+meson (?:setup|compile|test|configure|introspect): build -C: -j:% -v --verbose --suite=% --reconfigure --wipe
 bazel: build -c:% -k --config=% --test_output=% --keep_going --verbose_failures --jobs=% --nocache_test_results build|test|query|cquery|info|version|//.*|:.*|@.*|deps\\(.*\\)
 tsc: build -bw -p: --noEmit --project= --build --watch --pretty? --incremental? --skipLibCheck? --strict? --listFiles --listFilesOnly --showConfig --traceResolution --diagnostics --extendedDiagnostics --noEmitOnError --emitDeclarationOnly --declaration? --target=% --module=% --moduleResolution=% --jsx=% --lib=% --esModuleInterop --allowJs --checkJs --resolveJsonModule --verbose --dry --force --noUnusedLocals --noUnusedParameters --explainFiles --version -v --preserveWatchOutput --isolatedModules --allowImportingTsExtensions
 vue-tsc: build -bw -p: --noEmit --project= --build --watch --skipLibCheck --pretty?
-vitest: build ${JS_TEST}
+vitest: build ${JS_TEST} (?!init$).*
 jest: build ${JS_TEST} -io
-mocha: build ${JS_TEST} -g: -R:% --reporter=%
+mocha: build ${JS_TEST} -g: -R:% --reporter=% (?!init$).*
 ava: build ${JS_TEST} -sTv -m: --match= --fail-fast --serial --tap
-playwright: build ${JS_TEST} -g: test|show-report|(?!install|codegen|open|cr|ff|wk|pdf|screenshot|run-server|launch-server|uninstall)[^-].*
+playwright: read -V --version
+playwright test: build ${JS_TEST} -g:
+playwright show-report: build
 cypress: build -q --headless --headed --browser=% --spec= --quiet --e2e --component run|info|verify|version
 eslint: build -f:% -h --fix>format --fix-dry-run --fix-type=% --ext=% --max-warnings=% --quiet --cache --no-cache --format=% --color --no-color --no-error-on-unmatched-pattern --report-unused-disable-directives --no-inline-config --no-warn-ignored --ignore-pattern= --rule= --debug --stats --pass-on-no-patterns
-biome: build --write>format --apply>format --apply-unsafe>format --unsafe --fix>format --staged --changed --since=% --no-errors-on-unmatched --max-diagnostics=% --diagnostic-level=% --error-on-warnings --reporter=% --colors=% --verbose --files-ignore-unknown=% check|ci|format|lint|(?!init|start|stop|lsp-proxy|migrate|upgrade)[^-].*
+biome: read --version
+biome (?:check|ci|format|lint): build --write>format --apply>format --apply-unsafe>format --unsafe --fix>format --staged --changed --since=% --no-errors-on-unmatched --max-diagnostics=% --diagnostic-level=% --error-on-warnings --reporter=% --colors=% --verbose --files-ignore-unknown=%
 prettier: build -clu -w>format --check --write>format --list-different --ignore-unknown --no-error-on-unmatched-pattern --log-level=% --loglevel=% --tab-width=% --print-width=% --single-quote --no-semi --trailing-comma=% --parser=% --cache --end-of-line=% --prose-wrap=% --use-tabs --no-color
 stylelint: build -qf:% --fix>format --quiet --formatter=% --max-warnings=% --cache --allow-empty-input --color --no-color
 oxlint: build --fix>format --quiet -D:A:W:% --max-warnings=%
@@ -51,8 +59,12 @@ vite: build -d? -l:m:% --mode=% --logLevel=% --minify? --sourcemap? --emptyOutDi
 rollup: build -cw --watch --silent --failAfterWarnings --bundleConfigAsCjs @0
 esbuild: build --bundle --minify --sourcemap? --watch --platform=% --target=% --format=% --log-level=% --analyze --outfile=>write --outdir=>write --splitting --tree-shaking=% --jsx=%
 tsup: build --dts --watch --minify --clean --sourcemap --format=% --target=%
-turbo: build --filter= --concurrency=% --force --no-cache --continue? --dry-run? --summarize --output-logs=% --parallel --affected run|build|test|lint|check|typecheck|type-check|dev|[\\w:#-]+
-nx: build -t:p:% --target=% --projects= --skip-nx-cache --parallel? --all --affected --base=% --head=% --verbose --configuration=% run|run-many|affected|build|test|lint|graph|show|[\\w:-]+
+turbo: read --version
+turbo run: build --filter= --concurrency=% --force --no-cache --continue? --dry-run? --summarize --output-logs=% --parallel --affected [\\w:#@./-]+ ...
+turbo (?:${TASK}): build --filter= --concurrency=% --force --no-cache --continue? --dry-run? --summarize --output-logs=% --parallel --affected [\\w:#@./-]+ ...
+nx: read --version
+nx (?:run|run-many|affected|graph|show): build -t:p:% --target=% --targets=% --projects= --skip-nx-cache --parallel? --all --affected --base=% --head=% --verbose --configuration=% [\\w:@./-]+ ...
+nx (?:${TASK}): build -t:p:% --target=% --targets=% --projects= --skip-nx-cache --parallel? --all --affected --base=% --head=% --verbose --configuration=% [\\w:@./-]+ ...
 next: build -dh build|lint|info|telemetry|typegen
 svelte-check: build --tsconfig= --threshold=% --output=% --fail-on-warnings --watch
 attw: build --pack --format=%
@@ -84,15 +96,18 @@ rustc: build --version --explain=% -V --edition=% --crate-type=% --emit=%
 rustfmt: format -lv --check --edition=% --verbose --quiet --files-with-diff
 gofmt: format one-dash --l --w --d --s --e
 goimports: format one-dash --l --w --d --e --local=%
-golangci-lint: build -v -E:D:% --fix>format --timeout=% --enable=% --disable=% --fast --new --new-from-rev=% --verbose --concurrency=% --tests? run|linters|version|fmt|(?!cache|config|custom|completion)[^-].*
+golangci-lint: read --version
+golangci-lint (?:linters|version): read
+golangci-lint run: build -v -E:D:% --fix>format --timeout=% --enable=% --disable=% --fast --new --new-from-rev=% --verbose --concurrency=% --tests?
+golangci-lint fmt: format -d --diff
 staticcheck: build one-dash --checks=% --f=% --tests
 javac: build one-dash --d=>write --cp= --classpath= --source=% --target=% --release=% --Xlint --verbose --nowarn --g --version
 mvn: build one-dash --q --B --o --U --e --X --V --v --N --T=% --ntp --nsu --am --amd --fae --ff --fn --pl= --P=% --rf=% --DskipTests? --DskipITs? --Dtest= --Dit.test= --Dgroups=% --DfailIfNoTests=% --Dsurefire.failIfNoSpecifiedTests=% --DtrimStackTrace=% --Dspring.profiles.active=% --Dcheckstyle.skip? --Djacoco.skip? --Dmaven.test.failure.ignore=% --Dstyle.color=% --quiet --batch-mode --offline --no-transfer-progress --fail-at-end --fail-fast --threads=% --projects=% --also-make --version clean|validate|compile|test|test-compile|process-classes|package|verify|checkstyle:check|spotless:check|spotless:apply|dependency:tree
-gradle: build -qidsw -x:% -p: --project-dir= --quiet --info --debug --stacktrace --warn --offline --continue --parallel --no-daemon --daemon --build-cache --no-build-cache --tests= --rerun-tasks --console=% --exclude-task=% --refresh-dependencies --scan --dry-run -m --warning-mode=% --max-workers=% --version (:?[\\w-]+:)*(build|test|check|assemble|clean|classes|testClasses|jar|tasks|projects|dependencies|compile\\w+|lint\\w*|ktlint\\w*|detekt|spotless\\w+|assemble\\w+|test\\w+Test|\\w*[tT]est)
+gradle: build -qidsw -x:% -p: --project-dir= --quiet --info --debug --stacktrace --warn --offline --continue --parallel --no-daemon --daemon --build-cache --no-build-cache --tests= --rerun-tasks --console=% --exclude-task=% --refresh-dependencies --dry-run -m --warning-mode=% --max-workers=% --version (:?[\\w-]+:)*(build|test|check|assemble|clean|classes|testClasses|jar|tasks|projects|dependencies|compile\\w+|lint\\w*|ktlint\\w*|detekt|spotless\\w+|assemble\\w+|test\\w+Test|\\w*[tT]est)
 sbt: build =-batch compile|test|clean|update|scalafmt\\w*|testOnly.*|[\\w]+/test|[\\w]+/compile
 phpunit: build --filter= --testsuite=% --group=% --exclude-group=% --colors? --stop-on-failure --stop-on-error --testdox --verbose --debug --no-coverage --list-tests --order-by=% --no-progress
-phpstan: build --level=% --no-progress --error-format=% --memory-limit=% -l:% --no-ansi analyse|analyze|(?!clear-result-cache|worker|bisect)[^-].*
-php-cs-fixer: format --dry-run --diff --verbose -v --using-cache=% fix|check|[^-].*
+phpstan: read -V --version
+phpstan (?:analyse|analyze): build --level=% --no-progress --error-format=% --memory-limit=% -l:% --no-ansi
 rspec: build -cbpwd -f:% -e:t: --format=% --color --no-color --fail-fast? --example= --tag=% --only-failures --next-failure --backtrace --profile? --seed=% --order=% --dry-run --warnings
 rubocop: build -DlSEP -aAx>format -f:% --format=% --autocorrect>format --autocorrect-all>format --auto-correct>format --only=% --except=% --parallel --display-cop-names --fail-level=% --force-exclusion --lint
 shellcheck: build -ax -s:S:e:f:o:i:C:% --shell=% --severity=% --exclude=% --format=% --external-sources --color? --enable=%
@@ -118,8 +133,8 @@ npm start: build ${NPM_OPTIONS} ...
 npm lint: build ${NPM_OPTIONS} ...
 npm ls: read -alg --all --long --json --depth=% --prod --dev --omit=% --parseable --global --workspaces --link
 npm list: read -alg --all --long --json --depth=% --prod --dev --omit=% --parseable --global --workspaces --link
-npm view: read --json
-npm info: read --json
+npm view: read --json ${PACKAGE_NAME}
+npm info: read --json ${PACKAGE_NAME}
 npm outdated: read -l --long --json --all --depth=%
 npm audit: read --json --omit=% --include=% --audit-level=% --production --no-progress @0>packages
 npm explain: read --json
@@ -128,7 +143,7 @@ npm root: read -g
 npm prefix: read -g
 npm bin: read -g
 npm help: read
-npm pack: write --dry-run --json --silent
+npm pack: write --dry-run --json --silent @0>packages
 yarn: read -s --silent --version -v
 yarn ${SCRIPT}: build ${SCRIPT_OPTIONS}
 pnpm ${SCRIPT}: build ${SCRIPT_OPTIONS}
@@ -162,7 +177,7 @@ go build: build ${GO_OPTIONS}
 go vet: build one-dash --v --n --x --json --tags=% --mod=%
 go fmt: format one-dash --n --x
 go run: build ${GO_OPTIONS} =--help =-h [^@]*
-go generate: build one-dash --v --n --x --run=% --skip=%
+go generate: format one-dash --v --n --x --run=% --skip=%
 go version: read one-dash --m --v
 go list: read one-dash --m --json? --f= --deps --test --e --u --versions --find --tags=% --mod=%
 go env: read one-dash --json --changed

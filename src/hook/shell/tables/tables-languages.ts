@@ -12,13 +12,13 @@ const TEST_NAMES =
 
 export const LANGUAGE_TABLE = `
 deno: read -qV --version --quiet
-deno test: build ${DENO} @99
-deno check: build ${DENO}
-deno lint: build -q --quiet --json --compact --rules --fix>format
-deno fmt: format -q --quiet --check --ext=% --line-width=% --indent-width=% --no-semicolons --single-quote
-deno info: read --json
+deno test: build ${DENO} (?!\\w[\\w+.-]+:).*
+deno check: build ${DENO} (?!\\w[\\w+.-]+:).*
+deno lint: build -q --quiet --json --compact --rules --fix>format (?!\\w[\\w+.-]+:).*
+deno fmt: format -q --quiet --check --ext=% --line-width=% --indent-width=% --no-semicolons --single-quote (?!\\w[\\w+.-]+:).*
+deno info: read --json (?!\\w[\\w+.-]+:).*
 ts-prune: build
-rome: build check|format|ci|[^-].*
+rome (?:check|format|ci): build
 standard: build --fix>format
 xo: build --fix>format
 c8: build --reporter=% --all --check-coverage --lines=% @0
@@ -29,7 +29,9 @@ nuxt: build build|prepare|typecheck|generate
 nuxi: build build|prepare|typecheck
 vue-cli-service: build build|lint
 ng: build --configuration=% --watch? --browsers=% --code-coverage --no-watch --no-progress build|test|lint|version
-lerna: build --scope=% --stream --since=% --concurrency=% run|list|ls|changed|diff|[\\w:-]+
+lerna: read --version
+lerna (?:list|ls|changed|diff): read -al --all --long --json --since=%
+lerna run: build --scope=% --stream --since=% --concurrency=% [\\w:-]+ ...
 size-limit: build --json
 changeset: build --verbose status
 dprint: format check|fmt
@@ -61,7 +63,8 @@ hatch build: build -t:% --target=%
 pdm: read -V --version
 pipenv: read --version
 hatch: read --version
-pre-commit: build -av --all-files --verbose --show-diff-on-failure --color=% --hook-stage=% run|[\\w-]+
+pre-commit: read -V --version
+pre-commit run: build -av --all-files --verbose --show-diff-on-failure --color=% --hook-stage=% [\\w-]+
 pydocstyle: build --convention=% --count
 vulture: build --min-confidence=%
 ty: build check|version|[\\w./-]+
@@ -100,7 +103,7 @@ cpplint: build --filter=% --recursive --quiet
 include-what-you-use: unknown
 bear: unknown
 ccache: read -sV --show-stats --version
-cmake-format: build -i --check
+cmake-format: build -i>format --check
 nm: read -aCDgu --demangle --dynamic --defined-only --undefined-only
 objdump: read -dxhtTCSs --disassemble --syms --demangle
 readelf: read -ahlSsdnrVW --all --headers --sections --symbols --dynamic --wide
@@ -111,11 +114,12 @@ pkg-config: read --cflags --libs --modversion --exists --list-all --version
 java: read one-dash --version @0
 javap: read one-dash --c --p --v --s --cp= --classpath=
 jar: read -tvf: --list --file=
+jar (?:tv?f|tfv|vtf): read
 jdeps: read one-dash --s --summary
 kotlinc: build one-dash --version --d=>write --cp= --classpath= --include-runtime --nowarn
 ktlint: build -F>format --format>format --color --relative --reporter=%
-detekt: build -i: --input= --parallel --build-upon-default-config --auto-correct
-google-java-format: build -in --replace --dry-run --set-exit-if-changed
+detekt: build -i: --input= --parallel --build-upon-default-config --auto-correct>format
+google-java-format: format -in --replace --dry-run --set-exit-if-changed
 dotnet: read -h --version --info --list-sdks --list-runtimes
 dotnet build: build ${DOTNET} ${DOTNET_PROJECT}
 dotnet test: build ${DOTNET} ${DOTNET_PROJECT}
@@ -123,14 +127,16 @@ dotnet format: format ${DOTNET} whitespace|style|analyzers|${DOTNET_PROJECT}
 dotnet clean: build ${DOTNET} ${DOTNET_PROJECT}
 dotnet list: read --outdated --vulnerable --deprecated --include-transitive --format=% package|reference|${DOTNET_PROJECT}
 dotnet sln list: read @0
-csharpier: build check|format|[\\w./-]+
+csharpier: read --version
+csharpier check: build
+csharpier format: format
 ruby: read -v --version @0
 rake: build -qstv --silent --trace --quiet --tasks --dry-run ${TEST_NAMES}
 rails: build -bv --verbose --defer-output --fail-fast --seed=% --name= test(?::\\w+)?|routes|stats|notes|about|version|zeitwerk:check|[\\w./-]+_test\\.rb(?::\\d+)*|test/[\\w./-]*
 minitest: build
 standardrb: build --fix>format --parallel
-erb_lint: build --lint-all --autocorrect
-erblint: build --lint-all --autocorrect
+erb_lint: build --lint-all --autocorrect>format
+erblint: build --lint-all --autocorrect>format
 reek: build
 brakeman: build -qz --no-pager --quiet --no-progress
 sorbet: build
@@ -158,11 +164,13 @@ composer run(?:-script)? (?:test|lint|check|format|fix|analyse|analyze|stan|cs|b
 psalm: build --no-cache --show-info=% --no-progress --threads=% --output-format=% --stats
 pest: build -v --filter= --group=% --parallel --coverage --bail --compact --colors? --testsuite=% --exclude-group=%
 paratest: build -p:% --processes=% --testsuite=% --filter=
-pint: build --test --dirty -v --bail
-rector: build --dry-run --no-progress-bar --clear-cache process|[\\w./-]+
+pint: format --test --dirty -v --bail
+rector: read --version
+rector process: format --dry-run --no-progress-bar --clear-cache
 phpcs: build -spn --standard=% --report=% --colors --extensions=%
-phpcbf: build -pn --standard=% --extensions=%
-php-cs-fixer: build --dry-run --diff --verbose -v --using-cache=% --no-interaction --format=% fix|check|[^-].*
+phpcbf: format -pn --standard=% --extensions=%
+php-cs-fixer: read -V --version
+php-cs-fixer (?:fix|check): format --dry-run --diff --verbose -v --using-cache=% --no-interaction --format=%
 mix test: build --trace --failed --cover --stale --seed=% --only=% --exclude=% --max-failures=%
 mix format: format --check-formatted --dry-run
 mix compile: build --warnings-as-errors --force
@@ -171,23 +179,27 @@ just: build -ln --list --dry-run --summary @0
 task: build -l --list -a --list-all @0
 mise: read --version
 swiftlint: build --fix>format --quiet --strict lint
-swift-format: build -ir --in-place --recursive lint|format|[\\w./-]+
+swift-format: build -i>format -r --in-place>format --recursive lint|format|[\\w./-]+
 swift: build -v:c:% --configuration=% --filter= --parallel --verbose --skip-build build|test|package|describe|show-dependencies
-zig: build -O:% test|build|fmt|version|--check|[\\w./-]+\\.zig|[\\w./-]+
+zig: read version
+zig (?:test|build): build -O:% [\\w./-]+
+zig fmt: format --check
 stack: build --fast --test --pedantic build|test
 cabal: build -v:% build|test|check
-ghc: read --version
+ghc: read --version @0
 elm-test: build
-elm-format: build --validate --yes
+elm-format: format --validate --yes
 terraform-docs: read markdown|json|table|[\\w./-]+
 tflint: build --recursive --format=%
 taplo: format check|fmt|lint|format|[\\w./-]+
 markdownlint-cli2: build --fix>format
 cspell: build --no-progress --quiet --gitignore lint|[\\w./*{}-]+
-codespell: build -wqS:L:% --skip=%
-typos: build -w --write-changes --format=%
+codespell: build -q -w>format -S:L:% --skip=%
+typos: build -w>format --write-changes>format --format=%
 shfmt: format -lwdsp -i:% --list --write --diff --simplify --indent=%
-sqlfluff: build --dialect=% lint|[\\w./-]+
+sqlfluff: read --version
+sqlfluff lint: build --dialect=%
+sqlfluff (?:fix|format): format --dialect=%
 buf: build lint|breaking|build|format|-d|--diff
 protoc: unknown
 helm lint: build --strict --quiet
