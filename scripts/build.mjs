@@ -10,6 +10,8 @@ import { build } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
+/** All modules of the command in one script; its compiled code is beside it, for this Node (src/cli/compiled-command.ts). */
+const COMMAND = join(DIST, "shared", "command.cjs");
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Entries in addition to the package's exports: programs, and code of threads. */
 const BEGUN = [
@@ -25,6 +27,7 @@ const BEGUN = [
   "hook/record/thread",
   "hook/record/stat-thread",
   "auth/approvers-guard",
+  "cli/compiled-command",
 ];
 /** A dependency for its types alone, which the exported types use. */
 const BUNDLED = "zod";
@@ -43,6 +46,11 @@ const { exports, dependencies, peerDependencies } = readPackage(ROOT);
 const exported = Object.values(exports).flatMap(
   (entry) => entry.default?.match(/^\.\/dist\/(.*)\.js$/)?.[1] ?? [],
 );
+/** Packages that users install next to ours: loaded on demand, built for the machine, or reading their own files. */
+const EXTERNAL = [
+  ...Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
+  ...NEVER_LOADED,
+];
 /** Packages in the older format ask for Node's own modules with `require`, which a module does not have. */
 const REQUIRE =
   'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);\n';
@@ -63,11 +71,7 @@ const { metafile, outputFiles } = await build({
   write: false,
   metafile: true,
   format: "esm",
-  // Packages that users install next to ours: loaded on demand, built for the machine, or reading their own files.
-  external: [
-    ...Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== BUNDLED),
-    ...NEVER_LOADED,
-  ],
+  external: EXTERNAL,
 });
 for (const { path, text } of outputFiles) {
   mkdirSync(dirname(path), { recursive: true });
@@ -83,8 +87,29 @@ await build({
   // Few hooks verify signatures, so what verifies them is not read with every call.
   plugins: [leftOut(/\/approvers-guard\.ts$/, "../auth/approvers-guard.js")],
 });
-dropOld(new Set(Object.keys(metafile.outputs).map((path) => join(ROOT, path))));
+// The compiled code is of the old script until it is made again.
+for (const name of readdirSync(join(DIST, "shared")))
+  if (/^command-.*\.cache$/.test(name)) rmSync(join(DIST, "shared", name));
+await build({
+  ...COMMON,
+  entryPoints: ["src/cli/command.ts"],
+  outdir: undefined,
+  outfile: COMMAND,
+  format: "cjs",
+  external: EXTERNAL,
+  define: { "import.meta.url": "importMetaUrl" },
+  banner: { js: "(function (module, require, importMetaUrl) {" },
+  footer: { js: "})" },
+  // The rest of it is used from source alone.
+  logOverride: { "empty-import-meta": "silent" },
+});
+dropOld(new Set([COMMAND, ...Object.keys(metafile.outputs).map((path) => join(ROOT, path))]));
 writeFileSync(join(DIST, "THIRD-PARTY.txt"), notices(Object.keys(metafile.inputs)));
+
+const compiled = spawnSync(process.execPath, [join(ROOT, "scripts", "compile-command.mjs"), COMMAND], {
+  stdio: ["ignore", "ignore", "inherit"],
+});
+if (compiled.status !== 0) process.exit(1);
 
 /** Keeps a module that is imported on use in a separate file. */
 function leftOut(filter, path) {

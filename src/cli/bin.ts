@@ -1,5 +1,5 @@
 /** Executable entry point: runs the command on this process. */
-import { processIo } from "./io.ts";
-import { runCommandLine } from "./main.ts";
+import { compiledCommand } from "./compiled-command.ts";
 
+const { processIo, runCommandLine } = compiledCommand() ?? (await import("./command.ts"));
 process.exitCode = await runCommandLine(process.argv.slice(2), processIo());
