@@ -20,7 +20,7 @@ export async function ensureFrameworks({ folder = FOLDER, executables = false } 
   const all = `${locked}with executables\n`;
   if (installed === all || (installed === locked && !executables)) return folder;
   const options = executables ? [] : ["--omit=optional"];
-  const size = executables ? "800 MB" : "200 MB";
+  const size = executables ? "270 MB" : "42 MB";
   console.error(`svc: installing the agent frameworks for the tests that need them (${size})`);
   const problem = await install(folder, options);
   if (problem !== undefined) {

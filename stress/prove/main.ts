@@ -7,6 +7,7 @@
  * others built on it.
  * `npm run prove -- histories [--count n --seed s]`: random histories of edits, commands and another writer, undone.
  * `npm run prove -- proxy`: real programs inside `svc run`, with those that a bare machine does not have.
+ * `npm run prove -- push`: push messages and the installed console in a whole Chromium, with its notifications.
  * `npm run prove -- tau2 --from <checkout of tau2-bench> [--airline <directory>] [--limit <tasks>]
  * [--python <program>]`: the ground truth of a shop and an airline, rolled back. The directory holds the airline's data
  * of tau-bench, for a checkout without it.
@@ -36,6 +37,7 @@ const A_FAMILY = 10;
 
 export async function main(args: string[]): Promise<number> {
   if (args[0] === "proxy") return proveProxy(args.slice(1));
+  if (args[0] === "push") return provePush(args.slice(1));
   if (args[0] === "tau2") return proveTau2(args.slice(1));
   if (args[0] === "assertions") return proveAssertions(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
@@ -131,6 +133,13 @@ async function proveAssertions(args: string[]): Promise<number> {
 function proveProxy(args: string[]): number {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "test/proxy/programs.test.ts", ...args];
   const env = { ...process.env, SVC_PROVE_PROXY: "all" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
+}
+
+function provePush(args: string[]): number {
+  const files = ["test/console/push.test.ts", "test/console/phone-walk.test.ts"];
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...files, ...args];
+  const env = { ...process.env, SVC_PROVE_PUSH: "whole" };
   return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
     config: `console: login\nconsole_url: ${url}\npush: {contact: "mailto:ops@example.com", allow_private: true}\n`,
     keys: [{ name: "ann", role: "approver" }],
   });
-  browsing = await Browsing.wholeAt(url);
+  browsing = await Browsing.withNotifications(url);
 });
 afterAll(async () => {
   await browsing?.close();

@@ -1,5 +1,7 @@
 /** A real Chromium for the browser tests: the one of the machine, or one that is installed for them. */
 import { type Browser, chromium } from "playwright-core";
+import { askBroker, hasBroker } from "./broker.ts";
+import { ensurePageBrowser } from "./page-browser.ts";
 import { program } from "./programs.ts";
 
 /** Nothing here may phone home, and a container offers no sandbox. */
@@ -14,9 +16,9 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** The path of a Chromium that shows pages. Where there is none without windows, the usual one does the same. */
+/** The path of a Chromium that shows pages. One without windows takes a quarter of the processor time. */
 export function pageBrowser(): Promise<string> {
-  return program("chromium-headless-shell").catch(() => program("chromium"));
+  return hasBroker() ? askBroker("page-browser") : ensurePageBrowser();
 }
 
 const executablePath = await pageBrowser();

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { ensureFrameworks } from "../../scripts/frameworks.mjs";
 import { ensureProgram, type Program } from "../../scripts/programs.mjs";
 import { serveBroker } from "./broker.ts";
+import { ensurePageBrowser } from "./page-browser.ts";
 import { PgServer } from "./pg-server.ts";
 import { dropLeftovers } from "./postgres.ts";
 import { watchOver } from "./watchdog.ts";
@@ -26,6 +27,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   let server: PgServer | undefined;
   const broker = await serveBroker(join(folder, "broker.sock"), async (name) => {
     if (name === "frameworks") return ensureFrameworks();
+    if (name === "page-browser") return ensurePageBrowser();
     if (name !== "postgres") return ensureProgram(name as Program);
     server = await PgServer.create();
     return server.url();

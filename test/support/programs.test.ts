@@ -101,11 +101,13 @@ describe("a program that a test needs", () => {
     const machine = new Machine();
     symlinkSync("/bin/sh", join(machine.path, "sh"));
     const args = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--reporter=json"];
-    const { out, code } = await run([...args, "test/console/live.test.ts"], { PATH: machine.path });
+    const { out, code } = await run([...args, "test/http/python-sdk.test.ts"], { PATH: machine.path });
     const { testResults } = JSON.parse(out) as { testResults: { message: string; assertionResults: [] }[] };
     expect(testResults).toMatchObject([
       {
-        message: expect.stringContaining("This test needs a Chromium and found none. Run: "),
+        message: expect.stringContaining(
+          "This test needs a Python 3 with its standard library and found none. Run: ",
+        ),
         assertionResults: [],
       },
     ]);

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { launchBrowser, launchWholeBrowser } from "../../support/browser.ts";
+import { listNotifications } from "./notifications.ts";
 
 export interface Visitor {
   page: Page;
@@ -30,20 +31,27 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export class Browsing {
   private readonly url: string;
   private readonly browser: Browser;
+  private readonly prepare: (context: BrowserContext) => Promise<void>;
   private readonly states = new Map<string, Awaited<ReturnType<BrowserContext["storageState"]>>>();
 
-  private constructor(url: string, browser: Browser) {
+  private constructor(
+    url: string,
+    browser: Browser,
+    prepare: (context: BrowserContext) => Promise<void> = async () => {},
+  ) {
     this.url = url;
     this.browser = browser;
+    this.prepare = prepare;
   }
 
   static async at(url: string): Promise<Browsing> {
     return new Browsing(url, await launchBrowser());
   }
 
-  /** With notifications and what else surrounds a page. */
-  static async wholeAt(url: string): Promise<Browsing> {
-    return new Browsing(url, await launchWholeBrowser());
+  /** With notifications. They are those of a whole browser in `npm run prove -- push`, a list in the worker otherwise. */
+  static async withNotifications(url: string): Promise<Browsing> {
+    if (process.env["SVC_PROVE_PUSH"] !== undefined) return new Browsing(url, await launchWholeBrowser());
+    return new Browsing(url, await launchBrowser(), listNotifications);
   }
 
   async as(key: string | null, options: VisitOptions = {}): Promise<Visitor> {
@@ -58,6 +66,7 @@ export class Browsing {
       ...(known === undefined ? {} : { storageState: known }),
     });
     context.setDefaultTimeout(WAIT_MS);
+    await this.prepare(context);
     const page = await context.newPage();
     const complaints: string[] = [];
     page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));

@@ -94,7 +94,7 @@ export async function walkPhone({ pictures, png }: WalkOptions = {}): Promise<Wa
     keys: [{ name: "ann", role: "approver" }],
     config: `console: login\nconsole_url: ${url}\nledger_origin: example.com/ledger\npush: {contact: "mailto:ops@example.com", allow_private: true}\n`,
   });
-  const browsing = await Browsing.wholeAt(url);
+  const browsing = await Browsing.withNotifications(url);
   try {
     return await new Walk({ service, server, browsing, url, pictures, png }).all();
   } finally {
