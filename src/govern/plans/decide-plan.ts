@@ -275,38 +275,29 @@ function makeApproval(
 }
 
 /** The proposer withdraws a plan, decided or not, while it is in progress. */
-export function withdrawPlanUnit(
-  core: EngineCore,
-  principal: CallerPrincipal,
-  id: string,
-): UnitOfWork<PlanDecisionResult> {
-  return {
-    needs: [["plans", id]],
-    run(tx) {
-      const plan = tx.get("plans", id);
-      if (plan === undefined || plan.internal.principal !== principal.id)
-        throw notFoundError(`unknown plan ${id}`, "unknown_plan");
-      if (plan.status !== "pending" && plan.status !== "approved")
-        throw conflictError("plan_ended", `plan ${id} has ended (${plan.status})`);
-      return { ...expirePlan(core, tx, plan, WITHDRAWN_NOTE, principal.name), refused: null };
-    },
-  };
+export function withdrawPlanUnit(core: EngineCore, principal: CallerPrincipal, id: string) {
+  const isProposer = (plan: PlanDoc) => plan.internal.principal === principal.id;
+  return endPlanUnit(core, id, { note: WITHDRAWN_NOTE, by: principal.name, isVisible: isProposer });
 }
 
 /** Revokes a plan from its proposer; its remaining calls are no longer covered. */
-export function revokePlanUnit(
+export function revokePlanUnit(core: EngineCore, principal: CallerPrincipal, id: string) {
+  return endPlanUnit(core, id, { note: REVOKED, by: principal.name, isVisible: () => true });
+}
+
+function endPlanUnit(
   core: EngineCore,
-  principal: CallerPrincipal,
   id: string,
+  { note, by, isVisible }: { note: string; by: string; isVisible(plan: PlanDoc): boolean },
 ): UnitOfWork<PlanDecisionResult> {
   return {
     needs: [["plans", id]],
     run(tx) {
       const plan = tx.get("plans", id);
-      if (plan === undefined) throw notFoundError(`unknown plan ${id}`, "unknown_plan");
+      if (plan === undefined || !isVisible(plan)) throw notFoundError(`unknown plan ${id}`, "unknown_plan");
       if (plan.status !== "pending" && plan.status !== "approved")
         throw conflictError("plan_ended", `plan ${id} has ended (${plan.status})`);
-      return { ...expirePlan(core, tx, plan, REVOKED, principal.name), refused: null };
+      return { ...expirePlan(core, tx, plan, note, by), refused: null };
     },
   };
 }
