@@ -98,6 +98,8 @@ await build({
   format: "cjs",
   external: EXTERNAL,
   define: { "import.meta.url": "importMetaUrl" },
+  // Code from V8's cache has no loader of modules.
+  supported: { "dynamic-import": false },
   banner: { js: "(function (module, require, importMetaUrl) {" },
   footer: { js: "})" },
   // The rest of it is used from source alone.

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { constants, Script } from "node:vm";
+import { Script } from "node:vm";
 import { packageFile } from "../child-process/package-files.ts";
 
 type Command = typeof import("./command.ts");
@@ -21,11 +21,7 @@ export function compiledCommand(): Command | undefined {
 
 /** The same text gives the same script to the build, which makes the cache. */
 export function commandScript(url: URL, cachedData?: Buffer): Script {
-  return new Script(readFileSync(url, "latin1"), {
-    filename: fileURLToPath(url),
-    cachedData,
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  });
+  return new Script(readFileSync(url, "latin1"), { filename: fileURLToPath(url), cachedData });
 }
 
 export function runScript(script: Script, url: URL): Command {

@@ -13,10 +13,9 @@ it("is there after a build, and V8 takes it", () => {
   expect(commandScript(url, readFileSync(cache)).cachedDataRejected).toBe(false);
 });
 
-it("is refused when it is damaged, so that the modules run", () => {
-  const damaged = readFileSync(cache);
-  damaged[damaged.length >> 1]! ^= 1;
-  expect(commandScript(url, damaged).cachedDataRejected).toBe(true);
+it("is refused when it is cut short, so that the modules run", () => {
+  const cut = readFileSync(cache).subarray(0, -8);
+  expect(commandScript(url, cut).cachedDataRejected).toBe(true);
 });
 
 it("stays out of the package, whose Node is another", () => {
