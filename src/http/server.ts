@@ -147,7 +147,8 @@ function reportAnswers(server: FastifyInstance, answered: NonNullable<HttpDeps["
 function requestIds(): () => string {
   const prefix = randomBytes(6).toString("hex");
   let count = 0;
-  return () => `req_${prefix}${(count++).toString(36).padStart(6, "0")}`;
+  // Decimal, because V8 writes other bases much slower.
+  return () => `req_${prefix}${String(count++).padStart(6, "0")}`;
 }
 
 function readBodiesStrictly(server: FastifyInstance): void {

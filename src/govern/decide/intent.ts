@@ -144,7 +144,7 @@ function commit(
   const accepted = verdict.decision !== "block";
   const step = accepted ? run.next_step++ : undefined;
   if (verdict.approval.move === "open") core.mayOpen?.(run, verdict.approval.id);
-  const opened = moveApprovals(core, tx, gathered, verdict, { ...input, reason, step });
+  const opened = moveApprovals(core, tx, gathered, verdict, { input, reason, step });
   const records = verdict.records.map((part) =>
     appendRunRecord(tx, run, {
       event: part.event,
@@ -212,13 +212,7 @@ function moveApprovals(
   tx: StoreTx,
   { facts, args_hash }: LoadedIntent,
   verdict: CallVerdict,
-  {
-    reason,
-    step,
-    ...known
-  }: Pick<IntentInput, "reason" | "seen" | "input_schema"> & {
-    step: number | undefined;
-  },
+  { input, reason, step }: { input: IntentInput; reason: string; step: number | undefined },
 ): ApprovalDoc | null {
   if (verdict.expired !== null) expireApproval(tx, facts.run, verdict.expired);
   const { approval } = verdict;
@@ -251,7 +245,7 @@ function moveApprovals(
     step: null,
     risk_score: verdict.risk_score,
     because: approval.because,
-    ...shownOf(core, facts, known),
+    ...shownOf(core, facts, input),
     flood: facts.policy.approvals.flood,
     irreversible: facts.manifest?.effect === "irreversible",
   });

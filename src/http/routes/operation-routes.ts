@@ -36,7 +36,11 @@ export function operationRoutes(server: FastifyInstance, { app, authenticate }: 
 }
 
 /** The path in the router's notation, which metrics and logs also use. */
-export const routeOf = ({ path }: HttpRow): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
+export const routeOf = (row: HttpRow): string => ROUTES.get(row)!;
+
+const ROUTES: ReadonlyMap<HttpRow, string> = new Map(
+  HTTP_TABLE.map((row) => [row, row.path.replaceAll(/\{(\w+)\}/g, ":$1")]),
+);
 
 function letIn(
   { quotas }: ServiceApp,

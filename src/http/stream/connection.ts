@@ -102,7 +102,9 @@ export class StreamConnection {
     const isOver = this.in_flight >= SERVICE_LIMITS.stream_in_flight;
     this.in_flight += isOver ? 0 : 1;
     try {
-      principal = await this.parts.authenticate(this.request.headers.authorization);
+      const asked = this.parts.authenticate(this.request.headers.authorization);
+      // Await only promises here and below: every message takes this path, and an await costs a turn.
+      principal = asked instanceof Promise ? await asked : asked;
       this.parts.app.quotas?.admit(principal);
       if (this.parts.isClosing())
         throw new SvcError("unavailable", STOPPING, { cause_code: "server_stopping" });
@@ -118,15 +120,17 @@ export class StreamConnection {
         headers = { [REPLAYED_HEADER]: "true" };
       });
       const result = (await dispatchOperation(row.op, caller, input, complaint)) as object;
+      const text = textOf(result);
       answer = {
         status: row.also.find(({ is }) => is(result))?.status ?? row.status,
-        body: await textOf(result),
+        body: text instanceof Promise ? await text : text,
         headers,
       };
     } catch (error) {
       answer = this.refused(error);
     }
-    await this.reply(id, answer, row, arrived, principal);
+    const behind = this.reply(id, answer, row, arrived, principal);
+    if (behind !== undefined) await behind;
     this.in_flight -= isOver ? 0 : 1;
     if (!isRepeated) this.open.delete(id);
     if (answer.cause?.code === "unauthenticated")
@@ -145,23 +149,23 @@ export class StreamConnection {
     return { status, body: JSON.stringify(body), headers, cause };
   }
 
-  /** Resolves when the connection has room for the next answer. */
-  private async reply(
+  /** A promise, if the reader is behind, that resolves when the connection has room for the next answer. */
+  private reply(
     id: MessageId,
     { status, body, headers, cause }: Answer,
     row: HttpRow | undefined,
     arrived: number,
     principal: CallerPrincipal | null,
-  ): Promise<void> {
+  ): Promise<void> | undefined {
     const { socket } = this;
     this.cork();
     const more =
       headers === undefined || this.request.headers[STREAM_HEADERS_HEADER] === undefined
         ? ""
         : `,"headers":${JSON.stringify(headers)}`;
-    const sent = new Promise<void>((resolve) =>
-      socket.send(`{"id":${JSON.stringify(id)},"status":${status},"body":${body}${more}}`, () => resolve()),
-    );
+    let taken: (() => void) | undefined;
+    // The callback of a message runs when the connection has taken it.
+    socket.send(`{"id":${JSON.stringify(id)},"status":${status},"body":${body}${more}}`, () => taken?.());
     this.parts.answered?.({
       method: row?.method ?? "GET",
       path: row === undefined ? STREAM_PATH : row.path,
@@ -172,11 +176,11 @@ export class StreamConnection {
       request_id: this.parts.nextRequestId(),
       ...cause,
     });
-    if (socket.bufferedAmount < SERVICE_LIMITS.stream_buffer_bytes) return;
-    // The callback of a message runs when the connection has taken it.
+    if (socket.bufferedAmount < SERVICE_LIMITS.stream_buffer_bytes) return undefined;
     socket.pause();
-    await sent;
-    if (socket.bufferedAmount < SERVICE_LIMITS.stream_buffer_bytes) socket.resume();
+    return new Promise<void>((resolve) => (taken = resolve)).then(() => {
+      if (socket.bufferedAmount < SERVICE_LIMITS.stream_buffer_bytes) socket.resume();
+    });
   }
 
   /** Collects the answers of one turn of the event loop into one write: calls of one commit end together. */
@@ -218,7 +222,7 @@ function bytesOf(data: RawData): Uint8Array {
   return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
 }
 
-async function textOf(answer: object): Promise<string> {
+function textOf(answer: object): string | Promise<string> {
   if (answer instanceof JsonText) return answer.text;
   if (!isLargeValue(answer as JsonValue)) return JSON.stringify(answer);
   return runInSlices(jsonTextInSteps(answer as JsonValue));

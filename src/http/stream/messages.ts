@@ -62,18 +62,19 @@ export function readMessage(message: JsonValue): StreamRequest {
     );
   if ("content_types" in row.op.output)
     throw invalidError(`operation: ${operation} answers a file or a stream; request it over HTTP`);
-  const text = Object.entries(params).map(([name, value]) => [name, textOf(value)] as const);
-  const inPath = text.filter(([name]) => row.params[name] !== undefined);
-  const inQuery = text.filter(([name]) => row.params[name] === undefined);
-  const missing = Object.keys(row.params).find((name) => params[name] === undefined);
-  if (missing !== undefined) throw invalidError(`params.${missing}: is missing`);
+  const inPath: Record<string, string> = {};
+  const inQuery: Record<string, string> = {};
+  for (const name in params)
+    (row.params[name] === undefined ? inQuery : inPath)[name] = textOf(params[name]!);
+  for (const name in row.params)
+    if (params[name] === undefined) throw invalidError(`params.${name}: is missing`);
   if (body !== undefined && !row.body) throw invalidError(`body: ${operation} takes none; use params`);
   const headers = idempotency_key === undefined ? {} : { "idempotency-key": idempotency_key };
   if (idempotency_key !== undefined && !row.headers.some(({ field }) => field === "idempotency_key"))
     throw invalidError(`idempotency_key: ${operation} takes none`);
   return {
     row,
-    raw: { params: Object.fromEntries(inPath), query: Object.fromEntries(inQuery), headers, body },
+    raw: { params: inPath, query: inQuery, headers, body },
   };
 }
 

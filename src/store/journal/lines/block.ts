@@ -243,8 +243,7 @@ export function hexCrc(crc: number): string {
 
 /** Joins the document lines and the seal line. The checksum covers both, except its own digits. */
 function seal(fields: string, seed: number, documents = ""): { text: string; crc: number } {
-  // One part after the other: this flattens each concatenated string, which then stays flat.
   const end = `${fields}}\n`;
-  const crc = crc32(end, crc32(documents, seed));
+  const crc = crc32(documents + end, seed);
   return { text: `${documents}${CRC_PREFIX}${hexCrc(crc)}",${end}`, crc };
 }
