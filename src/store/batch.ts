@@ -90,6 +90,8 @@ export class UnitBatch {
   private readonly view: DocView;
   /** Whether the view needs the network for a document. Undefined if it never does. */
   private readonly lacks: ((table: TableName, key: string) => boolean) | undefined;
+  /** Reads documents into the view. Undefined if that saves nothing. */
+  private readonly prefetch: ((keys: readonly DocKey[]) => void) | undefined;
   /** The changes of the current unit. */
   private written: DocChange[] = [];
 
@@ -98,11 +100,13 @@ export class UnitBatch {
     head: LedgerHead | undefined,
     view: DocView,
     lacks?: (table: TableName, key: string) => boolean,
+    prefetch?: (keys: readonly DocKey[]) => void,
   ) {
     this.head = head ?? PROVISIONAL_HEAD;
     this.is_sealed = head !== undefined;
     this.view = view;
     this.lacks = lacks;
+    this.prefetch = prefetch;
   }
 
   get isEmpty(): boolean {
@@ -133,6 +137,7 @@ export class UnitBatch {
   }
 
   expect(keys: readonly DocKey[]): void {
+    this.prefetch?.(keys);
     const { lacks } = this;
     if (lacks === undefined) return;
     const missing = keys.filter(

@@ -65,11 +65,11 @@ export function tenantFacts(
       call: { ...call, ...callerOf(tx, run_id), ...labels, args: null },
     };
   };
+  const values = tenantValues(tx, { keys, run }, call.args, manifest);
+  const origins = new Set([...values.map(({ from }) => from), ...state.open].map(({ run_id }) => run_id));
+  tx.expect([...origins].map((run_id) => ["runs", run_id]));
   return {
-    values: tenantValues(tx, { keys, run }, call.args, manifest).map(({ from, ...value }) => ({
-      ...value,
-      from: originCall(from),
-    })),
+    values: values.map(({ from, ...value }) => ({ ...value, from: originCall(from) })),
     open: state.open.map(originCall),
     lost,
     dropped_ms: state.dropped_ms,
@@ -94,13 +94,17 @@ function tenantValues(
 ): TenantValue[] {
   const traced = traceValuesOf(args, "$args");
   const found = fingerprintsOf(keys.salt, traced);
-  tx.expect(tenantMarkKeys(keys, found));
-  const isGiven = givenValues(tx, run, found, fingerprintsOf(run.salt, traced));
+  const mark_keys = tenantMarkKeys(keys, found);
+  tx.expect(mark_keys.map((key) => ["tenant_marks", key]));
   const values = new Map<string, TenantValue>();
+  let isGiven: ReturnType<typeof givenValues> | undefined;
   let constants: FingerprintMap | undefined;
+  let position = 0;
   for (const [fingerprint, { kind, path }] of found) {
-    const mark = tx.get("tenant_marks", tenantMarkKey(keys, fingerprint));
-    if (mark === undefined || isGiven(fingerprint)) continue;
+    const mark = tx.get("tenant_marks", mark_keys[position++]!);
+    if (mark === undefined) continue;
+    isGiven ??= givenValues(tx, run, found, fingerprintsOf(run.salt, traced));
+    if (isGiven(fingerprint)) continue;
     constants ??=
       manifest === null
         ? new FingerprintMap()
@@ -121,16 +125,17 @@ function givenValues(
 ): (fingerprint: number) => boolean {
   if (found.size !== own.size || tx.get("traces", run.run_id) === undefined) return () => false;
   tx.expect(markKeys(run.run_id, own));
-  const paired = [...own.keys()];
-  const positions = new Map([...found.keys()].map((fingerprint, i) => [fingerprint, paired[i]!]));
+  const paired = own.keys();
+  const positions = new Map(found.keys().map((fingerprint, i) => [fingerprint, paired[i]!]));
   return (fingerprint) => {
     const mine = positions.get(fingerprint)!;
     return tx.get("trace_marks", marksKey(run.run_id, mine))?.marks[mine] === 0;
   };
 }
 
-const tenantMarkKeys = (keys: TenantKeys, found: FingerprintMap): DocKey[] =>
-  [...found.keys()].map((fingerprint) => ["tenant_marks", tenantMarkKey(keys, fingerprint)]);
+/** In the order of the fingerprints. */
+const tenantMarkKeys = (keys: TenantKeys, found: FingerprintMap): string[] =>
+  found.keys().map((fingerprint) => tenantMarkKey(keys, fingerprint));
 
 type FoundValue = Omit<CarriedValue, "from"> & { mark: MarkedOrigin };
 
@@ -161,7 +166,7 @@ function foreignValues(
 
 /** Parts of the run's fingerprints that hold these values. */
 export function markKeys(run_id: string, found: FingerprintMap): DocKey[] {
-  const keys = new Set([...found.keys()].map((fingerprint) => marksKey(run_id, fingerprint)));
+  const keys = new Set(found.keys().map((fingerprint) => marksKey(run_id, fingerprint)));
   return [...keys].map((key) => ["trace_marks", key]);
 }
 
@@ -180,5 +185,6 @@ export function carriedMarkKeys(
     tx.get("traces", run.run_id) === undefined ? [] : markKeys(run.run_id, fingerprintsOf(run.salt, values));
   if (carries.within_ms === null) return keys;
   const tenant = tenantKeys(core, own.tenant);
-  return [...keys, ...tenantMarkKeys(tenant, fingerprintsOf(tenant.salt, values))];
+  const shared = tenantMarkKeys(tenant, fingerprintsOf(tenant.salt, values));
+  return [...keys, ...shared.map((key): DocKey => ["tenant_marks", key])];
 }

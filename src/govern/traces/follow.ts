@@ -175,17 +175,17 @@ function shareResult(
   const at = { at_ms: step.finished_ms!, run_id: step.run_id, step: step.step };
   if (isForeign && isKnown) state.removeOpen(at);
   const values = result === undefined ? undefined : traceValuesOf(result, "$result");
-  const found = values === undefined ? [] : [...fingerprintsOf(state.keys.salt, values).keys()];
-  tx.expect(found.map((fingerprint) => ["tenant_marks", tenantMarkKey(state.keys, fingerprint)]));
+  const found = values === undefined ? [] : fingerprintsOf(state.keys.salt, values).keys();
+  const keys = found.map((fingerprint) => tenantMarkKey(state.keys, fingerprint));
+  tx.expect(keys.map((key) => ["tenant_marks", key]));
   if (isForeign) {
-    const taken = found.slice(0, Math.max(0, max - (trace.shared ?? 0)));
-    trace.shared = (trace.shared ?? 0) + taken.length;
-    state.addMarks(taken, at, tool);
-    if (taken.length < found.length) state.addOpen({ ...at, lost: "max" }, tool, at.at_ms - within_ms!);
+    const taken = Math.min(found.length, Math.max(0, max - (trace.shared ?? 0)));
+    trace.shared = (trace.shared ?? 0) + taken;
+    state.addMarks(keys.slice(0, taken), at, tool);
+    if (taken < found.length) state.addOpen({ ...at, lost: "max" }, tool, at.at_ms - within_ms!);
     state.write();
   }
-  const isMarked = (key: string) => tx.get("tenant_marks", key) !== undefined;
-  return found.map((fingerprint) => state.hasOpen || isMarked(tenantMarkKey(state.keys, fingerprint)));
+  return keys.map((key) => state.hasOpen || tx.get("tenant_marks", key) !== undefined);
 }
 
 /** `foreign` tells it for each of `found`, in order. Values that it does not cover count as foreign. */
@@ -194,7 +194,7 @@ function withoutForeign(
   news: readonly number[],
   foreign: readonly boolean[],
 ): number[] {
-  const isForeign = new Map([...found.keys()].map((fingerprint, i) => [fingerprint, foreign[i] ?? true]));
+  const isForeign = new Map(found.keys().map((fingerprint, i) => [fingerprint, foreign[i] ?? true]));
   return foreign.length === found.size ? news.filter((one) => isForeign.get(one) === false) : [];
 }
 
@@ -229,7 +229,7 @@ function addGiven(trace: TraceDoc, marks: MarkWriter, found: Iterable<number>, m
 /** A result cannot vouch for what its own call already said. */
 function withoutOwn(salt: string, found: FingerprintMap, args: JsonValue | undefined): number[] {
   const own = args === undefined ? new FingerprintMap() : fingerprintsOf(salt, traceValuesOf(args, "$args"));
-  return [...found.keys()].filter((fingerprint) => !own.has(fingerprint));
+  return found.keys().filter((fingerprint) => !own.has(fingerprint));
 }
 
 /** Marks every value of a person's texts as given, also those that a source returned before. */

@@ -73,12 +73,11 @@ export class TenantTrace {
     this.doc.open = this.doc.open.filter((one) => one.lost !== undefined || !isSameCall(one, call));
   }
 
-  /** Notes that the results of these calls held these values. */
-  addMarks(fingerprints: Iterable<number>, at: Omit<OpenResult, "tool" | "lost">, tool: TracedTool): void {
+  /** Notes that the result of this call held the values with these keys. */
+  addMarks(keys: Iterable<string>, at: Omit<OpenResult, "tool" | "lost">, tool: TracedTool): void {
     const position = positionOfTool(this.doc.tools, tool);
     const origin: TenantOrigin = [at.at_ms, at.run_id, at.step, position];
-    for (const fingerprint of fingerprints) {
-      const key = tenantMarkKey(this.keys, fingerprint);
+    for (const key of keys) {
       const others = (this.tx.get("tenant_marks", key)?.from ?? []).filter((one) => one[3] !== position);
       this.tx.put("tenant_marks", key, { run_id: at.run_id, from: [...others, origin].slice(-MAX_ORIGINS) });
     }

@@ -4,8 +4,10 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { findTraceValues } from "./find-values.ts";
 import { fingerprintsOf } from "./fingerprint.ts";
 
-const found = (value: JsonValue, any_number = false) =>
-  findTraceValues(value, "$result", { any_number }).values.map(({ kind, text }) => `${kind} ${text}`);
+function found(value: JsonValue, any_number = false): string[] {
+  const { values } = findTraceValues(value, "$result", { any_number });
+  return [...new Set(values.texts().map((text, i) => `${values.sources[i]!.kind} ${text}`))];
+}
 
 describe("values that can be followed", () => {
   it.each<[string, string, string[]]>([

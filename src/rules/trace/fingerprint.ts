@@ -5,31 +5,28 @@
 import { sha256 } from "../../kernel/hash.ts";
 import { LruMap } from "../../kernel/lru.ts";
 import { type PausableWork, runAtOnce } from "../../kernel/pausable-work.ts";
-import { type TraceKind, type TraceValues, WORDS_IN_SEQUENCE } from "./find-values.ts";
-
-export interface TraceSource {
-  kind: TraceKind;
-  path: string;
-}
+import { codesOf } from "./text-codes.ts";
+import { WORDS_IN_SEQUENCE } from "./text-values.ts";
+import type { TracedWords, TraceSource, TraceValues, ValueList } from "./value-list.ts";
 
 /** Fingerprints in their order, each with the first position of its value. A map would box every number. */
 export class FingerprintMap {
-  private readonly fingerprints: number[] = [];
+  size = 0;
+  private readonly fingerprints: Float64Array;
   private readonly sources: TraceSource[] = [];
   /** Positions in the lists, plus one; 0 for a free slot. */
   private readonly slots: Int32Array;
 
   /** `max` is the most fingerprints that will be added. */
   constructor(max = 0) {
+    this.fingerprints = new Float64Array(max);
     this.slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * max + 2)));
   }
 
-  get size(): number {
-    return this.fingerprints.length;
-  }
-
-  keys(): readonly number[] {
-    return this.fingerprints;
+  keys(): number[] {
+    const keys: number[] = [];
+    for (let i = 0; i < this.size; i++) keys.push(this.fingerprints[i]!);
+    return keys;
   }
 
   has(fingerprint: number): boolean {
@@ -40,21 +37,23 @@ export class FingerprintMap {
   add(fingerprint: number, source: TraceSource): void {
     const slot = this.slotOf(fingerprint);
     if (this.slots[slot] !== 0) return;
+    this.fingerprints[this.size++] = fingerprint;
     this.sources.push(source);
-    this.slots[slot] = this.fingerprints.push(fingerprint);
+    this.slots[slot] = this.size;
   }
 
   *[Symbol.iterator](): IterableIterator<readonly [number, TraceSource]> {
-    for (const [i, fingerprint] of this.fingerprints.entries()) yield [fingerprint, this.sources[i]!];
+    for (const [i, source] of this.sources.entries()) yield [this.fingerprints[i]!, source];
   }
 
   /** The slot of the fingerprint, or the free slot where it belongs. */
   private slotOf(fingerprint: number): number {
-    const last = this.slots.length - 1;
-    let slot = Math.trunc(fingerprint / 0x200000) & last;
+    const { slots, fingerprints } = this;
+    const last = slots.length - 1;
+    let slot = Math.trunc(fingerprint * 2 ** -21) & last;
     for (;;) {
-      const position = this.slots[slot]!;
-      if (position === 0 || this.fingerprints[position - 1] === fingerprint) return slot;
+      const position = slots[slot]!;
+      if (position === 0 || fingerprints[position - 1] === fingerprint) return slot;
       slot = (slot + 1) & last;
     }
   }
@@ -62,6 +61,8 @@ export class FingerprintMap {
 
 /** Number of fingerprints between two pauses. */
 const PER_PAUSE = 8_192;
+/** Number of fingerprints that one call computes, so that the compiled code also fits short texts. */
+const PER_CALL = 512;
 
 export function fingerprintsOf(salt: string, found: TraceValues): FingerprintMap {
   return known_fingerprints.get(found)?.get(salt) ?? runAtOnce(keepingFingerprints(salt, found));
@@ -84,36 +85,54 @@ export function* precomputingFingerprints(salt: string, found: TraceValues): Pau
 
 function* computingFingerprints(salt: string, found: TraceValues): PausableWork<FingerprintMap> {
   const hasher = new KeyedHasher(salt);
-  const sequences = found.sequences.reduce((sum, { bounds }) => sum + bounds.length / 2, 0);
-  const known = new FingerprintMap(found.values.length + sequences);
-  const lanes_of_one = new Int32Array(2);
-  for (const value of found.values) {
-    hasher.writeLanes(value.text, 0, value.text.length, lanes_of_one, 0);
-    known.add(hasher.hash(lanes_of_one, 0, 2), value);
+  const { values, sequences } = found;
+  const known = new FingerprintMap(
+    sequences.reduce((sum, words) => sum + countSequences(words), values.length),
+  );
+  for (let from = 0; from < values.length; from += PER_PAUSE) {
+    const to = Math.min(values.length, from + PER_PAUSE);
+    for (let start = from; start < to; start += PER_CALL)
+      addValues(known, hasher, values, start, Math.min(to, start + PER_CALL));
+    yield;
   }
-  for (const { text, bounds, path } of found.sequences) {
-    const source: TraceSource = { kind: "words", path };
-    const lanes = new Int32Array(bounds.length);
-    for (let n = 0; n < bounds.length; n += 2) hasher.writeLanes(text, bounds[n]!, bounds[n + 1]!, lanes, n);
-    const last = bounds.length / 2 - WORDS_IN_SEQUENCE;
-    for (let from = 0; from <= last; from += PER_PAUSE) {
-      addSequences(known, hasher, { lanes, source, from, to: Math.min(last, from + PER_PAUSE - 1) });
+  for (const words of sequences) {
+    const source: TraceSource = { kind: "words", path: words.path };
+    const count = countSequences(words);
+    for (let from = 0; from < count; from += PER_PAUSE) {
+      const to = Math.min(count, from + PER_PAUSE);
+      const part = { codes: codesOf(words.text), bounds: words.bounds, source };
+      for (let start = from; start < to; start += PER_CALL)
+        addSequences(known, hasher, part, start, Math.min(to, start + PER_CALL));
       yield;
     }
   }
   return known;
 }
 
-interface SequencePart {
-  lanes: Int32Array;
-  source: TraceSource;
-  from: number;
-  to: number;
+const countSequences = ({ bounds }: TracedWords): number => bounds.length / 2 - WORDS_IN_SEQUENCE + 1;
+
+function addValues(
+  known: FingerprintMap,
+  hasher: KeyedHasher,
+  { codes, bounds, sources }: ValueList,
+  from: number,
+  to: number,
+): void {
+  hasher.readParts(codes, bounds, from, to - from);
+  const fingerprints = hasher.combine(1, to - from);
+  for (let n = from; n < to; n++) known.add(fingerprints[n - from]!, sources[n]!);
 }
 
-function addSequences(known: FingerprintMap, hasher: KeyedHasher, { lanes, source, from, to }: SequencePart) {
-  for (let start = from; start <= to; start++)
-    known.add(hasher.hash(lanes, 2 * start, 2 * (start + WORDS_IN_SEQUENCE)), source);
+function addSequences(
+  known: FingerprintMap,
+  hasher: KeyedHasher,
+  { codes, bounds, source }: { codes: Uint16Array; bounds: Int32Array; source: TraceSource },
+  from: number,
+  to: number,
+): void {
+  hasher.readParts(codes, bounds, from, to - from + WORDS_IN_SEQUENCE - 1);
+  const fingerprints = hasher.combine(WORDS_IN_SEQUENCE, to - from);
+  for (let n = 0; n < to - from; n++) known.add(fingerprints[n]!, source);
 }
 
 /** Keys of the salts in use, since a hash of each would cost more than the fingerprints of a small call. */
@@ -128,6 +147,10 @@ function keysOf(salt: string): readonly [number, number] {
   return keys;
 }
 
+/** Of the parts at hand, two for each. */
+const lanes = new Int32Array(2 * (PER_CALL + WORDS_IN_SEQUENCE));
+const combined = new Float64Array(PER_CALL);
+
 /** Two lanes of 32 bits with different keys and multipliers. */
 class KeyedHasher {
   private readonly key_a: number;
@@ -137,32 +160,41 @@ class KeyedHasher {
     [this.key_a, this.key_b] = keysOf(salt);
   }
 
-  /** Writes the two lanes of a part of the text. */
-  writeLanes(text: string, from: number, to: number, lanes: Int32Array, at: number): void {
-    let a = this.key_a;
-    let b = this.key_b;
-    for (let i = from; i < to; i++) {
-      const unit = text.charCodeAt(i);
-      a = Math.imul(a ^ unit, 0x9e3779b1);
-      a ^= a >>> 15;
-      b = Math.imul(b ^ unit, 0x85ebca77);
-      b ^= b >>> 13;
+  /** Computes the two lanes of each part of a text. */
+  readParts(codes: Uint16Array, bounds: Int32Array, from: number, count: number): void {
+    const { key_a, key_b } = this;
+    for (let n = 0; n < count; n++) {
+      const start = bounds[2 * (from + n)]!;
+      const end = bounds[2 * (from + n) + 1]!;
+      let a = key_a;
+      let b = key_b;
+      for (let i = start; i < end; i++) {
+        const unit = codes[i]!;
+        a = Math.imul(a ^ unit, 0x9e3779b1);
+        a ^= a >>> 15;
+        b = Math.imul(b ^ unit, 0x85ebca77);
+        b ^= b >>> 13;
+      }
+      lanes[2 * n] = mixed(a ^ (end - start));
+      lanes[2 * n + 1] = mixed(b);
     }
-    lanes[at] = mixed(a ^ (to - from));
-    lanes[at + 1] = mixed(b);
   }
 
-  /** Combines the lanes of consecutive words into one number of 53 bits. */
-  hash(lanes: Int32Array, from: number, to: number): number {
-    let a = this.key_b;
-    let b = this.key_a;
-    for (let i = from; i < to; i += 2) {
-      a = Math.imul(a ^ lanes[i]!, 0x9e3779b1);
-      a ^= a >>> 15;
-      b = Math.imul(b ^ lanes[i + 1]!, 0x85ebca77);
-      b ^= b >>> 13;
+  /** Numbers of 53 bits, each of as many consecutive parts. Valid until the next call. */
+  combine(parts: number, count: number): Float64Array {
+    for (let n = 0; n < count; n++) {
+      let a = this.key_b;
+      let b = this.key_a;
+      const end = 2 * (n + parts);
+      for (let i = 2 * n; i < end; i += 2) {
+        a = Math.imul(a ^ lanes[i]!, 0x9e3779b1);
+        a ^= a >>> 15;
+        b = Math.imul(b ^ lanes[i + 1]!, 0x85ebca77);
+        b ^= b >>> 13;
+      }
+      combined[n] = (mixed(a) >>> 0) * 0x200000 + (mixed(b) & 0x1fffff);
     }
-    return (mixed(a) >>> 0) * 0x200000 + (mixed(b) & 0x1fffff);
+    return combined;
   }
 }
 

@@ -1,22 +1,24 @@
 /** The scan finds what each pattern alone would find, on texts that are made of what the patterns are about. */
 import { describe, expect, it } from "vitest";
 import { verifies } from "../../../test/support/verifies.ts";
-import {
-  ACCOUNT_PATTERN,
-  AMOUNT_AFTER,
-  AMOUNT_BEFORE,
-  DIGIT_GROUPS,
-  DOTTED_PATTERN,
-  EMAIL_PATTERN,
-  findDotted,
-  findEmails,
-  findNumbers,
-  IP_ADDRESS,
-  TOKEN_PATTERN,
-} from "./scan-text.ts";
+import { findDotted, findEmails, type TextPlaces, WordScan } from "./scan-text.ts";
+import { codesOf } from "./text-codes.ts";
 
-/** All matches of a sticky pattern, tried at every character. */
-const allOf = (text: string, { source }: RegExp): string[] => text.match(new RegExp(source, "gu")) ?? [];
+const EMAIL_PATTERN =
+  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
+const DOTTED_PATTERN =
+  /(?<![\p{L}\p{N}@._-])(?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}][\p{L}\p{N}-]{0,23}(?![\p{L}\p{N}_@-])/gu;
+const DIGIT_GROUPS = /(?<![\p{L}\p{N}.,])\+?\d(?:[ ()/-]{0,2}\d){6,18}(?![\p{L}\p{N}])/gu;
+const ACCOUNT_PATTERN =
+  /(?<![\p{L}\p{N}])[a-z]{2}\d{2} [a-z0-9]{4}(?: (?=[a-z]{0,3}\d)[a-z0-9]{1,4}){1,7}(?![\p{L}\p{N}])/gu;
+const TOKEN_PATTERN = /(?<![\p{L}\p{N}_-])(?=[\p{L}_-]{0,127}\d)[\p{L}\p{N}_-]{6,128}(?![\p{L}\p{N}_-])/gu;
+const IP_ADDRESS = /(?<![\p{L}\p{N}.])\d{1,3}(?:\.\d{1,3}){3}(?![\p{L}\p{N}]|\.\d)/gu;
+const CURRENCY = "[$€£¥₹]|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?";
+const AMOUNT_AFTER = new RegExp(`(?<=(?:${CURRENCY}) ?)\\d[\\d.,']{0,20}`, "gu");
+const AMOUNT_BEFORE = new RegExp(`(?<![\\p{L}\\p{N}.,])\\d[\\d.,']{0,20} ?(?:${CURRENCY})(?![\\p{L}])`, "gu");
+const WORD_PATTERN = /[\p{L}\p{N}]+/gu;
+
+const allOf = (text: string, pattern: RegExp): string[] => text.match(pattern) ?? [];
 const countDigits = (text: string): number => text.replace(/[^0-9]/g, "").length;
 
 const WORDS =
@@ -40,10 +42,25 @@ function textOf(seed: number): string {
   return Array.from({ length: 2 + (seed % 24) }, () => pick(WORDS) + pick(GAPS)).join("");
 }
 
+/** What the scans of a text find, by their pattern. */
+function scanned(text: string, codes: Uint16Array): Record<string, TextPlaces> {
+  const { found, words, word_count } = new WordScan(codes);
+  return {
+    emails: findEmails(text, codes),
+    dotted: findDotted(text, codes),
+    ...found,
+    words: [...words.subarray(0, 2 * word_count)],
+  };
+}
+
 function assertSame(text: string): void {
-  const { groups, accounts, tokens, addresses, amounts_after, amounts_before } = findNumbers(text);
-  const found = { groups, accounts, tokens, addresses, amounts_after, amounts_before };
-  expect({ emails: findEmails(text), dotted: findDotted(text), ...found }, JSON.stringify(text)).toEqual({
+  const textsOf = (places: TextPlaces): string[] =>
+    places.flatMap((from, i) => (i % 2 === 0 ? [text.slice(from, places[i + 1])] : []));
+  const found = Object.entries(scanned(text, codesOf(text)));
+  expect(
+    Object.fromEntries(found.map(([kind, places]) => [kind, textsOf(places)])),
+    JSON.stringify(text),
+  ).toEqual({
     emails: allOf(text, EMAIL_PATTERN),
     dotted: allOf(text, DOTTED_PATTERN),
     groups: allOf(text, DIGIT_GROUPS),
@@ -52,6 +69,7 @@ function assertSame(text: string): void {
     addresses: allOf(text, IP_ADDRESS),
     amounts_after: allOf(text, AMOUNT_AFTER),
     amounts_before: allOf(text, AMOUNT_BEFORE),
+    words: allOf(text, WORD_PATTERN),
   });
 }
 
@@ -66,6 +84,7 @@ describe("the scan of a text", () => {
     "+49 30 1234567 a+1234567 ++1234567",
     "de89 3704 0044 0532 0130 00 xde89 3704 0044 0532",
     "usd 5 eur6 7chf 8 pounds, 1'000 eur 1,500.00 usd 12 sekt",
+    "$5 and € 6",
     "10.0.0.1 1.2.3.4.5 999.1.1.1.x",
     "notes.md x.y.z.example a..b -a.b @a.b 0.5.example",
     `${"é".repeat(70)}@example.org ${"1".repeat(128)} ${"1".repeat(129)} 𐌰123456`,
@@ -78,25 +97,23 @@ describe("the scan of a text", () => {
     ["gaps", "1 "],
     ["signs", "+1"],
     ["tokens", "a1-"],
-  ])("tries patterns in proportion to the length of the text: %s", (_, part) => {
+    ["labels", "a.b@"],
+    ["groups", "gb12 1234 "],
+    ["astral letters", "𐌰1."],
+  ])("reads characters in proportion to the length of the text: %s", (_, part) => {
     verifies("beyond.value.scan");
-    const stepsOf = (times: number): number => {
+    const readsOf = (times: number): number => {
       const text = part.repeat(times);
-      let steps = 0;
-      const at = text.charCodeAt;
-      String.prototype.charCodeAt = function (this: string, i: number) {
-        steps++;
-        return at.call(this, i);
-      };
-      try {
-        findEmails(text);
-        findDotted(text);
-        findNumbers(text);
-      } finally {
-        String.prototype.charCodeAt = at;
-      }
-      return steps;
+      let reads = 0;
+      const codes = new Proxy(codesOf(text).slice(), {
+        get(target, name) {
+          reads++;
+          return Reflect.get(target, name, target);
+        },
+      });
+      scanned(text, codes);
+      return reads;
     };
-    expect(stepsOf(20_000)).toBeLessThan(2.2 * stepsOf(10_000));
+    expect(readsOf(4_000)).toBeLessThan(2.2 * readsOf(2_000));
   });
 });

@@ -1,151 +1,152 @@
 /**
- * Finds the values of a text that a pattern describes. One pass over the characters picks the few places where a value
- * can start, and the pattern is tried only there: trying six patterns at every character would cost most of the time.
- * Each place is a superset of the pattern's own starts, so the matches are those of the pattern alone.
+ * Finds the places of values in a text, without a pattern engine and without a text for each value. Every scan reads
+ * each character a bounded number of times. The tests hold the patterns and compare.
  */
+import { endOfCurrency, endsWithCurrency } from "./currencies.ts";
+import {
+  classAt,
+  classBefore,
+  flagsOf,
+  IS_DIGIT,
+  IS_DOT,
+  IS_DOTTED,
+  IS_HYPHEN,
+  IS_LETTER,
+  IS_LOCAL_PART,
+  IS_NUMBER,
+  IS_TOKEN,
+  IS_UNDERSCORE,
+  IS_WORD,
+  isLowSurrogate,
+} from "./text-codes.ts";
 
-const EMAIL_SIDE = /[\p{L}\p{N}._%+-]/u;
-export const EMAIL_PATTERN =
-  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/uy;
-/** Also matches file names, since `notes.md` is both. */
-export const DOTTED_PATTERN =
-  /(?<![\p{L}\p{N}@._-])(?:[\p{L}\p{N}_-]{1,63}\.){1,8}[\p{L}][\p{L}\p{N}-]{0,23}(?![\p{L}\p{N}_@-])/uy;
-export const DIGIT_GROUPS = /(?<![\p{L}\p{N}.,])\+?\d(?:[ ()/-]{0,2}\d){6,18}(?![\p{L}\p{N}])/uy;
-export const ACCOUNT_PATTERN =
-  /(?<![\p{L}\p{N}])[a-z]{2}\d{2} [a-z0-9]{4}(?: (?=[a-z]{0,3}\d)[a-z0-9]{1,4}){1,7}(?![\p{L}\p{N}])/uy;
-export const TOKEN_PATTERN =
-  /(?<![\p{L}\p{N}_-])(?=[\p{L}_-]{0,127}\d)[\p{L}\p{N}_-]{6,128}(?![\p{L}\p{N}_-])/uy;
-export const IP_ADDRESS = /(?<![\p{L}\p{N}.])\d{1,3}(?:\.\d{1,3}){3}(?![\p{L}\p{N}]|\.\d)/uy;
-const CURRENCY = "[$€£¥₹]|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?";
-export const AMOUNT_AFTER = new RegExp(`(?<=(?:${CURRENCY}) ?)\\d[\\d.,']{0,20}`, "uy");
-export const AMOUNT_BEFORE = new RegExp(
-  `(?<![\\p{L}\\p{N}.,])\\d[\\d.,']{0,20} ?(?:${CURRENCY})(?![\\p{L}])`,
-  "uy",
-);
-const CURRENCY_START = new Set([..."$€£¥₹uegcjiasndp"].map((char) => char.charCodeAt(0)));
-/** What a currency ends with. */
-const CURRENCY_END = new Set([..."$€£¥₹drpfyknso"].map((char) => char.charCodeAt(0)));
+/** Start and end of each place, one after the other. */
+export type TextPlaces = number[];
 
-const [UNKNOWN, OTHER, WORD] = [0, 1, 2] as const;
-/** By code unit: whether it is a letter or a number. Surrogates stay unknown. */
-const classes = new Uint8Array(65_536);
-const IS_WORD = /^[\p{L}\p{N}]$/u;
+const AT = 0x40;
+const PLUS = 0x2b;
+const SPACE = 0x20;
+const COMMA = 0x2c;
+const POINT = 0x2e;
 
-function isWord(text: string, at: number): boolean {
-  if (at < 0 || at >= text.length) return false;
-  const code = text.charCodeAt(at);
-  const known = classes[code];
-  return known === UNKNOWN ? learnClass(text, at, code) : known === WORD;
+/** The number of characters, where two units can be one. */
+function countChars(codes: Uint16Array, from: number, to: number): number {
+  let count = to - from;
+  for (let i = from; i < to; i++) if (isLowSurrogate(codes[i]!)) count--;
+  return count;
 }
 
-function learnClass(text: string, at: number, code: number): boolean {
-  if (isSurrogate(code)) {
-    const from = code >= 0xdc00 && at > 0 && isHighSurrogate(text.charCodeAt(at - 1)) ? at - 1 : at;
-    return IS_WORD.test(String.fromCodePoint(text.codePointAt(from)!));
-  }
-  const is = IS_WORD.test(String.fromCharCode(code));
-  classes[code] = is ? WORD : OTHER;
-  return is;
+/** The end of the run of characters of these classes. */
+function endOfRun(codes: Uint16Array, from: number, mask: number): number {
+  let at = from;
+  while ((classAt(codes, at) & mask) !== 0) at++;
+  return at;
 }
 
-const isSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdfff;
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
-const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+const MAX_LOCAL_PART = 64;
+const MAX_LABEL = 63;
+const MAX_LABELS = 8;
 
-/** The end of the match of a sticky pattern at this place, or -1. */
-function endOfMatch(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  return pattern.test(text) ? pattern.lastIndex : -1;
-}
-
-/** Maximum length of the name before the `@`. */
-const MAX_LOCAL = 64;
-
-export function findEmails(text: string): string[] {
-  const found: string[] = [];
+export function findEmails(text: string, codes: Uint16Array): TextPlaces {
+  const found: TextPlaces = [];
   let end = 0;
   for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at + 1)) {
-    let from = at;
-    while (from > end && at - from <= MAX_LOCAL && isEmailSide(text, from - 1)) from--;
-    if (from === at) continue;
-    const to = endOfMatch(EMAIL_PATTERN, text, from);
+    const from = startOfLocalPart(codes, at);
+    if (from < end || from === at) continue;
+    const to = endOfDomain(codes, at + 1);
     if (to < 0) continue;
-    found.push(text.slice(from, to));
+    found.push(from, to);
     end = to;
   }
   return found;
 }
 
-function isEmailSide(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
-  return isSurrogate(code) || code > 127 ? isWord(text, at) : EMAIL_SIDE_ASCII[code] === 1;
+/** The place itself if the name before it is too long. */
+function startOfLocalPart(codes: Uint16Array, at: number): number {
+  let from = at;
+  for (let chars = 0; (classBefore(codes, from) & IS_LOCAL_PART) !== 0; from--) {
+    if (!isLowSurrogate(codes[from - 1]!) && ++chars > MAX_LOCAL_PART) return at;
+  }
+  return from;
 }
-const EMAIL_SIDE_ASCII = Uint8Array.from({ length: 128 }, (_, code) =>
-  EMAIL_SIDE.test(String.fromCharCode(code)) ? 1 : 0,
-);
 
-/** Hosts and file names. They have a letter after a dot. */
-export function findDotted(text: string): string[] {
-  const found: string[] = [];
+/** Two to nine labels, or -1. */
+function endOfDomain(codes: Uint16Array, from: number): number {
+  let end = -1;
+  let at = from;
+  for (let labels = 0; labels <= MAX_LABELS; labels++) {
+    const to = endOfLabel(codes, at);
+    if (to === at) break;
+    if (labels > 0) end = to;
+    if (codes[to] !== POINT) break;
+    at = to + 1;
+  }
+  return end;
+}
+
+function endOfLabel(codes: Uint16Array, from: number): number {
+  let at = from;
+  for (let chars = 0; (classAt(codes, at) & (IS_WORD | IS_HYPHEN)) !== 0; at++)
+    if (!isLowSurrogate(codes[at]!) && ++chars > MAX_LABEL) break;
+  return at;
+}
+
+/** Hosts and file names, since `notes.md` is both. They have a letter after a dot. */
+export function findDotted(text: string, codes: Uint16Array): TextPlaces {
+  const found: TextPlaces = [];
   let end = 0;
   for (let dot = text.indexOf("."); dot >= 0; dot = text.indexOf(".", dot + 1)) {
-    if (dot < end || !isWord(text, dot + 1) || isDigit(text.charCodeAt(dot + 1))) continue;
+    if (dot < end || (classAt(codes, dot + 1) & IS_LETTER) === 0) continue;
     let from = dot;
-    while (from > end && isLabel(text, from - 1)) from--;
-    const to = endOfMatch(DOTTED_PATTERN, text, from);
-    if (to >= 0) found.push(text.slice(from, to));
+    while (from > end && (classBefore(codes, from) & IS_DOTTED) !== 0) from--;
+    if (from === 0 || codes[from - 1] !== AT) {
+      const to = endOfDotted(codes, from);
+      if (to >= 0) found.push(from, to);
+    }
     // The rest of the run has no other start.
-    end = Math.max(to, dot + 1);
-    while (isLabel(text, end)) end++;
+    end = endOfRun(codes, dot, IS_DOTTED);
   }
   return found;
 }
 
-function isLabel(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
-  return code === 0x2e || isTokenChar(text, at, code);
-}
+const MAX_LAST_LABEL = 24;
 
-const isTokenChar = (text: string, at: number, code: number): boolean =>
-  code === 0x2d || code === 0x5f || isWord(text, at);
-
-/** Values that contain digits, by their pattern, each list in the order of the text. */
-export interface FoundNumbers {
-  groups: string[];
-  accounts: string[];
-  /** At least three digits among letters, digits, `_` and `-`. */
-  tokens: string[];
-  addresses: string[];
-  amounts_after: string[];
-  amounts_before: string[];
-}
-
-export function findNumbers(text: string): FoundNumbers {
-  const scan = new NumberScan(text);
-  let token = -1;
-  let digits = 0;
-  let was_digit = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    const is_digit = isDigit(code);
-    if (is_digit && !was_digit) scan.digitsFrom(at);
-    was_digit = is_digit;
-    if (is_digit || isTokenChar(text, at, code)) {
-      if (token < 0) [token, digits] = [at, 0];
-      if (is_digit) digits++;
-    } else if (token >= 0) {
-      scan.token(token, at, digits);
-      token = -1;
-    }
+/** One to eight labels, and a last one that begins with a letter, or -1. The longest of these counts. */
+function endOfDotted(codes: Uint16Array, from: number): number {
+  let end = -1;
+  let at = from;
+  for (let labels = 0; labels <= MAX_LABELS; labels++) {
+    const to = endOfRun(codes, at, IS_TOKEN);
+    if (labels > 0 && isLastLabel(codes, at, to)) end = to;
+    if (to === at || codes[to] !== POINT || countChars(codes, at, to) > MAX_LABEL) break;
+    at = to + 1;
   }
-  if (token >= 0) scan.token(token, text.length, digits);
-  return scan.found;
+  return end;
 }
 
-const MIN_TOKEN_DIGITS = 3;
-const ASCII_ONLY = /^[\x20-\x7e]*$/;
+function isLastLabel(codes: Uint16Array, from: number, to: number): boolean {
+  if ((classAt(codes, from) & IS_LETTER) === 0 || codes[to] === AT) return false;
+  if (to - from > 2 * MAX_LAST_LABEL || countChars(codes, from, to) > MAX_LAST_LABEL) return false;
+  for (let i = from; i < to; i++) if ((classAt(codes, i) & IS_UNDERSCORE) !== 0) return false;
+  return true;
+}
 
-class NumberScan {
+/** Values that contain digits, each list in the order of the text. */
+export interface FoundNumbers {
+  groups: TextPlaces;
+  accounts: TextPlaces;
+  /** At least three digits among letters, digits, `_` and `-`. */
+  tokens: TextPlaces;
+  addresses: TextPlaces;
+  amounts_after: TextPlaces;
+  amounts_before: TextPlaces;
+}
+
+/** Finds words and numbers. Long texts are read in parts, so that the compiled code also fits the short ones. */
+export class WordScan {
+  /** Start and end of each word. */
+  words: Int32Array;
+  word_count = 0;
   readonly found: FoundNumbers = {
     groups: [],
     accounts: [],
@@ -154,99 +155,193 @@ class NumberScan {
     amounts_after: [],
     amounts_before: [],
   };
-  private readonly text: string;
-  /** Where the last match of each pattern ended: matches of one pattern do not overlap. */
+  private readonly codes: Uint16Array;
+  /** Where the last match of each kind ended: matches of one kind do not overlap. */
+  private token_end = 0;
   private groups_end = 0;
   private accounts_end = 0;
   private addresses_end = 0;
   private before_end = 0;
 
-  constructor(text: string) {
-    this.text = text;
+  /** `codes` are those of a text, with a 0 after them. */
+  constructor(codes: Uint16Array) {
+    this.codes = codes;
+    // A word and what separates it take two characters or more.
+    this.words = wordPlaces(codes.length + 1);
+    const length = codes.length - 1;
+    for (let at = 0; at < length; ) at = this.readPart(at, Math.min(length, at + PART));
   }
 
-  token(from: number, to: number, digits: number): void {
-    if (digits < MIN_TOKEN_DIGITS || to - from < 6) return;
-    const text = this.text.slice(from, to);
-    if (ASCII_ONLY.test(text) ? to - from <= 128 : endOfMatch(TOKEN_PATTERN, this.text, from) === to)
-      this.found.tokens.push(text);
+  /** Returns the end of the last word of the part. */
+  private readPart(from: number, to: number): number {
+    const { codes, words } = this;
+    let at = from;
+    let count = this.word_count;
+    while (at < to) {
+      let all = classAt(codes, at);
+      if ((all & IS_WORD) === 0) {
+        at++;
+        continue;
+      }
+      const start = at;
+      for (let next = classAt(codes, ++at); (next & IS_WORD) !== 0; next = classAt(codes, ++at)) all |= next;
+      words[2 * count] = start;
+      words[2 * count + 1] = at;
+      count++;
+      if ((all & IS_DIGIT) !== 0) this.digitsIn(start, at);
+    }
+    this.word_count = count;
+    return at;
+  }
+
+  private digitsIn(from: number, to: number): void {
+    if (from >= this.token_end) this.token(from);
+    let was_digit = false;
+    for (let at = from; at < to; at++) {
+      const is_digit = (classAt(this.codes, at) & IS_DIGIT) !== 0;
+      if (is_digit && !was_digit) this.digitsFrom(at);
+      was_digit = is_digit;
+    }
+  }
+
+  private token(word: number): void {
+    const { codes } = this;
+    let from = word;
+    while (from > this.token_end && (classBefore(codes, from) & IS_TOKEN) !== 0) from--;
+    const to = endOfRun(codes, word, IS_TOKEN);
+    this.token_end = to;
+    if (to - from >= 6 && isTokenValue(codes, from, to)) this.found.tokens.push(from, to);
   }
 
   /** A run of digits starts here. */
-  digitsFrom(at: number): void {
-    const { text, found } = this;
-    if (at >= this.groups_end && hasSevenDigits(text, at)) this.groups_end = this.group(at);
+  private digitsFrom(at: number): void {
+    const { codes, found } = this;
+    if (at >= this.groups_end) this.group(at);
     this.account(at);
-    const before = at === 0 ? 0 : text.charCodeAt(at - 1);
-    if (CURRENCY_END.has(before === 0x20 ? text.charCodeAt(at - 2) : before)) {
-      const to = endOfMatch(AMOUNT_AFTER, text, at);
-      if (to >= 0) found.amounts_after.push(text.slice(at, to));
-    }
-    if (before === 0x2e || isWord(text, at - 1)) return;
-    if (at >= this.addresses_end && isDottedDigits(text, at)) {
-      const to = endOfMatch(IP_ADDRESS, text, at);
-      if (to >= 0) found.addresses.push(text.slice(at, to));
-      this.addresses_end = Math.max(to, this.addresses_end);
-    }
-    if (before === 0x2c || at < this.before_end || !this.precedesCurrency(at)) return;
-    const to = endOfMatch(AMOUNT_BEFORE, text, at);
-    if (to >= 0) found.amounts_before.push(text.slice(at, to));
-    this.before_end = Math.max(to, this.before_end);
-  }
-
-  private group(at: number): number {
-    const { text } = this;
-    for (const from of text.charCodeAt(at - 1) === 0x2b ? [at - 1, at] : [at]) {
-      const to = endOfMatch(DIGIT_GROUPS, text, from);
-      if (to < 0) continue;
-      this.found.groups.push(text.slice(from, to));
-      return to;
-    }
-    return this.groups_end;
-  }
-
-  /** Two letters, two digits and a space, as at the start of an IBAN in groups. */
-  private account(at: number): void {
-    const { text } = this;
-    const from = at - 2;
-    if (from < this.accounts_end || text.charCodeAt(at + 2) !== 0x20 || !isDigit(text.charCodeAt(at + 1)))
-      return;
-    const to = endOfMatch(ACCOUNT_PATTERN, text, from);
+    const before = at === 0 ? 0 : codes[at - 1]!;
+    if (endsWithCurrency(codes, before === SPACE ? at - 1 : at))
+      found.amounts_after.push(at, endOfAmount(codes, at, MAX_AMOUNT));
+    if (before === POINT || (classBefore(codes, at) & IS_WORD) !== 0) return;
+    if (at >= this.addresses_end) this.address(at);
+    if (before === COMMA || at < this.before_end) return;
+    const end = endOfAmount(codes, at, MAX_AMOUNT + 1);
+    if (end - at > MAX_AMOUNT) return;
+    const to = endOfCurrency(codes, codes[end] === SPACE ? end + 1 : end);
     if (to < 0) return;
-    this.found.accounts.push(text.slice(from, to));
-    this.accounts_end = to;
+    found.amounts_before.push(at, to);
+    this.before_end = to;
   }
 
-  private precedesCurrency(at: number): boolean {
-    const { text } = this;
-    let end = at + 1;
-    while (end - at < AMOUNT_CHARS && isAmountChar(text.charCodeAt(end))) end++;
-    const next = text.charCodeAt(end);
-    return CURRENCY_START.has(next === 0x20 ? text.charCodeAt(end + 1) : next);
+  /** 7 to 19 digits, with at most two separators between each two. */
+  private group(at: number): void {
+    const { codes, found } = this;
+    const before = at === 0 ? 0 : codes[at - 1]!;
+    if (before === POINT || before === COMMA || (classBefore(codes, at) & IS_WORD) !== 0) return;
+    let end = -1;
+    let gap = 0;
+    for (let i = at, digits = 0; digits < MAX_GROUP_DIGITS && gap <= 2; i++) {
+      if ((classAt(codes, i) & IS_DIGIT) !== 0) {
+        gap = 0;
+        if (++digits >= MIN_GROUP_DIGITS && (classAt(codes, i + 1) & IS_WORD) === 0) end = i + 1;
+      } else if (SEPARATORS[codes[i]!] === 1) gap++;
+      else break;
+    }
+    if (end < 0) return;
+    const isSigned = before === PLUS && at > 1 && !isGroupBlocker(codes, at - 2);
+    found.groups.push(isSigned || (at === 1 && before === PLUS) ? at - 1 : at, end);
+    this.groups_end = end;
+  }
+
+  /** Two letters, two digits, four characters and one to seven groups, as an IBAN is printed. */
+  private account(at: number): void {
+    const { codes } = this;
+    const from = at - 2;
+    if (from < this.accounts_end || codes[at + 2] !== SPACE || !isDigit(codes[at + 1]!)) return;
+    if (!isLatin(codes[from]!) || !isLatin(codes[from + 1]!) || (classBefore(codes, from) & IS_WORD) !== 0)
+      return;
+    const first = at + 3;
+    if (endOfLatinRun(codes, first, 5) !== first + 4) return;
+    let end = -1;
+    let next = first + 4;
+    for (let groups = 0; groups < 7 && codes[next] === SPACE; groups++) {
+      const start = next + 1;
+      next = endOfLatinRun(codes, start, 5);
+      const isGroup = next > start && next - start <= 4 && (classAt(codes, next) & IS_WORD) === 0;
+      if (!isGroup || !hasDigit(codes, start, next)) break;
+      end = next;
+    }
+    if (end < 0) return;
+    this.found.accounts.push(from, end);
+    this.accounts_end = end;
+  }
+
+  /** Four numbers of at most three digits. */
+  private address(at: number): void {
+    const { codes } = this;
+    let end = at;
+    for (let part = 0; part < 4; part++) {
+      if (part > 0 && codes[end++] !== POINT) return;
+      const start = end;
+      while (isDigit(codes[end]!) && end - start < 4) end++;
+      if (end === start || end - start > 3) return;
+    }
+    if ((classAt(codes, end) & IS_WORD) !== 0 || (codes[end] === POINT && isDigit(codes[end + 1]!))) return;
+    this.found.addresses.push(at, end);
+    this.addresses_end = end;
   }
 }
 
-/** Maximum length of the number in an amount, plus one. */
-const AMOUNT_CHARS = 22;
-const isAmountChar = (code: number): boolean =>
-  isDigit(code) || code === 0x2e || code === 0x2c || code === 0x27;
-const SEPARATORS = new Set([..." ()/-"].map((char) => char.charCodeAt(0)));
+const PART = 2_048;
+const MIN_TOKEN_DIGITS = 3;
+const MAX_TOKEN = 128;
+const MIN_GROUP_DIGITS = 7;
+const MAX_GROUP_DIGITS = 19;
+/** Maximum length of the number in an amount. */
+const MAX_AMOUNT = 21;
+const SEPARATORS = flagsOf(" ()/-");
+const IN_AMOUNT = flagsOf("0123456789.,'");
 
-/** Whether seven digits follow, with at most two separators between each two. */
-function hasSevenDigits(text: string, from: number): boolean {
-  let digits = 0;
-  let gap = 0;
-  for (let at = from; digits < 7; at++) {
-    const code = text.charCodeAt(at);
-    if (isDigit(code)) [digits, gap] = [digits + 1, 0];
-    else if (++gap > 2 || !SEPARATORS.has(code)) return false;
-  }
-  return true;
+let kept_places = new Int32Array(1_024);
+
+/** Room for a scan that ends before the next one begins. */
+function wordPlaces(size: number): Int32Array {
+  if (size > kept_places.length) kept_places = new Int32Array(2 ** Math.ceil(Math.log2(size)));
+  return kept_places;
 }
 
-/** Whether one to three digits, a dot and a digit follow. */
-function isDottedDigits(text: string, from: number): boolean {
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+const isLatin = (code: number): boolean => code >= 97 && code <= 122;
+
+function endOfLatinRun(codes: Uint16Array, from: number, max: number): number {
   let at = from;
-  while (at - from < 4 && isDigit(text.charCodeAt(at))) at++;
-  return at - from <= 3 && text.charCodeAt(at) === 0x2e && isDigit(text.charCodeAt(at + 1));
+  while (at - from < max && (isDigit(codes[at]!) || isLatin(codes[at]!))) at++;
+  return at;
+}
+
+function hasDigit(codes: Uint16Array, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) if (isDigit(codes[i]!)) return true;
+  return false;
+}
+
+const isGroupBlocker = (codes: Uint16Array, at: number): boolean =>
+  codes[at] === COMMA || (classAt(codes, at) & (IS_WORD | IS_DOT)) !== 0;
+
+function endOfAmount(codes: Uint16Array, from: number, max: number): number {
+  let at = from;
+  while (at - from < max && IN_AMOUNT[codes[at]!] === 1) at++;
+  return at;
+}
+
+/** Three digits or more, and no other number before the first of them. */
+function isTokenValue(codes: Uint16Array, from: number, to: number): boolean {
+  if (to - from > 2 * MAX_TOKEN) return false;
+  let digits = 0;
+  let chars = to - from;
+  for (let i = from; i < to; i++) {
+    const found = classAt(codes, i);
+    if ((found & IS_DIGIT) !== 0) digits++;
+    else if (digits === 0 && (found & IS_NUMBER) !== 0) return false;
+    if (isLowSurrogate(codes[i]!)) chars--;
+  }
+  return digits >= MIN_TOKEN_DIGITS && chars >= 6 && chars <= MAX_TOKEN;
 }

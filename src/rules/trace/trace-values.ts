@@ -3,7 +3,8 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { cachedResult, precomputeResult } from "../../kernel/json/large-value-cache.ts";
 import type { PausableWork } from "../../kernel/pausable-work.ts";
-import { findingTraceValues, findTraceValues, type TraceValues } from "./find-values.ts";
+import { findingTraceValues, findTraceValues } from "./find-values.ts";
+import type { TraceValues } from "./value-list.ts";
 
 export function traceValuesOf(value: JsonValue, root: TraceRoot): TraceValues {
   return cachedResult<TraceValues>(value, root) ?? recentValues(value, root);

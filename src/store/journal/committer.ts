@@ -6,7 +6,7 @@
  */
 import { messageOf, SvcError } from "../../kernel/errors.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
-import { type PendingUnit, UnitBatch } from "../batch.ts";
+import type { PendingUnit } from "../batch.ts";
 import type { WrittenBatch } from "../group-commit.ts";
 import { type CheckpointPosition, CheckpointReader } from "./checkpoint/checkpoint.ts";
 import type { JournalCheckpointer } from "./checkpoint/checkpointer.ts";
@@ -270,7 +270,7 @@ export class LogCommitter {
 
   private async runAndWrite(batch: readonly PendingUnit[], leave: () => void): Promise<void> {
     const { log, storeView } = this.parts;
-    const run = this.newBatch();
+    const run = this.parts.storeView.newBatch();
     this.checkpoint.together(() => {
       for (const pending of batch) run.run(pending);
     });
@@ -281,14 +281,9 @@ export class LogCommitter {
   }
 
   private isHalting(pending: PendingUnit): boolean {
-    const trial = this.newBatch();
+    const trial = this.parts.storeView.newBatch();
     trial.run({ unit: pending.unit, outcome: undefined });
     return trial.units.some(({ changes }) => changes.some(({ table }) => table === "halts"));
-  }
-
-  private newBatch(): UnitBatch {
-    const { storeView } = this.parts;
-    return new UnitBatch(storeView.head, (table, key) => storeView.get(table, key));
   }
 
   /**

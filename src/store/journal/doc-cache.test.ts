@@ -27,3 +27,11 @@ it("drops documents that nobody read in a generation, and keeps the others", () 
   expect(cache.get("runs", "used")).toBe(doc);
   expect(cache.get("runs", "unused")).toBeUndefined();
 });
+
+it("knows what does not exist until it is forgotten", () => {
+  const cache = new DocCache(160);
+  cache.set("runs", "none", null, 5);
+  expect(cache.get("runs", "none")).toBeNull();
+  cache.forget("runs", "none");
+  expect(cache.get("runs", "none")).toBeUndefined();
+});

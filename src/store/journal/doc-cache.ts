@@ -6,7 +6,9 @@
 import type { TableName } from "../../govern/port/tables.ts";
 import type { AnyDoc } from "./lines/block.ts";
 
-type Generation = Map<TableName, Map<string, AnyDoc>>;
+/** Null for a document that does not exist. */
+type CachedDoc = AnyDoc | null;
+type Generation = Map<TableName, Map<string, CachedDoc>>;
 
 export class DocCache {
   private young: Generation = new Map();
@@ -19,7 +21,7 @@ export class DocCache {
     this.capacity = capacity;
   }
 
-  get(table: TableName, key: string): AnyDoc | undefined {
+  get(table: TableName, key: string): CachedDoc | undefined {
     const fresh = this.young.get(table)?.get(key);
     if (fresh !== undefined) return fresh;
     const doc = this.old.get(table)?.get(key);
@@ -27,7 +29,7 @@ export class DocCache {
     return doc;
   }
 
-  set(table: TableName, key: string, doc: AnyDoc, weight: number): void {
+  set(table: TableName, key: string, doc: CachedDoc, weight: number): void {
     // A document that would displace many others is not cached, unless every decision reads it.
     if (weight > this.capacity / 16 && table !== "halts") return;
     this.weight += weight;
@@ -50,7 +52,7 @@ export class DocCache {
     this.weight = 0;
   }
 
-  private put(generation: Generation, table: TableName, key: string, doc: AnyDoc): void {
+  private put(generation: Generation, table: TableName, key: string, doc: CachedDoc): void {
     let docs = generation.get(table);
     if (docs === undefined) {
       docs = new Map();

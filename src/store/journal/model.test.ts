@@ -53,7 +53,7 @@ function unit(seed: number): (tx: StoreTx) => void {
       const run_id = chance.pick(RUNS);
       const step = chance.below(25);
       const key = `${run_id}/${step}`;
-      const kind = chance.below(6);
+      const kind = chance.below(7);
       if (kind === 0) tx.delete("steps", key);
       if (kind === 1) tx.put("steps", key, stepDoc({ run_id, step, status: chance.pick(STATUSES) }));
       if (kind === 2)
@@ -72,6 +72,11 @@ function unit(seed: number): (tx: StoreTx) => void {
         tx.delete("approvals", key);
       }
       if (kind === 5) tx.put("idempotency", key, { run_id, step });
+      if (kind === 6) {
+        const others = Array.from({ length: 6 }, () => `${run_id}/${chance.below(25)}`);
+        tx.expect(others.map((other) => ["steps", other]));
+        tx.put("meta", key, { seen: others.map((other) => tx.get("steps", other)?.status ?? null) });
+      }
     }
     for (let i = chance.below(3); i > 0; i--) {
       const event = chance.pick(["intended", "blocked", "halted"] as const);

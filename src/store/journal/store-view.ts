@@ -2,16 +2,21 @@
  * The in-memory view of the store: the head of the ledger, the documents changed since the checkpoint, and a bounded
  * cache of older ones. It changes by whole units in their order, whether this process or another wrote them.
  */
+import type { DocKey } from "../../govern/port/store.ts";
 import { TABLE_NAMES, type TableDocs, type TableName } from "../../govern/port/tables.ts";
 import type { LedgerHead } from "../../ledger/record.ts";
+import { UnitBatch } from "../batch.ts";
 import { type CheckpointPosition, type CheckpointReader, EMPTY_CHECKPOINT } from "./checkpoint/checkpoint.ts";
 import { DocCache } from "./doc-cache.ts";
-import { parseSlot, type UnitBlock } from "./lines/block.ts";
+import { type JournalDoc, parseSlot, type UnitBlock } from "./lines/block.ts";
 import { LedgerTail } from "./lines/ledger-tail.ts";
 import { type DocOverlay, OverlayStack } from "./overlay.ts";
 
 /** In characters of JSON. Parsed documents take a few times as many bytes. */
 const CACHE_CHARS = 6_000_000;
+
+/** So many documents take no longer one by one. */
+const FEW_KEYS = 4;
 
 export class StoreView {
   base: CheckpointPosition = EMPTY_CHECKPOINT;
@@ -87,16 +92,49 @@ export class StoreView {
   }
 
   get<N extends TableName>(table: N, key: string): TableDocs[N] | undefined {
-    let slot = this.overlays.get(table, key);
-    if (slot === undefined) slot = this.recent?.get(table, key);
+    const slot = this.slotOf(table, key);
     if (slot !== undefined) return slot === null ? undefined : (parseSlot(slot) as TableDocs[N]);
     if (this.empty.has(table)) return undefined;
     const cached = this.cache.get(table, key);
-    if (cached !== undefined) return cached as TableDocs[N];
-    const text = this.checkpoint?.get(table, key);
-    if (text === undefined) return undefined;
-    const doc = JSON.parse(text) as TableDocs[N];
-    this.cache.set(table, key, doc, text.length + key.length);
-    return doc;
+    if (cached !== undefined) return (cached ?? undefined) as TableDocs[N] | undefined;
+    return this.keep(table, key, this.checkpoint?.get(table, key));
+  }
+
+  /** For units that read this view. */
+  newBatch(): UnitBatch {
+    const read = (table: TableName, key: string) => this.get(table, key);
+    return new UnitBatch(this.head, read, undefined, (keys) => this.prefetch(keys));
+  }
+
+  /** Reads documents of the checkpoint into the cache, many at once. */
+  private prefetch(keys: readonly DocKey[]): void {
+    const wanted = new Map<TableName, string[]>();
+    for (const [table, key] of keys) {
+      if (this.empty.has(table) || this.cache.get(table, key) !== undefined) continue;
+      if (this.slotOf(table, key) !== undefined) continue;
+      const others = wanted.get(table);
+      if (others === undefined) wanted.set(table, [key]);
+      else others.push(key);
+    }
+    for (const [table, asked] of wanted) {
+      if (asked.length < FEW_KEYS) continue;
+      const found = this.checkpoint?.getMany(table, asked);
+      for (const key of asked) this.keep(table, key, found?.get(key));
+    }
+  }
+
+  private slotOf(table: TableName, key: string): JournalDoc | null | undefined {
+    const slot = this.overlays.get(table, key);
+    return slot === undefined ? this.recent?.get(table, key) : slot;
+  }
+
+  private keep<N extends TableName>(
+    table: N,
+    key: string,
+    text: string | undefined,
+  ): TableDocs[N] | undefined {
+    const doc = text === undefined ? null : (JSON.parse(text) as TableDocs[N]);
+    this.cache.set(table, key, doc, key.length + (text ?? "").length);
+    return doc ?? undefined;
   }
 }

@@ -84,6 +84,9 @@ export interface TableScan {
   order: "asc" | "desc";
 }
 
+/** Number of documents that one statement reads. */
+const KEYS_AT_ONCE = 1_000;
+
 export class CheckpointReader {
   readonly path: string;
   readonly segments: SegmentReader;
@@ -132,8 +135,25 @@ export class CheckpointReader {
       this.gets.set(table, statement);
     }
     const found = statement;
-    if (this.isTogether && !this.db.isTransaction) this.run(() => this.beginRead.run());
+    this.startReads();
     return this.run(() => found.get(toKeyText(key)) as { doc: string } | undefined)?.doc;
+  }
+
+  /** The documents that exist, by key. */
+  getMany(table: TableName, keys: readonly string[]): Map<string, string> {
+    const found = new Map<string, string>();
+    this.startReads();
+    for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
+      const asked = JSON.stringify(keys.slice(from, from + KEYS_AT_ONCE).map(toKeyText));
+      const sql = `SELECT key, doc FROM ${tableOf(table)} WHERE key IN (SELECT value FROM json_each(?))`;
+      const rows = this.run(() => this.statement(sql).all(asked) as { key: string; doc: string }[]);
+      for (const { key, doc } of rows) found.set(fromKeyText(key), doc);
+    }
+    return found;
+  }
+
+  private startReads(): void {
+    if (this.isTogether && !this.db.isTransaction) this.run(() => this.beginRead.run());
   }
 
   isEmpty(table: TableName): boolean {

@@ -1,0 +1,221 @@
+/** Turns the places that the scans find in a text into values with one spelling. */
+
+import { findUrls } from "./find-urls.ts";
+import { findDotted, findEmails, type TextPlaces, WordScan } from "./scan-text.ts";
+import { classAt, codesOf, IS_LETTER, isLowSurrogate, skipWww } from "./text-codes.ts";
+import {
+  type TraceKind,
+  type TraceOptions,
+  type TraceSource,
+  type TraceValues,
+  ValueList,
+} from "./value-list.ts";
+
+/** Number of consecutive words that count as a value. */
+export const WORDS_IN_SEQUENCE = 5;
+
+const FILE_ENDINGS = new Set(
+  "txt md pdf doc docx xls xlsx ppt pptx csv tsv json yml yaml toml xml htm html zip gz tar png jpg jpeg gif svg webp mp3 mp4 mov log ts js mjs py go rs java kt cs rb php c h cpp sh sql key pem eml ics vcf".split(
+    " ",
+  ),
+);
+const MAX_FILE_ENDING = 5;
+
+/** Smallest number of a result that is a value without a currency. Smaller whole numbers occur everywhere. */
+const LARGE_NUMBER = 1_000;
+
+const [AT, PLUS, HYPHEN, DOT, SPACE] = [0x40, 0x2b, 0x2d, 0x2e, 0x20];
+
+export class TextValues {
+  readonly found: TraceValues = { values: new ValueList(), sequences: [] };
+  private readonly options: TraceOptions;
+  /** The text at hand. */
+  private text = "";
+  private codes: Uint16Array = new Uint16Array();
+  private path = "";
+  private sources: Partial<Record<TraceKind, TraceSource>> = {};
+
+  constructor(options: TraceOptions) {
+    this.options = options;
+  }
+
+  addNumber(value: number, path: string): void {
+    this.startPath(path);
+    const { values } = this.found;
+    const text = String(Math.abs(value));
+    if (this.options.any_number || !Number.isInteger(value) || Math.abs(value) >= LARGE_NUMBER)
+      values.addText(this.source("amount"), text);
+    if (Math.abs(value) >= 1e5 && Number.isInteger(value)) values.addText(this.source("number"), text);
+  }
+
+  addText(source: string, path: string): void {
+    this.startPath(path);
+    const text = foldValue(decoded(source));
+    const codes = codesOf(text);
+    [this.text, this.codes] = [text, codes];
+    const emails = findEmails(text, codes);
+    for (let i = 0; i < emails.length; i += 2) this.addAddress(emails[i]!, emails[i + 1]!);
+    for (const url of findUrls(text, codes)) {
+      this.add("url", url.from, url.to);
+      this.add("host", url.from, url.host_end);
+    }
+    const dotted = findDotted(text, codes);
+    for (let i = 0; i < dotted.length; i += 2) this.addDotted(dotted[i]!, dotted[i + 1]!);
+    const scan = new WordScan(codes);
+    this.addNumbers(scan);
+    if (scan.word_count >= WORDS_IN_SEQUENCE)
+      this.found.sequences.push({ path, text, bounds: scan.words.slice(0, 2 * scan.word_count) });
+  }
+
+  /**
+   * Also without a tag such as `+news`, and for a result its domain. An address in the arguments does not count as its
+   * domain, because colleagues share one.
+   */
+  private addAddress(from: number, end: number): void {
+    const { codes } = this;
+    let to = end;
+    while (codes[to - 1] === HYPHEN || codes[to - 1] === DOT) to--;
+    this.add("address", from, to);
+    let [at, tag] = [from, -1];
+    for (; codes[at] !== AT; at++) if (tag < 0 && codes[at] === PLUS) tag = at;
+    if (tag >= 0) {
+      const address = this.text.slice(from, tag) + this.text.slice(at, to);
+      this.found.values.addText(this.source("address"), address);
+    }
+    if (!this.options.any_number) this.add("host", at + 1, to);
+  }
+
+  private addDotted(from: number, to: number): void {
+    const last = this.codes.lastIndexOf(DOT, to - 1) + 1;
+    if (to - last <= MAX_FILE_ENDING && FILE_ENDINGS.has(this.text.slice(last, to)))
+      this.add("file", from, to);
+    else if (isNameOfDomain(this.codes, last, to)) this.add("host", skipWww(this.codes, from, to), to);
+  }
+
+  private addNumbers({ found }: WordScan): void {
+    const { codes, text } = this;
+    const { values } = this.found;
+    eachPlace(found.groups, (from, to) => {
+      if (!isDate(text, from, to)) values.addDigits(this.source("number"), codes, from, to);
+    });
+    eachPlace(found.accounts, (from, to) => values.add(this.source("id"), codes, from, to, SPACE));
+    eachPlace(found.tokens, (from, to) => {
+      if (isDate(text, from, to)) return;
+      const kind = endOfDigits(codes, from, to) === to ? "number" : "id";
+      values.add(this.source(kind), codes, from, to, HYPHEN);
+    });
+    eachPlace(found.addresses, (from, to) => this.add("host", from, to));
+    for (const amounts of [found.amounts_after, found.amounts_before])
+      eachPlace(amounts, (from, to) => this.addAmount(from, to));
+    if (this.options.any_number && /^\s*\d[\d.,']{0,20}\s*$/.test(text))
+      values.addText(this.source("amount"), decimalOf(text));
+  }
+
+  /** The place can end with a currency. */
+  private addAmount(from: number, end: number): void {
+    const { codes } = this;
+    const { values } = this.found;
+    const source = this.source("amount");
+    let to = from;
+    while (to < end && isAmountChar(codes[to]!)) to++;
+    const point = endOfDigits(codes, from, to);
+    // The usual spelling, without a text. It has too few digits to be rounded.
+    const isPlain = point === to || (codes[point] === DOT && endOfDigits(codes, point + 1, to) === to);
+    if (!isPlain || to - from > 15 || to - point > 3 || to - point === 1) {
+      values.addText(source, decimalOf(this.text.slice(from, to)));
+      return;
+    }
+    let start = from;
+    while (start < point - 1 && codes[start] === ZERO) start++;
+    while (to > point && codes[to - 1] === ZERO) to--;
+    values.add(source, codes, start, to === point + 1 ? point : to);
+  }
+
+  private add(kind: TraceKind, from: number, to: number): void {
+    this.found.values.add(this.source(kind), this.codes, from, to);
+  }
+
+  private startPath(path: string): void {
+    if (path !== this.path) this.sources = {};
+    this.path = path;
+  }
+
+  /** One object for all values of a kind and a path. */
+  private source(kind: TraceKind): TraceSource {
+    const known = this.sources[kind];
+    if (known !== undefined) return known;
+    const source = { kind, path: this.path };
+    this.sources[kind] = source;
+    return source;
+  }
+}
+
+const ZERO = 0x30;
+
+function eachPlace(places: TextPlaces, use: (from: number, to: number) => void): void {
+  for (let i = 0; i < places.length; i += 2) use(places[i]!, places[i + 1]!);
+}
+
+function endOfDigits(codes: Uint16Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && isDigit(codes[at]!)) at++;
+  return at;
+}
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+const isAmountChar = (code: number): boolean =>
+  isDigit(code) || code === DOT || code === 0x2c || code === 0x27;
+
+/** 2 to 24 letters. */
+function isNameOfDomain(codes: Uint16Array, from: number, to: number): boolean {
+  let letters = 0;
+  for (let i = from; i < to; i++) {
+    if ((classAt(codes, i) & IS_LETTER) === 0) return false;
+    if (!isLowSurrogate(codes[i]!)) letters++;
+  }
+  return letters >= 2;
+}
+
+const DATE =
+  /^(?:\d{4}-\d{1,2}(?:-\d{1,2})?(?:t\d{1,6}z?)?|\d{1,2}[-/ ]\d{1,2}[-/ ]\d{4}|\d{4}[/ ]\d{1,2}[/ ]\d{1,2})/;
+const MAX_DATE = 18;
+
+/** Whether the place starts with a date. */
+function isDate(text: string, from: number, to: number): boolean {
+  if (!isSeparator(text, from + 1) && !isSeparator(text, from + 2) && !isSeparator(text, from + 4))
+    return false;
+  return DATE.test(text.slice(from, Math.min(to, from + MAX_DATE)));
+}
+
+const isSeparator = (text: string, at: number): boolean => at < text.length && "-/ ".includes(text[at]!);
+
+/** Folds Unicode form, letter case and invisible characters. */
+function foldValue(text: string): string {
+  const plain = /^[\x20-\x7e\s]*$/.test(text) ? text : text.normalize("NFKC").replace(/\p{Cf}/gu, "");
+  return plain.toLowerCase();
+}
+
+/** Resolves percent-encoding, the usual form of a value inside a URL. */
+function decoded(text: string): string {
+  if (!text.includes("%") || !/%[0-9A-Fa-f]{2}/.test(text)) return text;
+  try {
+    return `${text} ${decodeURIComponent(text)}`;
+  } catch {
+    return text;
+  }
+}
+
+/** One spelling for `1,840.00`, `1.840,00`, `1'840` and `1840`. */
+function decimalOf(digits: string): string {
+  if (/^\d+(?:\.\d{1,2})?$/.test(digits)) return String(Number(digits));
+  const text = digits
+    .trim()
+    .replace(/(?<![.,'])[.,']+$/, "")
+    .replaceAll("'", "");
+  const last = Math.max(text.lastIndexOf("."), text.lastIndexOf(","));
+  const both = text.includes(".") && text.includes(",");
+  const grouped = !both && (text.split(text[last] ?? " ").length > 2 || text.length - last - 1 === 3);
+  if (last < 0 || grouped) return String(Number(text.replace(/[.,]/g, "")));
+  const whole = text.slice(0, last).replace(/[.,]/g, "");
+  return String(Number(`${whole}.${text.slice(last + 1)}`));
+}

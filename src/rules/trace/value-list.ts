@@ -1,0 +1,100 @@
+/** Found values, one after the other in one array. A text for each of them would cost more than finding it. */
+
+export const TRACE_KINDS = ["address", "url", "host", "number", "id", "file", "amount", "words"] as const;
+export type TraceKind = (typeof TRACE_KINDS)[number];
+
+export interface TraceSource {
+  kind: TraceKind;
+  path: string;
+}
+
+export class ValueList {
+  /** UTF-16 code units of all values. */
+  codes = new Uint16Array(32);
+  /** Start and end of each value, one after the other. */
+  bounds = new Int32Array(16);
+  readonly sources: TraceSource[] = [];
+  private end = 0;
+
+  get length(): number {
+    return this.sources.length;
+  }
+
+  /** Adds a part of a text, without a character. */
+  add(source: TraceSource, codes: Uint16Array, from: number, to: number, without = -1): void {
+    this.reserve(to - from);
+    const own = this.codes;
+    let end = this.end;
+    for (let i = from; i < to; i++) {
+      const code = codes[i]!;
+      if (code !== without) own[end++] = code;
+    }
+    this.close(source, end);
+  }
+
+  /** Adds the digits of a part of a text. */
+  addDigits(source: TraceSource, codes: Uint16Array, from: number, to: number): void {
+    this.reserve(to - from);
+    const own = this.codes;
+    let end = this.end;
+    for (let i = from; i < to; i++) {
+      const code = codes[i]!;
+      if (code >= 48 && code <= 57) own[end++] = code;
+    }
+    this.close(source, end);
+  }
+
+  addText(source: TraceSource, text: string): void {
+    this.reserve(text.length);
+    let end = this.end;
+    for (let i = 0; i < text.length; i++) this.codes[end++] = text.charCodeAt(i);
+    this.close(source, end);
+  }
+
+  /** The values as texts, for tests. */
+  texts(): string[] {
+    return this.sources.map((_, i) =>
+      String.fromCharCode(...this.codes.subarray(this.bounds[2 * i], this.bounds[2 * i + 1])),
+    );
+  }
+
+  private close(source: TraceSource, end: number): void {
+    if (end === this.end) return;
+    const at = 2 * this.sources.push(source);
+    if (at > this.bounds.length) {
+      const grown = new Int32Array(2 * at);
+      grown.set(this.bounds);
+      this.bounds = grown;
+    }
+    this.bounds[at - 2] = this.end;
+    this.bounds[at - 1] = end;
+    this.end = end;
+  }
+
+  private reserve(more: number): void {
+    const size = this.end + more;
+    if (size <= this.codes.length) return;
+    const grown = new Uint16Array(2 * size);
+    grown.set(this.codes);
+    this.codes = grown;
+  }
+}
+
+/** The words of one text, in order. Each five consecutive words are one value. */
+export interface TracedWords {
+  path: string;
+  text: string;
+  /** Start and end of each word, one after the other, since a text for each word would cost more than all the rest. */
+  bounds: Int32Array;
+}
+
+export interface TraceValues {
+  /** Each with the position where it was found. A value can be listed several times. */
+  values: ValueList;
+  sequences: TracedWords[];
+}
+
+/** `any_number` also returns small numbers as amounts. Callers set it for arguments, not for results. */
+export interface TraceOptions {
+  any_number: boolean;
+}
