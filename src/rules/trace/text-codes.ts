@@ -96,7 +96,7 @@ function bufferOf(size: number): Buffer {
 
 const WWW = [..."www."].map((char) => char.charCodeAt(0));
 
-/** The start of a host, or of what is after its `www.`. */
+/** The start of a host without its `www.`. */
 export function skipWww(codes: Uint16Array, from: number, to: number): number {
   if (to - from < WWW.length) return from;
   for (let i = 0; i < WWW.length; i++) if (codes[from + i] !== WWW[i]) return from;

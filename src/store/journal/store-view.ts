@@ -15,7 +15,7 @@ import { type DocOverlay, OverlayStack } from "./overlay.ts";
 /** In characters of JSON. Parsed documents take a few times as many bytes. */
 const CACHE_CHARS = 6_000_000;
 
-/** So many documents take no longer one by one. */
+/** Up to this many documents, a loop is as fast. */
 const FEW_KEYS = 4;
 
 export class StoreView {
