@@ -77,7 +77,7 @@ export function parseYaml(text: string, file: string): YamlSource {
   if (reader.problems.length > 0) throw new ProblemsError(reader.problems);
   if (doc.contents === null || value === null)
     throw new ProblemsError([at(0, "(document): the document is empty")]);
-  const offset = (problem: FieldProblem) => offsetOf(doc, problem);
+  const offset = (problem: FieldProblem) => offsetOf(doc.contents, reader.targets, problem);
   const place = (problem: FieldProblem) =>
     at(offset(problem), `${showPath(problem.path)}: ${problem.message}`);
   const placeAll = (problems: readonly FieldProblem[]) => {
@@ -132,6 +132,8 @@ function syntaxMessage(error: { code: string; message: string }): string {
 
 class NodeReader {
   readonly problems: string[] = [];
+  /** The node that each alias refers to. */
+  readonly targets = new Map<unknown, unknown>();
   private aliased = 0;
   /** In document order: an alias refers to the last anchor of its name before it. */
   private readonly anchors = new Map<string, unknown>();
@@ -168,6 +170,7 @@ class NodeReader {
     if (isAlias(node)) {
       const target = this.anchors.get(node.source);
       if (target === undefined) return fail(`no anchor &${node.source} precedes this alias`);
+      this.targets.set(node, target);
       return this.read(target, path, depth + 1, true);
     }
     if (isSeq(node)) return node.items.map((item, i) => this.read(item, [...path, i], depth + 1, viaAlias));
@@ -216,12 +219,12 @@ function startOf(node: unknown): number {
 }
 
 /** Offset of the value at the path, or of its nearest ancestor if the value is missing. */
-function offsetOf(doc: Document.Parsed, problem: FieldProblem): number {
-  let node: unknown = doc.contents;
+function offsetOf(contents: unknown, targets: ReadonlyMap<unknown, unknown>, problem: FieldProblem): number {
+  let node = contents;
   let offset = startOf(node);
   for (let i = 0; i < problem.path.length; i++) {
     const key = problem.path[i]!;
-    if (isAlias(node)) node = node.resolve(doc);
+    if (isAlias(node)) node = targets.get(node);
     if (isSeq(node) && typeof key === "number") node = node.items[key];
     else if (isMap(node)) {
       const pair = node.items.find((p) => isScalar(p.key) && p.key.value === key);
