@@ -270,6 +270,62 @@ describe("a name that the agent chose", () => {
   });
 });
 
+it("remarks on a text that reads like another value, and shows it even if the title does", async () => {
+  verifies("beyond.card.lookalikes");
+  const texts = { a: "false", b: "null", c: "", d: "[]", e: '{"to": 1}', f: "(not given)", g: "a\r\nb" };
+  const values = { h: false, i: null, j: [], k: "12", l: "see [1] or {2}", m: "yes" };
+  const { more, text } = await cardOf("plain.call", { ...texts, ...values });
+  const remarksOf = (name: string) => named(more, `"${name}"`).remarks ?? [];
+  const expected = ["a text", "a text", "empty text", "a text", "a text", "a text", "lines end with \\r\\n"];
+  expect(Object.keys(texts).map((name) => remarksOf(name)[0])).toEqual(expected);
+  for (const name of Object.keys(values)) expect(remarksOf(name), name).toEqual([]);
+  expect(text).toContain('"a" (a text): false');
+  const masked = await cardOf("mail.send", { to: "false", subject: "s", secret: "hidden", amount: 1 });
+  expect(named(masked.more, "to")).toMatchObject({ text: "false", remarks: ["a text"] });
+  expect(named(masked.more, "secret").remarks).toBeUndefined();
+});
+
+it("spells out words whose letters or digits pass for others", async () => {
+  verifies("beyond.card.lookalikes");
+  const mixed = {
+    a: "р\u0430ypal.com",
+    b: "1\u041e0",
+    c: "1\uff100",
+    d: "1\u06600",
+    e: "сосо.com",
+    f: { deep: ["x \ud835\udc1axe"] },
+  };
+  const plain = {
+    g: "привет",
+    h: "отчёт 2 pages",
+    i: "Ω 5",
+    j: "１２３",
+    k: "café",
+    l: "東京Tシャツ 10²",
+    m: "сосо",
+  };
+  const { more, text } = await cardOf("plain.call", { ...mixed, ...plain });
+  for (const name of Object.keys(mixed))
+    expect(named(more, `"${name}"`).remarks?.at(-1), name).toMatch(
+      /^mixes letters that look alike: ".*spelled/,
+    );
+  for (const name of Object.keys(plain)) expect(named(more, `"${name}"`).remarks, name).toBeUndefined();
+  expect(text).toContain("(spelled \\u{440}\\u{430}ypal.com)");
+  const mail = await cardOf("mail.send", { to: "р\u0430ypal.com", subject: "s" });
+  expect(named(mail.more, "to").remarks).toHaveLength(1);
+});
+
+it("spells out marks that would cover other lines", async () => {
+  verifies("beyond.card.inert");
+  const { more, sentence } = await cardOf("mail.send", {
+    to: `a${"\u0301".repeat(9)}b`,
+    subject: "s",
+    n: "e\u0301",
+  });
+  expect(sentence).toBe(`Mail a${"\u0301".repeat(4)}${"\\u0301".repeat(5)}b: s`);
+  expect(named(more, '"n"').text).toBe("e\u0301");
+});
+
 it("marks every space that is not the plain one", async () => {
   verifies("beyond.card.spaces");
   const spaces = ["00a0", "1680", "2000", "2003", "2009", "200a", "202f", "205f", "3000"];

@@ -65,6 +65,7 @@ export const beyondCards = section("beyond", "1. A person can judge the call", {
   "beyond.card.diff-predicts": [33, "the result of an edit is worked out only where each old text is there once and the call holds nothing else; other arguments are named next to a change"],
   "beyond.card.diff-too-long": [33, "two texts that are too long to compare are both shown in full, with a sentence that says so"],
   "beyond.card.undeclared": [33, "an argument that neither the manifest nor the upstream's input schema names is pointed out, below the top level, too"],
+  "beyond.card.lookalikes": [33, "the card remarks on texts that read like another value, and spells out words that mix letters that look alike"],
   "beyond.card.whole-value": [33, "every value is on the card in full at least once, whatever the title, a name or a line would cut"],
   "beyond.card.mask-length": [33, "a masked value is shown on the card as masked with its length; `arguments` keeps the plain mask"],
   "beyond.card.name-quoted": [33, "a name that the manifest does not declare is quoted, and spelled by numbers where it is not ASCII"],

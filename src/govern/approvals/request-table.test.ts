@@ -88,3 +88,18 @@ it("a request with another cause is marked, and comes first", () => {
   ]);
   expect(requestTable([one("a", ["x"]), one("b", ["x"])]).columns).toEqual([]);
 });
+
+it("tells texts from other values, and letters from those that look like them", () => {
+  verifies("beyond.card.lookalikes", "beyond.flood.table");
+  const { columns, rows } = requestTable(
+    asked({ f: false, to: "same" }, { f: "false", to: "s\u0430me" }, { f: false, to: "same " }),
+  );
+  expect(columns[0]).toEqual({ name: "f", range: "false, false (a text)" });
+  expect(rows.flatMap(({ cells }) => cells.map(({ text }) => text))).toEqual(
+    expect.arrayContaining([
+      "false (a text)",
+      'sаme (mixes letters that look alike: "sаme" (spelled s\\u{430}me))',
+      "same  (ends with white space)",
+    ]),
+  );
+});

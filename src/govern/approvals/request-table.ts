@@ -11,7 +11,8 @@ import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { CardFormat } from "../../rules/manifest/card-template.ts";
 import { sumAmounts } from "../../rules/policy/checks/decimal.ts";
 import { formatCardValue, NOT_GIVEN_TEXT } from "../cards/text/format.ts";
-import { quotedName, spellingMembers } from "../cards/text/names.ts";
+import { valueRemarks } from "../cards/text/lookalikes.ts";
+import { quotedName } from "../cards/text/names.ts";
 import type { CardField } from "../cards/types.ts";
 
 export interface TabledRequest {
@@ -120,8 +121,8 @@ const keyOf = (value: JsonValue | undefined): string => (value === undefined ? "
 function cellText(value: JsonValue | undefined, as: CardFormat): string {
   if (value === undefined) return NOT_GIVEN_TEXT;
   const text = formatCardValue(value, as === "diff" ? "code" : as);
-  const spelled = runAtOnce(spellingMembers(value));
-  return spelled === null ? text : `${text} (${spelled})`;
+  const remarks = runAtOnce(valueRemarks(value));
+  return remarks.length === 0 ? text : `${text} (${remarks.join("; ")})`;
 }
 
 const DECIMAL = /^-?\d{1,15}(?:\.\d{1,12})?$/;

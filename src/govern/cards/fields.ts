@@ -22,7 +22,6 @@ import {
 import { declaredNames, listsInputs } from "./declared.ts";
 import { readEdits } from "./text/edits.ts";
 import {
-  edgeSpace,
   formattingCardValue,
   NOT_GIVEN_TEXT,
   NOT_STORED_TEXT,
@@ -31,7 +30,8 @@ import {
 } from "./text/format.ts";
 import { CARD_LIMITS } from "./text/limits.ts";
 import { locateText } from "./text/locate.ts";
-import { argumentLabel, argumentPath, nameSkeleton, quotedName, spellingMembers } from "./text/names.ts";
+import { valueRemarks } from "./text/lookalikes.ts";
+import { argumentLabel, argumentPath, nameSkeleton, quotedName } from "./text/names.ts";
 import { fitsPlaceholder } from "./text/sentence.ts";
 import type { CardField } from "./types.ts";
 
@@ -234,13 +234,10 @@ function* valueField(
   const text = yield* formattingCardValue(value, head.as);
   yield;
   const field: CardField = { ...head, text, ...(size === undefined ? {} : { size }) };
-  const edge = edgeSpace(value);
-  const spelled = yield* spellingMembers(value);
   return withRemarks(field, [
-    ...(edge === undefined ? [] : [edge]),
+    ...(yield* valueRemarks(value)),
     ...roundedTime(head.as, value),
     ...innerRemarks(head.path, declared),
-    ...(spelled === null ? [] : [spelled]),
   ]);
 }
 

@@ -9,12 +9,13 @@ const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[
 /**
  * Controls, separators that break a line, spaces other than the plain one, and characters without a shape, the blank
  * Braille pattern included. The emoji selector is left alone behind a sign that has an emoji form; elsewhere it changes
- * a text that looks the same.
+ * a text that looks the same. Marks beyond the fourth on one letter are shown as code points, because they would cover the
+ * lines around them.
  */
 const UNSEEN =
-  /[\p{Cc}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u2028\u2029\u2800\ufff9-\ufffb\p{Default_Ignorable_Code_Point}\p{Bidi_Control}](?<!\p{Extended_Pictographic}\ufe0f)(?<!\ufe0f(?=\u20e3))/gu;
+  /[\p{Cc}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u2028\u2029\u2800\ufff9-\ufffb\p{Default_Ignorable_Code_Point}\p{Bidi_Control}](?<!\p{Extended_Pictographic}\ufe0f)(?<!\ufe0f(?=\u20e3))|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}]/gu;
 /** The same without the line breaks and tabs that a text keeps. */
-const UNSEEN_IN_TEXT = new RegExp(`(?![\\n\\t])${UNSEEN.source}`, "gu");
+const UNSEEN_IN_TEXT = new RegExp(`(?![\\n\\t])(?:${UNSEEN.source})`, "gu");
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** Escapes a text into one line of at most `max` characters. */

@@ -4,8 +4,9 @@ import { visibleLine, visibleOneLine } from "../../../kernel/text/escape-invisib
 import { titlePieces } from "../../../rules/manifest/card-template.ts";
 import { readMasked } from "../../../rules/redact/mask.ts";
 import type { SentencePart } from "../types.ts";
-import { edgeSpace, NOT_GIVEN_TEXT, NOT_STORED_TEXT, plainValue } from "./format.ts";
+import { NOT_GIVEN_TEXT, NOT_STORED_TEXT, plainValue } from "./format.ts";
 import { CARD_LIMITS } from "./limits.ts";
+import { needsRemark } from "./lookalikes.ts";
 
 /** Fills the placeholders. `args` is undefined if the values were never stored or have been deleted. */
 export function fillTitle(title: string, args: JsonValue | undefined): SentencePart[] {
@@ -18,8 +19,11 @@ export function fillTitle(title: string, args: JsonValue | undefined): SentenceP
   });
 }
 
-/** True if a placeholder shows the entire value. White space at an end would merge with the words around it. */
+/**
+ * True if a placeholder shows the entire value. White space at an end would merge with the words around it, and a
+ * placeholder has no room for remarks.
+ */
 export function fitsPlaceholder(value: JsonValue): boolean {
-  if (edgeSpace(value) !== undefined) return false;
+  if (needsRemark(value)) return false;
   return visibleOneLine(plainValue(value)).length <= CARD_LIMITS.place_chars;
 }
