@@ -157,6 +157,7 @@ describe("targets", () => {
     "/a?$httpMethod=DELETE",
     "/a?%24httpHeaders=X-HTTP-Method-Override%3A+DELETE",
     "/a?_method=delete",
+    "/a?x=1;x=2",
   ])("%s is refused", (text) => {
     verifies("beyond.http.strict-path");
     expect(readHttpTarget(text)).toMatchObject({ status: 400 });
@@ -180,6 +181,9 @@ describe("targets", () => {
   test.each([
     [["X-HTTP-Method-Override", "DELETE"]],
     [["x-method-override", "DELETE"]],
+    [["X-Original-URL", "/admin"]],
+    [["x_rewrite_url", "/admin"]],
+    [["Connection", "close, Content-Type"]],
     [["Content-Length", "1", "Transfer-Encoding", "chunked"]],
     [["Host", "a", "host", "b"]],
     [["Content-Length", "1", "content-length", "2"]],
@@ -221,6 +225,8 @@ describe("arguments", () => {
       ["/users/7", bodyOf("application/json", '{"__proto__":1}')],
       ["/users/7", bodyOf("application/x-www-form-urlencoded", "a=1&a=2")],
       ["/users/7", bodyOf("application/json", "{")],
+      ["/users/7?x=1", bodyOf("application/x-www-form-urlencoded", "x[]=2")],
+      ["/users/7", bodyOf("application/x-www-form-urlencoded", "x%5B0%5D=2&x=1")],
     ] as const)
       expect(args(text, body)).toMatchObject({ status: 400 });
   });
@@ -230,6 +236,12 @@ describe("arguments", () => {
     expect(args("/users/7", bodyOf("text/plain", "x"))).toMatchObject({ status: 415 });
     expect(args("/users/7", bodyOf(undefined, "x"))).toMatchObject({ status: 415 });
     expect(args("/users/7", bodyOf("multipart/form-data; boundary=x", "x"))).toMatchObject({ status: 415 });
+    for (const charset of ["utf-7", '"UTF-16"', "ibm037", "utf-8; charset=utf-7", "utf-7''x"])
+      expect(args("/users/7", bodyOf(`application/json; charset=${charset}`, "{}"))).toMatchObject({
+        status: 415,
+      });
+    for (const charset of ["UTF-8", '"utf8"', "us-ascii"])
+      expect(args("/users/7", bodyOf(`application/json;charset=${charset}`, "{}"))).toHaveProperty("args");
     const only = routes({ host: "api.test", method: "POST", path: "/users/{id}", body: "form" });
     expect(args("/users/7", bodyOf("application/json", "{}"), only)).toMatchObject({ status: 415 });
     const opaque = routes({ host: "api.test", method: "POST", path: "/users/{id}", body: "opaque" });

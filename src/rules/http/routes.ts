@@ -164,6 +164,13 @@ export interface RequestBody {
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
+/** A server that honors another charset than the proxy's would read other values. */
+const UTF_8_PROBLEM: HttpProblem = { status: 415, problem: "the charset of the body is not UTF-8" };
+const CHARSET = /charset[*\d]*\s*=[\s"']*([^\s"';,]*)/gi;
+
+const hasOtherCharset = (type: string): boolean =>
+  Array.from(type.matchAll(CHARSET)).some(([, name]) => !/^(?:utf-?8|us-ascii)$/i.test(name!));
+
 /** Many web frameworks take it for the method. */
 const METHOD_FIELD = "_method";
 
@@ -180,6 +187,7 @@ export function graphqlMatch(
   if (query.size > 0) return { status: 400, problem: "a GraphQL request has no fields in its address" };
   if (body.content === undefined) return { status: 413, problem: "the body is longer than 1 MB" };
   if (!JSON_TYPE.test(body.type ?? "")) return { status: 415, problem: "a GraphQL request is sent as JSON" };
+  if (hasOtherCharset(body.type ?? "")) return UTF_8_PROBLEM;
   const read = jsonArgs(body.content);
   if (isHttpProblem(read)) return read;
   const request = readGraphqlRequest(read);
@@ -190,6 +198,11 @@ export function graphqlMatch(
   const route = routes.find(({ graphql }) => graphql?.field === undefined && graphql?.kind === request.kind);
   return route === undefined ? undefined : { route, args: request.body };
 }
+
+const TWICE_PROBLEM: HttpProblem = {
+  status: 400,
+  problem: "a name is in two of path, query and body, or repeated",
+};
 
 /** `$args` from path, query and body. A name in two of them is refused. */
 export function requestArgs(
@@ -204,18 +217,24 @@ export function requestArgs(
     for (const [name, value] of part) {
       if (name === METHOD_FIELD)
         return { status: 400, problem: "the field _method overrides the method; send the method itself" };
-      if (Object.hasOwn(args, name))
-        return { status: 400, problem: "a name is in two of path, query and body" };
+      if (Object.hasOwn(args, name)) return TWICE_PROBLEM;
       Object.defineProperty(args, name, { value, enumerable: true, configurable: true, writable: true });
     }
-  return { args };
+  return hasListAndValue(args) ? TWICE_PROBLEM : { args };
 }
+
+/** Many servers read `a[]` and `a[0]` as the field `a`. */
+const hasListAndValue = (args: JsonObject): boolean =>
+  Object.keys(args).some(
+    (name) => name.indexOf("[") > 0 && Object.hasOwn(args, name.slice(0, name.indexOf("["))),
+  );
 
 function bodyArgs({ body: kind }: HttpSpec, body: RequestBody): JsonObject | HttpProblem {
   if (kind === "opaque") return { body: { bytes: body.bytes, sha256: body.sha256 } };
   if (body.bytes === 0) return {};
   if (body.content === undefined) return { status: 413, problem: "the body is longer than 1 MB" };
   const type = body.type ?? "";
+  if (hasOtherCharset(type)) return UTF_8_PROBLEM;
   if (JSON_TYPE.test(type) && kind !== "form") return jsonArgs(body.content);
   if (FORM_TYPE.test(type) && kind !== "json") {
     if (!/^[\x20-\x7e]*$/.test(latin1(body.content)))

@@ -53,6 +53,8 @@ export function readFields(text: string, where: string): Map<string, string> | H
   const fields = new Map<string, string>();
   for (const pair of text.split("&")) {
     if (pair === "") continue;
+    // Some servers also split at a semicolon.
+    if (/;[^=]*=/.test(pair)) return bad(`${where} holds a semicolon; write it as %3B`);
     const at = pair.indexOf("=");
     const name = decodeOnce((at < 0 ? pair : pair.slice(0, at)).replaceAll("+", " "));
     const value = decodeOnce(at < 0 ? "" : pair.slice(at + 1).replaceAll("+", " "));
@@ -73,7 +75,13 @@ function decodeOnce(text: string): string | undefined {
 
 /** Google's and Rails' servers read these. */
 const OVERRIDE_FIELDS = new Set(["$httpmethod", "$httpheaders", "_method", "x-http-method-override"]);
-const OVERRIDE_HEADERS = new Set(["x-http-method-override", "x-http-method", "x-method-override"]);
+const OVERRIDE_HEADERS: ReadonlyMap<string, string> = new Map([
+  ["x-http-method-override", "method"],
+  ["x-http-method", "method"],
+  ["x-method-override", "method"],
+  ["x-original-url", "path"],
+  ["x-rewrite-url", "path"],
+]);
 /** Headers that a request has once. */
 const SINGLE_HEADERS = new Set([
   "host",
@@ -89,7 +97,12 @@ export function headerProblem(raw: readonly string[]): HttpProblem | null {
   for (let i = 0; i < raw.length; i += 2) {
     // Some servers do not tell an underscore from a hyphen.
     const name = raw[i]!.toLowerCase().replaceAll("_", "-");
-    if (OVERRIDE_HEADERS.has(name)) return bad("a header overrides the method; send the method itself");
+    const part = OVERRIDE_HEADERS.get(name);
+    if (part !== undefined) return bad(`a header overrides the ${part}; send the ${part} itself`);
+    // A proxy takes these away, and the server would read the rest differently.
+    const removed = name === "connection" ? raw[i + 1]!.toLowerCase().split(/[,\s]+/) : [];
+    if (removed.some((one) => SINGLE_HEADERS.has(one.replaceAll("_", "-"))))
+      return bad("the Connection header names a header of the request");
     if (SINGLE_HEADERS.has(name) && seen.has(name)) return bad(`the header ${name} is repeated`);
     seen.add(name);
   }
