@@ -95,6 +95,7 @@ export async function verifyRegistration(
       supportedAlgorithmIDs: [...PASSKEY_COSE_ALGORITHMS],
     });
     if (!verified || registrationInfo.fmt !== "none") throw new Error("its attestation is not `none`");
+    if (isFramed(response.response.clientDataJSON)) throw new Error(FRAMED_PROBLEM);
     const { id, publicKey, counter } = registrationInfo.credential;
     return { challenge, key: { id, ...(await fromCose(publicKey)) }, counter };
   } catch (error) {
@@ -116,6 +117,14 @@ export async function requestOptions(
     userVerification: "required",
   });
 }
+
+/** Another site's page can frame ours and cover it, so that the person does not see what they sign. */
+function isFramed(clientDataJSON: string): boolean {
+  const client: unknown = JSON.parse(Buffer.from(clientDataJSON, "base64url").toString());
+  return (client as { crossOrigin?: unknown }).crossOrigin === true;
+}
+
+const FRAMED_PROBLEM = "it was made in another site's frame";
 
 interface SignedBy {
   /** A verifier that knows no relying party gives all that the origin permits. */
@@ -144,6 +153,7 @@ export async function verifyAssertion(
       credential: { id: key.id, publicKey: await toCose(key), counter },
       requireUserVerification: true,
     });
+    if (isFramed(assertion.response.clientDataJSON)) return { problem: FRAMED_PROBLEM };
     return verified ? { counter: authenticationInfo.newCounter } : { problem: "the signature is wrong" };
   } catch (error) {
     return { problem: messageOf(error) };

@@ -79,6 +79,7 @@ describe("enrolling", () => {
       { flags: 0x44 },
       { type: "webauthn.get" },
       { fmt: "packed" },
+      { cross_origin: true },
     ]) {
       const { answer } = await enrol("ann", new SoftPasskey(URL_), lies);
       expect([answer.status, answer.body.error]).toEqual([400, expect.stringContaining("response: ")]);

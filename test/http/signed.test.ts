@@ -86,6 +86,7 @@ describe("an approval", () => {
       ["ann", ann.sign(asked, { rp_id: "example.com" })],
       ["ann", ann.sign(asked, { flags: 0x01 })],
       ["ann", ann.sign(asked, { type: "webauthn.create" })],
+      ["ann", ann.sign(asked, { cross_origin: true })],
       ["ann", { ...ann.sign(asked), payload: { ...asked.payload, decision: "deny" } }],
     ];
     for (const [key, signature] of tries) {
@@ -152,6 +153,11 @@ describe("an approval", () => {
     await s.enrol("ann");
     expect((await s.challenge("ann", ofApproval("apr_nobody"))).status).toBe(404);
     expect((await s.challenge("ann", { kind: "king", decision: "approve" })).status).toBe(400);
+    const other = await s.challenge("ann", { ...ofApproval((await s.ask()).id), decision: "grant" });
+    expect([other.status, other.body]).toEqual([
+      400,
+      { error: 'decision: must be "approve" for the kind approval' },
+    ]);
   });
 
   it("stays as it was for rules that ask for no signature", async () => {

@@ -217,6 +217,8 @@ def _client_problem(data: bytes, payload: Dict[str, Any]) -> Optional[str]:
         return "its client data is not JSON"
     if not isinstance(client, dict) or client.get("type") != "webauthn.get" or "origin" not in client:
         return "its client data is not that of an assertion"
+    if client.get("crossOrigin") is True:
+        return "it was made in another site's frame"
     challenge = base64.urlsafe_b64encode(hashlib.sha256(canonical(payload)).digest()).decode().rstrip("=")
     return None if client.get("challenge") == challenge else "it signs another payload"
 

@@ -31,6 +31,7 @@ export const REQUEST_TEXTS: Readonly<Record<string, string>> = {
   decision: "approve, deny or confirm",
   body: "the request that you will send, without its signature",
   kind: "kind of the decision",
+  "open_challenge.decision": "decision of this kind, such as `approve`",
   "open_challenge.id": "id of what you decide",
   "add_passkey.response": "the new credential in the JSON form of WebAuthn",
   confirm: "true starts the rollback; without it, the response is the plan",

@@ -5,6 +5,7 @@ import { storeChallenge } from "../../govern/signing/challenge.ts";
 import { activePasskeys, requirePasskeyOwner } from "../../govern/signing/enrol.ts";
 import { SIGNED_KINDS, type SignedPayload, signedPayloadSchema } from "../../govern/signing/payload.ts";
 import { passkeyRequired } from "../../govern/signing/signature.ts";
+import { invalidError } from "../../kernel/errors.ts";
 import { defineOperation } from "../pipeline/operation.ts";
 import { givenId } from "../schemas.ts";
 import { passkeysOf, passkeysOff, requirePlace } from "./check-signature.ts";
@@ -30,11 +31,13 @@ export const openChallenge = defineOperation({
   }),
   feature: passkeysOff,
   errors: { not_found: "unknown id, or one that you cannot decide", conflict: "already decided" },
-  async run(caller, { kind, id, body }) {
+  async run(caller, { kind, id, decision, body }) {
     const { app, principal } = caller;
     const owner = requirePasskeyOwner(principal);
     const place = requirePlace(app);
     const draft = await PAYLOAD_DRAFTERS[kind](caller, { id, body });
+    const [own] = draft.decision.split(" ", 1);
+    if (own !== decision) throw invalidError(`decision: must be ${JSON.stringify(own)} for the kind ${kind}`);
     const passkeys = activePasskeys(app.core, await passkeysOf(app, principal));
     if (passkeys.length === 0) throw passkeyRequired();
     const nonce = Buffer.from(app.core.env.bytes(32)).toString("base64url");

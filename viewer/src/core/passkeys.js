@@ -42,6 +42,7 @@ export async function assertionProblem({ payload, assertion, public_key, alg }, 
   if (client === null) return "its client data is not that of an assertion";
   if (client.challenge !== toBase64url(sha256(passkeyText.encode(canonical(payload)))))
     return "it signs another payload";
+  if (client.crossOrigin === true) return "it was made in another site's frame";
   const host = typeof client.origin === "string" ? ORIGIN.exec(client.origin)?.[1] : undefined;
   if (host === undefined || (place !== null && !place.origins.includes(client.origin)))
     return "it was not made at a known origin";
