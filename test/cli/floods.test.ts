@@ -9,7 +9,7 @@ import { verifies } from "../support/verifies.ts";
 
 const MANIFESTS = `
 - {tool: pay.refund, effect: compensable, permission: pay, compensation: {tool: pay.charge, args: {id: $args.id}}}
-- {tool: pay.wire, effect: irreversible, permission: pay}
+- {tool: pay.wire, effect: irreversible, permission: pay, card: {title: Wire, line: "Wire {$args.id}"}}
 `;
 const POLICY = `version: 1
 approvals: {flood: {max: 1, window: 10m}}
@@ -64,7 +64,7 @@ it("are grouped by actor, tool and rule, and a group is decided at once", async 
     await ask("bot", "pay.refund", { amount: 1_840 }),
     await ask("bot", "pay.refund", { amount: 14 }),
   ];
-  const wires = [await ask("bot", "pay.wire"), await ask("bot", "pay.wire")];
+  const wires = [await ask("bot", "pay.wire"), await ask("bot", "pay.wire", { memo: "more" })];
   const theirs = await ask("other", "pay.refund");
   const there = (...args: string[]) =>
     svc(["approvals", ...args, "--server", server.url, "--key-file", "ann.key"], { cwd: folder });
@@ -72,7 +72,9 @@ it("are grouped by actor, tool and rule, and a group is decided at once", async 
   verifies("beyond.flood.list");
   const past = await there("list");
   expect(past.out).toMatch(new RegExp(`^${refunds[0]} +4 waiting +pay.refund +4 runs +bot`, "m"));
-  expect(past.out).toMatch(new RegExp(`^${wires[0]} +2 waiting +pay.wire +2 runs +bot`, "m"));
+  expect(past.out).toMatch(
+    new RegExp(`^${wires[0]} +2 waiting +pay.wire +2 runs +bot +\\(currency, id, memo\\)`, "m"),
+  );
   expect(past.out).toMatch(new RegExp(`^${theirs} +pending +pay.refund`, "m"));
   expect(past.out.trim().split("\n")).toHaveLength(3);
   expect((await there("list", "--no-group")).out.trim().split("\n")).toHaveLength(7);

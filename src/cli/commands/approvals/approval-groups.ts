@@ -257,25 +257,25 @@ async function confirmGroup(
   );
 }
 
-/** For actors over the flood limit, prints one row per group: its oldest request and its size. */
+/**
+ * For actors over the flood limit, prints one row per group: its oldest request, its size, and the names of all
+ * arguments. `isGroup` leaves out what is true of one request only.
+ */
 export function floodedRows(
   approvals: readonly ApprovalView[],
   flooded: readonly string[],
-  rowOf: (one: ApprovalView) => string[],
+  rowOf: (one: ApprovalView, isGroup: boolean) => string[],
 ): string[][] {
   const isFlood = ({ actor, status }: ApprovalView) =>
     OPEN_APPROVAL_STATUSES.has(status) && flooded.includes(actor);
   const rows = requestGroups(approvals.filter(isFlood)).map(({ requests }) => {
-    const oldest = requests.at(-1)!;
-    const [id, status, tool, run, ...rest] = rowOf(oldest) as [string, string, string, string];
-    if (requests.length === 1) return [id, status, tool, run, ...rest];
-    return [
-      id,
-      `${requests.length} waiting`,
-      tool,
-      formatCountOf(new Set(requests.map((r) => r.run_id)).size, "run"),
-      ...rest,
-    ];
+    const isGroup = requests.length > 1;
+    const arg_names = [...new Set(requests.flatMap((one) => one.arg_names))].sort();
+    const row = rowOf({ ...requests.at(-1)!, arg_names }, isGroup);
+    if (!isGroup) return row;
+    const [id, , tool, , ...rest] = row as [string, string, string, string];
+    const runs = formatCountOf(new Set(requests.map((r) => r.run_id)).size, "run");
+    return [id, `${requests.length} waiting`, tool, runs, ...rest];
   });
-  return [...rows, ...approvals.filter((one) => !isFlood(one)).map(rowOf)];
+  return [...rows, ...approvals.filter((one) => !isFlood(one)).map((one) => rowOf(one, false))];
 }

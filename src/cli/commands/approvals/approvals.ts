@@ -49,7 +49,8 @@ export const registerApprovals: RegisterCommand = (program, context) => {
         if (approvals.length === 0) return io.err("no requests");
         const grouped = flags["group"] === false ? [] : flooded;
         const lines = await requestLines(door, approvals);
-        const rows = floodedRows(approvals, grouped, (one) => rowOf(one, lines.get(one.id)));
+        const lineOf = (one: ApprovalView, isGroup: boolean) => (isGroup ? undefined : lines.get(one.id));
+        const rows = floodedRows(approvals, grouped, (...one) => rowOf(one[0], lineOf(...one)));
         for (const row of alignColumns(rows)) io.out(row);
         if (grouped.length > 0) io.err("--group shows their values, --no-group each request");
       });
