@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline/promises";
 import { type RuntimeEnv, systemEnv } from "../kernel/env.ts";
 import { invalidError } from "../kernel/errors.ts";
+import { visibleOneLine } from "../kernel/text/escape-invisible.ts";
 
 export interface CommandIo {
   out(text: string): void;
@@ -27,11 +28,12 @@ export function createPaint(on: boolean): PaintColors {
   ) as PaintColors;
 }
 
-/** Escapes control characters, so that text from agents or upstreams cannot move the cursor or fake a line. */
+/**
+ * Escapes invisible characters, so that text from agents or upstreams cannot move the cursor, fake a line, or look like
+ * another text.
+ */
 export function escapeControls(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (c) =>
-    c === "\n" || c === "\t" ? " " : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
+  return visibleOneLine(text.replace(/[\n\t]/g, " "));
 }
 
 /** Fails once the input ends, because no person can answer any more questions. */

@@ -54,7 +54,8 @@ export function readFields(text: string, where: string): Map<string, string> | H
   for (const pair of text.split("&")) {
     if (pair === "") continue;
     // Some servers also split at a semicolon.
-    if (/;[^=]*=/.test(pair)) return bad(`${where} holds a semicolon; write it as %3B`);
+    const semicolon = pair.indexOf(";");
+    if (semicolon >= 0 && pair.includes("=", semicolon)) return bad(`${where} holds a semicolon; write it as %3B`);
     const at = pair.indexOf("=");
     const name = decodeOnce((at < 0 ? pair : pair.slice(0, at)).replaceAll("+", " "));
     const value = decodeOnce(at < 0 ? "" : pair.slice(at + 1).replaceAll("+", " "));
@@ -99,7 +100,7 @@ export function headerProblem(raw: readonly string[]): HttpProblem | null {
     const name = raw[i]!.toLowerCase().replaceAll("_", "-");
     const part = OVERRIDE_HEADERS.get(name);
     if (part !== undefined) return bad(`a header overrides the ${part}; send the ${part} itself`);
-    // A proxy takes these away, and the server would read the rest differently.
+    // The proxy removes the named headers, and the server would read the rest differently.
     const removed = name === "connection" ? raw[i + 1]!.toLowerCase().split(/[,\s]+/) : [];
     if (removed.some((one) => SINGLE_HEADERS.has(one.replaceAll("_", "-"))))
       return bad("the Connection header names a header of the request");

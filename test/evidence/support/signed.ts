@@ -147,6 +147,15 @@ export const SIGNED_LIES: Readonly<Record<string, Change>> = {
     const { clientExtensionResults: _, ...assertion } = soft.sign({ payload }).assertion;
     bundle.signatures.push({ ...bundle.signatures[0]!, assertion: assertion as never });
   },
+  "a signature made in another site's frame": (bundle, s) => {
+    const one = ofKind(bundle, "approval");
+    const { payload } = one;
+    const { assertion } = s.people["ann"]!.sign({ payload }, { cross_origin: true });
+    const { clientExtensionResults: _, ...framed } = assertion;
+    rename(bundle, one, () => {
+      one.assertion = framed as never;
+    });
+  },
   "a signature twice": ({ signatures }) => void signatures.push(signatures[0]!),
   "other arguments in the record": (bundle) => {
     const record = recordOf(bundle, ofKind(bundle, "approval"));

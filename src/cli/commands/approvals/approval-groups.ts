@@ -259,7 +259,7 @@ async function confirmGroup(
 
 /**
  * For actors over the flood limit, prints one row per group: its oldest request, its size, and the names of all
- * arguments. `isGroup` leaves out what is true of one request only.
+ * arguments. `isGroup` omits the values of a single request.
  */
 export function floodedRows(
   approvals: readonly ApprovalView[],

@@ -10,7 +10,7 @@ const CARD_WORDS: ReadonlySet<string> = new Set([NOT_GIVEN_TEXT, NOT_STORED_TEXT
 /** Texts that look like another JSON value. Numbers are exempt, because their digits read the same as a text. */
 const LIKE_JSON = /^\s*(?:true|false|null|\[.*\]|\{.*\})\s*$/s;
 
-/** What a reader cannot see of a value, as its plain text shows it. */
+/** Properties of a value that its plain text does not show. */
 export function* valueRemarks(value: JsonValue): PausableWork<string[]> {
   const spelled = yield* spellingMembers(value);
   const mixed = yield* spellingMixedWords(value);
