@@ -14,12 +14,14 @@ import { isLoopbackHost } from "../config/loopback.ts";
 import { OneTimeLink } from "../console/session/one-time-link.ts";
 import type { PrincipalRole } from "../govern/roles.ts";
 import { systemEnv } from "../kernel/env.ts";
-
+import { SvcError } from "../kernel/errors.ts";
 import { findRun } from "../operations/documents.ts";
 import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
 import { openRun } from "../operations/runs/runs.ts";
 import { openService, type RunningService } from "../service/service.ts";
 import { startServer } from "../service/start/server.ts";
+import { FileLock } from "../store/files/lock.ts";
+import { nodeDisk } from "../store/journal/disk.ts";
 import { type CommandIo, escapeControls, processIo } from "./io.ts";
 import { untilSignalled } from "./signals.ts";
 
@@ -167,9 +169,20 @@ function welcome(io: CommandIo, url: string, keys: Keys, run: string, about: rea
   for (const line of lines) io.out(line);
 }
 
+/** Held until this process ends. A second demo would replace the keys that the first one printed. */
+async function lockFolder(): Promise<void> {
+  try {
+    await new FileLock(nodeDisk, join(FOLDER, "demo.lock")).take(systemEnv.now());
+  } catch (error) {
+    const message = "a demo of this clone is running: stop it with Ctrl-C in its terminal, then start again";
+    throw new SvcError("conflict", message, { cause: error });
+  }
+}
+
 async function demo(withStory: boolean): Promise<void> {
   const io = processIo();
   mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
+  await lockFolder();
   const keyFile = join(FOLDER, "keys.json");
   const keys = await makeKeys(keyFile);
   const undo = [process.execPath, exampleFile("desk.mjs"), deskFile].map((word) => `'${word}'`).join(" ");
@@ -207,11 +220,12 @@ async function demo(withStory: boolean): Promise<void> {
 try {
   await demo(!process.argv.includes("--empty"));
 } catch (error) {
-  const { code } = error as NodeJS.ErrnoException;
-  const busy =
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  const message =
     code === "EADDRINUSE"
-      ? "the port is in use; choose another with PORT=8788 npm start"
+      ? `port ${port} is in use; choose another with PORT=8790 npm start`
       : (error as Error).message;
-  process.stderr.write(`svc: ${busy}\n`);
-  process.exitCode = 1;
+  process.stderr.write(`svc: ${message}\n`);
+  // Whatever already runs, such as the server before its shop, must not keep a failed demo alive.
+  process.exit(1);
 }

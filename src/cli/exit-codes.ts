@@ -15,7 +15,7 @@ const COMMAND_CODES: Readonly<Record<string, CodeMeanings>> = {
   "registry activate": { 2: "another admin must activate the version too" },
   simulate: { 2: "the policy blocks calls that were allowed before" },
   runs: { 2: "--attention found runs" },
-  show: { 2: "the run needs attention, or the outcome of a step is unknown" },
+  show: { 2: "the run needs attention" },
   plan: { 2: "some steps cannot be undone" },
   rollback: { 2: "incomplete: some steps could not be undone" },
   contain: { 2: "incomplete: some steps could not be undone" },

@@ -69,6 +69,14 @@ function readConfigText(text: string, file: string, base: string, env: EnvVariab
   return { file, base, values, place, problems };
 }
 
+/** Names the section of a key that was written outside of it, such as `port`. */
+function withinSection(path: FieldPath): string {
+  if (path.length !== 1) return "";
+  const key = String(path[0]);
+  const sections = SETTING_ENTRIES.filter(([, entry]) => isSection(entry) && Object.hasOwn(entry.rows, key));
+  return sections.length === 1 ? `; did you mean "${sections[0]![0]}.${key}"?` : "";
+}
+
 class KeyReader {
   private readonly source: YamlSource;
   private readonly raw: JsonObject;
@@ -135,7 +143,9 @@ class KeyReader {
     const hint =
       path.length === 1 && name === "retention"
         ? "; retention belongs in the policy file"
-        : didYouMean(name, known) || `; known keys are ${[...known].sort().join(", ")}`;
+        : withinSection(path) ||
+          didYouMean(name, known) ||
+          `; known keys are ${[...known].sort().join(", ")}`;
     this.problems.push({ path, message: `unknown key${hint}`, key: true });
   }
 

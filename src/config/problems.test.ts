@@ -16,6 +16,11 @@ describe("problems", () => {
       /^svc\.config\.yaml:2:1: manifest: unknown key; did you mean "manifests"/,
     ],
     [
+      "a key outside of its section",
+      "port: 80\n",
+      /^svc\.config\.yaml:1:1: port: unknown key; did you mean "listen\.port"/,
+    ],
+    [
       "an unknown key in a section",
       "capture:\n  enable: true\n",
       /^svc\.config\.yaml:2:3: capture\.enable: unknown key; did you mean "enabled"/,

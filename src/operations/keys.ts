@@ -18,6 +18,9 @@ import { sweepConsents } from "./upstreams/upstream-access.ts";
 const feature = (app: ServiceApp) => (app.keys === null ? "no key file is configured on this server" : null);
 const manager = (app: ServiceApp): KeyManager => app.keys!;
 
+/** The state of a key in the ledger's `key_changed` records. */
+export const keyStateText = (isDisabled: boolean): string => (isDisabled ? "disabled" : "enabled");
+
 const names = z.array(boundedText(256)).max(1_000);
 /** As in the key file: one role, or a list. */
 const roles = z.union([z.enum(PRINCIPAL_ROLES), z.array(z.enum(PRINCIPAL_ROLES)).min(1).max(64)], {
@@ -251,10 +254,11 @@ export const changeKey = defineOperation({
     const fields = withinTenant(call, body as KeyFields);
     const before = (await manager(call.app).list()).find((one) => one.fingerprint === key.fingerprint);
     const changed = await manager(call.app).patch(key.place, fields, key.fingerprint);
-    const what = Object.keys(body).sort().join(", ") || "nothing";
+    const given = Object.keys(body).sort().join(", ") || "nothing";
+    const what = given === "disabled" ? keyStateText(changed.disabled) : `${given} changed`;
     const ended = changed.disabled ? { ended: changed } : {};
     const moved = before !== undefined && isMoved(before, changed) ? { moved: changed } : {};
-    await record(call, "key_changed", `key ${changed.name}: ${what} changed`, { ...ended, ...moved });
+    await record(call, "key_changed", `key ${changed.name}: ${what}`, { ...ended, ...moved });
     if (changed.disabled) await sweepConsents(call.app, call.principal.name);
     return asShown(call, changed);
   },

@@ -46,9 +46,9 @@ describe("svc runs", () => {
     verifies("beyond.first.runs", "beyond.first.store-found");
     await seed("sqlite");
     const { out } = await svc(["runs", "-d", "data"]);
-    expect(out).toMatch(/^good {2}\S+ {2}ann-bot {2}enforce {2}1 step {3,}look a customer up$/m);
+    expect(out).toMatch(/^good {2}\S+ {2}ann-bot {2}enforce {2}1 step {3,}open {2,}look a customer up$/m);
     expect(out).toMatch(
-      /^bad {3}\S+ {2}bob-bot {2}enforce {2}2 steps {2}1 unresolved, failed {2}mail everybody$/m,
+      /^bad {3}\S+ {2}bob-bot {2}enforce {2}2 steps {2}open, 1 unresolved, a step failed {2}mail everybody$/m,
     );
     const ids = async (...args: string[]) =>
       (await svc(["runs", "-d", "data", "--json", ...args])).out

@@ -211,9 +211,12 @@ async function liveDemo(fresh = true) {
       method: "POST",
       headers: { authorization: `Bearer ${key(role)}`, "content-type": "application/json" },
       body: JSON.stringify(body),
-    }).then((response) => expect(response.ok).toBe(true));
+    }).then((response) => {
+      expect(response.ok).toBe(true);
+      return response;
+    });
   const link = found(/^ {2}(http\S+login\/link\S+)$/m);
-  return { ...demo, url, shop, link, desk, post, request: desk().tickets["ticket-4833"].approval_id };
+  return { ...demo, url, shop, link, desk, key, post, request: desk().tickets["ticket-4833"].approval_id };
 }
 
 const refundsOf = (desk: { refunds: object }, order: string): { amount: number; status: string }[] =>
@@ -263,6 +266,12 @@ describe("the demo's agent", () => {
     await desk.locator("#decided-lately").getByText("The agent made the call: step 1 succeeded").waitFor();
     expect(await inaccessible(desk)).toEqual([]);
 
+    verifies("beyond.demo.run-page");
+    await desk.goto(`${demo.url}/console/runs/ticket-4833`);
+    await desk.locator("#refused").getByText("approved, used").waitFor();
+    await desk.locator("#approvals").getByText("By demo-operator").waitFor();
+    await desk.locator("#run").getByText("open", { exact: true }).waitFor();
+
     verifies("beyond.polish.plan-fits");
     await desk.goto(`${demo.url}/console/runs/ticket-4817`);
     await desk.getByText("not fully reversible: 1 step was changed since").first().waitFor();
@@ -275,6 +284,8 @@ describe("the demo's agent", () => {
     expect(await page.locator("#paid").innerText()).toBe("165 EUR");
     expect(refundsOf(demo.desk(), "A-1402")).toMatchObject([{ amount: 900, status: "reversed" }]);
     expect(await page.locator(".next").innerText()).toContain("Roll back ticket-4826");
+    await desk.locator("#rollback").getByText("done", { exact: true }).waitFor();
+    expect(await desk.locator("#rollback").innerText()).not.toContain("fully reversible");
     expect(faults).toEqual([]);
     expect(await demo.stop()).toBe(0);
     await page.getByText("The demo has stopped").waitFor();
@@ -310,6 +321,78 @@ describe("the demo's agent", () => {
     await until(() => ticket().state === "closed", "the agent to act");
     expect(ticket().words).toContain("denied 900 EUR and offered 450 EUR. I took the offer");
     expect(refundsOf(demo.desk(), "A-1402")).toMatchObject([{ amount: 450, status: "paid" }]);
+    const { page } = await openShop(demo.link, "light", 1280);
+    await page.click("button");
+    await page.waitForURL(/\/console$/);
+    await page.goto(`${demo.url}/console/approvals`);
+    await page
+      .locator("#decided-lately")
+      .getByText("The agent made the call: step 1 succeeded, which needed no approval")
+      .waitFor();
+    await demo.stop();
+  });
+
+  it("can be contained after a rollback met a conflict, and its incident leads through what is left", async () => {
+    verifies(
+      "beyond.incidents.undone-since",
+      "beyond.incidents.lift-returns",
+      "beyond.incidents.own-keys",
+      "beyond.incidents.key-words",
+    );
+    const demo = await liveDemo();
+    await demo.post("/runs/ticket-4817/rollback", { confirm: true });
+    const job = async (path: string) =>
+      (await (
+        await fetch(`${demo.url}/v1${path}`, { headers: { authorization: `Bearer ${demo.key("admin")}` } })
+      ).json()) as { job: { id: string; state: string } };
+    await until(async () => (await job("/runs/ticket-4817/rollback")).job.state === "done", "the rollback");
+    const { page } = await openShop(`${demo.url}/console/login`, "light", 1280);
+    await page.getByLabel("API key or OIDC token").fill(demo.key("admin"));
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForURL(/\/console$/);
+    await page.goto(`${demo.url}/console/runs/ticket-4817`);
+    await page.locator("#rollback").getByText("undo failed").waitFor();
+    expect(await page.locator("#rollback").innerText()).not.toContain("Undone after this rollback");
+
+    const contained = await demo.post(
+      "/contain",
+      { actor: "support-agent", reason: "wrong refunds", confirm: true },
+      "admin",
+    );
+    const { job: started } = (await contained.json()) as { job: { id: string } };
+    await until(async () => (await job(`/contain/${started.id}`)).job.state === "done", "the containment");
+    await page.goto(`${demo.url}/console/runs/ticket-4817`);
+    await page.locator("#rollback").getByText("Undone after this rollback: step 3.").waitFor();
+
+    await page.goto(`${demo.url}/console/incidents`);
+    await page.getByRole("link", { name: "support-agent" }).click();
+    await page.getByLabel("Note").fill(`the agent's key was ${demo.key("agent")}`);
+    await page.getByRole("button", { name: "Add the note" }).click();
+    await page.getByText("the agent's key was [REDACTED:svc_key]").first().waitFor();
+    const incident = page.url();
+    await page.getByRole("button", { name: "Lift" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Lift" }).click();
+    await page.getByText("1 halt was lifted.").waitFor();
+    expect(page.url()).toBe(incident);
+    expect(await page.locator("#tasks").innerText()).not.toContain("Lift a halt");
+    await page.locator("#timeline").getByText("key support-agent: disabled", { exact: true }).waitFor();
+    await demo.stop();
+  });
+
+  it("is not started a second time over the first, whose keys stay valid", async () => {
+    verifies("beyond.demo.once");
+    const demo = await liveDemo();
+    const second = spawn(process.execPath, ["dist/cli/demo.js"], {
+      cwd: clone.folder,
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0" },
+    });
+    let said = "";
+    second.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    expect(await new Promise((resolve) => second.once("exit", resolve))).toBe(1);
+    expect(said).toContain("a demo of this clone is running: stop it with Ctrl-C");
+    await demo.post("/halt", { reason: "lunch" }, "admin");
     await demo.stop();
   });
 });

@@ -32,7 +32,8 @@ it("gives no two neighbouring fields, facts or columns one label", async () => {
   for (const page of PAGES) {
     const { status, text } = await admin.get(page);
     expect([page, status]).toEqual([page, 200]);
-    const parts = text.match(/<form[\s\S]*?<\/form>|<dl[\s\S]*?<\/dl>|<thead[\s\S]*?<\/thead>/g) ?? [];
+    const parts =
+      text.match(/(?:<form[\s\S]*?<\/form>\s*)+|<dl[\s\S]*?<\/dl>|<thead[\s\S]*?<\/thead>/g) ?? [];
     for (const part of parts) {
       const labels = texts(part, /<(?:label|dt|th)\b[^>]*>([\s\S]*?)<\/(?:label|dt|th)>/g);
       for (const [i, label] of labels.entries())

@@ -130,7 +130,7 @@ describe("managing keys", () => {
     expect((await events()).slice(0, 4)).toEqual([
       ["key_deleted", "admin", `key short-lived, fingerprint ${fingerprint}`],
       ["key_changed", "admin", "key short-lived: disabled, roles changed"],
-      ["key_changed", "admin", "key short-lived: disabled changed"],
+      ["key_changed", "admin", "key short-lived: disabled"],
       ["key_created", "admin", `key short-lived (auditor), fingerprint ${fingerprint}`],
     ]);
   });

@@ -51,5 +51,6 @@ export const beyondRunState = section("beyond", "State of a run", {
   "beyond.run-state.rollback": [33, "a run with an unfinished rollback needs attention"],
   "beyond.run-state.open": [33, "a run with an intended step, an open request or plan, or a call in the last 30 minutes is open"],
   "beyond.run-state.exit": [33, "`svc runs --attention` exits 2 where it lists a run, else 0"],
+  "beyond.run-state.everywhere": [37, "the API, the command line and the console's list, filter, agent page and run page say the same state of each run, and exit codes follow it"],
   "beyond.run-state.paper": [33, "a run's report does not say that a step in conflict can be undone"],
 });

@@ -13,7 +13,9 @@ export const beyond2Demo = section("beyond", "The demo acts on decisions", {
   "beyond.demo.escaped": [37, "text of the agent stays text on the shop's page"],
   "beyond.demo.screen": [37, "the demo's start text fits one screen"],
   "beyond.demo.empty": [37, "`npm start -- --empty` has neither the shop nor the agent"],
-  "beyond.demo.effect": [37, "the Approvals page shows the effect of your latest decisions, and follows it"],
+  "beyond.demo.effect": [37, "the Approvals page shows the effect of your latest decisions, and follows it, also where the call needed no approval"],
+  "beyond.demo.run-page": [37, "a run's page shows its state, and the status of the request that held a call"],
+  "beyond.demo.once": [37, "a second demo of one clone is refused and changes nothing of the first"],
 });
 
 // biome-ignore format: one statement a line

@@ -11,6 +11,7 @@ import { haltPageForm, scopeText } from "../parts/halt-form.ts";
 import { formatCountOf, markLabel } from "../parts/marks.ts";
 import { formatTime } from "../parts/time.ts";
 import { containLink } from "./contain.ts";
+import { incidentPath } from "./incidents/incident-list.ts";
 
 export const haltRoutes = [
   postRoute("/evidence/halt", haltOp, halt),
@@ -102,8 +103,10 @@ async function halt(ctx: PageContext): Promise<PageAnswer> {
 async function resume(ctx: PageContext): Promise<PageAnswer> {
   const id = ctx.form.optional("id");
   const { lifted } = await ctx.call(resumeOp, { id });
+  const incident = ctx.form.optional("incident");
   return {
-    to: "/console/evidence#halt",
+    // The form of an incident leads back to its other tasks.
+    to: incident === undefined ? "/console/evidence#halt" : incidentPath(incident),
     notice: { kind: "ok", text: `${formatCountOf(lifted.length, "halt was", "halts were")} lifted.` },
   };
 }

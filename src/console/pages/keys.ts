@@ -1,11 +1,12 @@
 /**
  * Keys card of the Settings page, for admins: lists, creates, changes and deletes API keys. A new key is shown once.
  */
+
 import { keyExpiry } from "../../auth/key-entry.ts";
 import type { KeyView } from "../../auth/key-manager.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { PRINCIPAL_ROLES, type PrincipalRole } from "../../govern/roles.ts";
-import { changeKey, createKey, deleteKey, listKeys } from "../../operations/keys.ts";
+import { changeKey, createKey, deleteKey, keyStateText, listKeys } from "../../operations/keys.ts";
 import { emptyHtml, type HtmlFragment, safeHtml } from "../html.ts";
 import { type PageAnswer, type PageContext, postRoute } from "../page-context.ts";
 import { cardBlock, noticeBox, tableBlock } from "../parts/blocks.ts";
@@ -160,7 +161,7 @@ async function change(ctx: PageContext): Promise<PageAnswer> {
     to: "/console/settings#keys",
     notice: {
       kind: "ok",
-      text: disabled ? `The key of ${name} is disabled.` : `The key of ${name} is changed.`,
+      text: `The key of ${name} is ${"disabled" in body ? keyStateText(disabled) : "changed"}.`,
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Coloured labels for statuses, decisions, effects and counts. The text carries the meaning; the colour repeats it. */
+
 import type { ApprovalStatus } from "../../govern/approvals/approval.ts";
-import type { StepStatus } from "../../govern/runs/run.ts";
+import type { RunState, StepStatus } from "../../govern/runs/run.ts";
 import type { PlanKind } from "../../rollback/plan/plan.ts";
 import type { ManifestLifecycle, ToolEffect } from "../../rules/manifest/types.ts";
 import { type HtmlFragment, safeHtml } from "../html.ts";
@@ -29,6 +30,9 @@ const STEP: Record<StepStatus, [MarkTone, string]> = {
 };
 export const stepTone = (status: StepStatus): MarkTone => STEP[status][0];
 export const stepMark = (status: StepStatus): HtmlFragment => markLabel(...STEP[status]);
+
+const RUN_STATE: Record<RunState, MarkTone> = { "needs attention": "warn", open: "info", settled: "good" };
+export const runStateMark = (state: RunState): HtmlFragment => markLabel(RUN_STATE[state], state);
 
 const APPROVAL: Record<ApprovalStatus, MarkTone> = {
   pending: "warn",

@@ -4,6 +4,7 @@
  */
 
 import { nextEventLoopTurn, runInSlices } from "../../child-process/event-loop-slices.ts";
+import { undoKindText } from "../../govern/cards/undo-summary.ts";
 import { effectText } from "../../govern/decide/effect-check.ts";
 import type { JobDoc } from "../../govern/port/docs.ts";
 import type { StateStore } from "../../govern/port/store.ts";
@@ -261,7 +262,7 @@ export function outlookWords(action: PlanAction): string {
   switch (action.kind) {
     case "compensate": {
       const how = [
-        action.compensation_kind === "inverse" ? "restores the exact state" : "offsets the effect",
+        undoKindText(action.compensation_kind),
         action.verified ? "will be read back" : "will not be read back",
         ...(action.needs_approval ? ["needs an approval"] : []),
         ...(action.closes_ms === undefined ? [] : [`until ${toIsoTime(action.closes_ms)}`]),

@@ -29,7 +29,9 @@ export function summarizeUndo(
   };
 }
 
-function howFar({ kind, read_back }: Pick<RequestedUndo, "kind" | "read_back">): string {
-  const how = kind === "inverse" ? "restores the exact state" : "offsets the effect";
-  return read_back ? `${how}, and is read back` : how;
-}
+/** What an undo of this kind does, as the end of a sentence that begins with its tool. */
+export const undoKindText = (kind: RequestedUndo["kind"] | null): string =>
+  kind === "inverse" ? "restores the exact state" : "offsets the effect";
+
+const howFar = ({ kind, read_back }: Pick<RequestedUndo, "kind" | "read_back">): string =>
+  read_back ? `${undoKindText(kind)}, and is read back` : undoKindText(kind);

@@ -21,6 +21,7 @@ import { forbiddenError, messageOf, SvcError } from "../../kernel/errors.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import type { LedgerRecord } from "../../ledger/record.ts";
 import { announceRecords, type ServiceApp } from "../app.ts";
+import { keyStateText } from "../keys.ts";
 import { stateReaderFor } from "../rollback/state-reader.ts";
 import { REVOCABLE_AUTHORITY, type RevocableKind, type WiderAuthority } from "./authority.ts";
 import { dependentsOfRuns, findKeys, findRequests, listedDependents, previewRollback } from "./preview.ts";
@@ -118,7 +119,7 @@ export class ContainmentWork {
 
   private keyRecord(tx: StoreTx, { name }: ContainedKey): LedgerRecord {
     const ts_ms = this.app.core.env.now();
-    const detail = `key ${name}: disabled changed`;
+    const detail = `key ${name}: ${keyStateText(true)}`;
     return tx.append({ event: "key_changed", actor: this.job.by, ts_ms, detail });
   }
 

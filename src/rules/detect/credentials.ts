@@ -76,6 +76,8 @@ const CLOUD: readonly Credential[] = [
 ];
 
 const DEVELOPER: readonly Credential[] = [
+  // The keys of this service.
+  marked("svc_key", "svc_", /svc_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/, mixed),
   marked("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", /gh[pousr]_[A-Za-z0-9]{30,255}/, random),
   marked("github_token", "github_pat_", /github_pat_[A-Za-z0-9_]{36,255}/, random),
   marked(

@@ -76,12 +76,8 @@ function print(io: CommandIo, runs: readonly FoundRun[], failed: ReadonlySet<str
 }
 
 function cells(run: FoundRun, failed: boolean): string[] {
-  const { run_id, actor, mode, created_ms, steps, unresolved, attention, reason } = run;
-  const state = [
-    unresolved > 0 ? `${unresolved} unresolved` : "",
-    failed ? "failed" : "",
-    attention ? "needs attention: svc show" : "",
-  ];
+  const { run_id, actor, mode, created_ms, steps, unresolved, state: runState, reason } = run;
+  const state = [runState, unresolved > 0 ? `${unresolved} unresolved` : "", failed ? "a step failed" : ""];
   return [
     run_id,
     new Date(created_ms).toISOString(),

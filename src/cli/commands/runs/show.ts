@@ -37,7 +37,7 @@ export const registerShow: RegisterCommand = (program, context) => {
           const { actions } = await door.perform(getRollbackPlan, { run_id });
           for (const line of next(run, actions)) io.out(line);
         }
-        if (run.attention === true || run.unresolved.length > 0) context.done(EXIT_NEEDS_ATTENTION);
+        if (run.attention === true) context.done(EXIT_NEEDS_ATTENTION);
       });
     });
 };

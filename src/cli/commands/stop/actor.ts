@@ -64,7 +64,7 @@ function describeActor(view: ActorView): string[] {
       ]),
     ),
     ...section(
-      "standing steps",
+      "steps that are not undone",
       standing.map(({ run_id, step, tool, status }) => [run_id, `#${step}`, escapeControls(tool), status]),
     ),
     ...section(

@@ -66,12 +66,14 @@ async function effectOf(ctx: PageContext, approval: ApprovalView): Promise<HtmlF
 
 /** The step that used the approval, with its status. */
 async function callOf(ctx: PageContext, approval: ApprovalView, unused: string): Promise<HtmlFragment> {
-  if (approval.status !== "consumed") return safeHtml`${unused}`;
   const { run_id, tool, args_hash, requested_ms } = approval;
   const steps = await latestSteps(ctx.app, run_id, STEPS_READ);
   const isCall = (step: StepDoc): boolean =>
     step.tool === tool && step.args_hash === args_hash && step.intended_ms >= requested_ms;
   const step = steps.find(isCall);
-  if (step === undefined) return safeHtml`${markLabel("good", "used")} The agent used it.`;
-  return safeHtml`The agent made the call: <a href="${runPath(run_id)}#step-${step.step}">step ${step.step}</a> ${stepMark(step.status)}`;
+  const isUsed = approval.status === "consumed";
+  if (step === undefined)
+    return isUsed ? safeHtml`${markLabel("good", "used")} The agent used it.` : safeHtml`${unused}`;
+  // The policy can allow the offered arguments by itself, and the approval stays unused.
+  return safeHtml`The agent made the call: <a href="${runPath(run_id)}#step-${step.step}">step ${step.step}</a> ${stepMark(step.status)}${isUsed ? "" : ", which needed no approval"}`;
 }

@@ -41,9 +41,9 @@ export function retentionCard(ctx: PageContext, result: HtmlFragment | null): Ht
 }
 
 function retentionForms(ctx: PageContext): HtmlFragment {
-  const days = () =>
+  const days = (label: string) =>
     inputField({
-      label: "Days to keep",
+      label,
       name: "days",
       type: "number",
       hint: "empty: from the policy",
@@ -51,7 +51,7 @@ function retentionForms(ctx: PageContext): HtmlFragment {
   const dry = formElement(
     ctx,
     { action: "/console/settings/retention#retention" },
-    safeHtml`<div class="row">${days()}</div>`,
+    safeHtml`<div class="row">${days("Days to keep, in the dry run")}</div>`,
     submitButton("Dry run", "primary", safeHtml` name="do" value="dry"`),
   );
   if (!ctx.may(runRetention)) return safeHtml`${dry}<p class="soft">Only admins can apply it.</p>`;
@@ -62,7 +62,7 @@ function retentionForms(ctx: PageContext): HtmlFragment {
       confirm: "Delete the working data of every run that is due. You cannot undo this.",
       verb: "Delete",
     },
-    safeHtml`<div class="row">${days()}${inputField({ label: "Archive directory on the server", name: "archive_dir", placeholder: "/srv/archive", hint: "gets a signed bundle of each run first" })}</div>`,
+    safeHtml`<div class="row">${days("Days to keep")}${inputField({ label: "Archive directory on the server", name: "archive_dir", placeholder: "/srv/archive", hint: "gets a signed bundle of each run first" })}</div>`,
     submitButton("Apply", "danger", safeHtml` name="do" value="apply"`),
   );
   return safeHtml`<div class="columns">${dry}${real}</div>`;

@@ -9,7 +9,7 @@ import { bulletList, cardBlock, emptyState, pageHead, tableBlock } from "../../p
 import { foldedBlock, foldedForm, formElement, inputField, submitButton } from "../../parts/forms.ts";
 import { scopeText } from "../../parts/halt-form.ts";
 import { runLink } from "../../parts/ids.ts";
-import { formatCountOf, markLabel } from "../../parts/marks.ts";
+import { formatCountOf, markLabel, runStateMark } from "../../parts/marks.ts";
 import { formatAgo, formatTimesIn } from "../../parts/time.ts";
 import { containLink } from "../contain.ts";
 import { actorCharts } from "./actor-charts.ts";
@@ -93,13 +93,11 @@ function permissionsCard({ permissions: { used, unused }, keys }: ActorView): Ht
   );
 }
 
-const RUN_TONES = { "needs attention": "warn", open: "info", settled: "good" } as const;
-
 function runsCard({ runs }: ActorView, now: number): HtmlFragment {
   if (runs.length === 0) return cardBlock({ title: "Runs" }, emptyState("No runs yet"));
   const rows = runs.map(({ run_id, state, steps, created_ms, reason }) => [
     runLink(run_id),
-    markLabel(RUN_TONES[state], state),
+    runStateMark(state),
     String(steps),
     formatAgo(created_ms, now),
     reason ?? "",

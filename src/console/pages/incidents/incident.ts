@@ -151,7 +151,7 @@ function taskButton(ctx: PageContext, { kind, role, id, page }: IncidentTask): H
         confirm: "Lift this halt. The agent can make calls again.",
         verb: "Lift",
       },
-      safeHtml`<input type="hidden" name="id" value="${id}">`,
+      safeHtml`<input type="hidden" name="id" value="${id}"><input type="hidden" name="incident" value="${idOf(ctx)}">`,
       submitButton("Lift", "good"),
     );
   // The page of keys shows them to admins alone.

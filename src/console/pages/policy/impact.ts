@@ -1,4 +1,5 @@
 /** Impact page: decision, risk and undo of one hypothetical call. */
+import { undoKindText } from "../../../govern/cards/undo-summary.ts";
 import { SvcError } from "../../../kernel/errors.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import { previewCallImpact as impactOp, type ProvenImpact } from "../../../operations/simulate/impact.ts";
@@ -126,7 +127,7 @@ function resultCard(report: ProvenImpact): HtmlFragment {
     safeHtml`<h3>Undo</h3><p>${markLabel(OUTLOOK[rollback.outlook] ?? "quiet", rollback.outlook)} ${
       rollback.undo_tool === null
         ? null
-        : safeHtml`<code>${rollback.undo_tool}</code> ${rollback.kind === "inverse" ? "restores the exact state" : "offsets the effect"}${rollback.verified ? ", then its effect is read back" : ""}${rollback.needs_approval ? "; it needs its own approval" : ""}. ${rollback.proof === null ? null : proofMark(rollback.proof)}`
+        : safeHtml`<code>${rollback.undo_tool}</code> ${undoKindText(rollback.kind)}${rollback.verified ? ", then its effect is read back" : ""}${rollback.needs_approval ? "; it needs its own approval" : ""}. ${rollback.proof === null ? null : proofMark(rollback.proof)}`
     }</p>${rollback.residue.length === 0 ? null : safeHtml`<p class="soft">Side effects that remain:</p>${bulletList(rollback.residue, "residue")}`}`,
   );
 }

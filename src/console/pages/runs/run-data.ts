@@ -2,8 +2,11 @@
 
 import { nextEventLoopTurn } from "../../../child-process/event-loop-slices.ts";
 import type { ApprovalView } from "../../../govern/approvals/approval.ts";
+import type { RunState } from "../../../govern/runs/run.ts";
+import { RunStates } from "../../../govern/runs/run-state.ts";
 import { SvcError } from "../../../kernel/errors.ts";
 import { listApprovals } from "../../../operations/approvals/approvals.ts";
+import { findRun } from "../../../operations/documents.ts";
 import { exportRun } from "../../../operations/evidence/export.ts";
 import { ledgerOf } from "../../../operations/ledger-reader.ts";
 import type { ResponseOf } from "../../../operations/pipeline/operation.ts";
@@ -25,6 +28,8 @@ export interface RunPageData {
   run_id: string;
   /** Null once retention has deleted the run's working data. */
   run: RunView | null;
+  /** As in the list of runs. */
+  state: RunState | null;
   plan: RollbackPlan | null;
   job: JobView | null;
   approvals: ApprovalView[];
@@ -54,9 +59,11 @@ export async function readRunPage(ctx: PageContext): Promise<RunPageData> {
           ctx.call(listApprovals, { run_id: id, limit: 100 }).then((found) => found.approvals),
           ctx.call(getLineage, { run_id: id }),
         ]);
+  const doc = run === null ? undefined : await findRun(ctx.app, id);
   return {
     run_id: id,
     run,
+    state: doc === undefined ? null : await new RunStates(ctx.app.core).stateOf(doc),
     plan,
     job: job?.job ?? null,
     approvals,

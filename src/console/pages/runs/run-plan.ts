@@ -1,5 +1,7 @@
 /** Rollback card of a run's page: the plan, the form that starts the rollback, and its progress. */
+
 import { asText, buildDiff, plainText } from "../../../govern/cards/changes.ts";
+import { undoKindText } from "../../../govern/cards/undo-summary.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { startRollback } from "../../../operations/rollback/rollback.ts";
@@ -29,7 +31,9 @@ export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageDa
   if (plan === null) return emptyHtml;
   return cardBlock(
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
-    job === null ? emptyHtml : jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length),
+    job === null
+      ? emptyHtml
+      : safeHtml`${jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length)}${undoneSince(job, run)}`,
     plan.actions.length === 0
       ? safeHtml`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
       : safeHtml`${honest(plan)}${actionList(ctx, run_id, plan)}${dependentsLink(run_id)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
@@ -54,7 +58,7 @@ function actionList(ctx: PageContext, run_id: string, { actions }: RollbackPlan)
 }
 
 function outlookMark(plan: RollbackPlan): HtmlFragment {
-  if (plan.actions.length === 0) return markLabel("quiet", "nothing to undo");
+  if (plan.actions.every(({ kind }) => kind === "skip")) return markLabel("quiet", "nothing to undo");
   const { ok, words } = planVerdict(plan);
   return markLabel(ok ? "good" : "bad", words);
 }
@@ -121,7 +125,7 @@ function actionItem(ctx: PageContext, run_id: string, action: PlanAction): HtmlF
   const more: TemplateValue[] = [];
   if (action.kind === "compensate") {
     more.push(safeHtml`<code>${action.compensation_tool}</code>`);
-    more.push(action.compensation_kind === "inverse" ? "restores the exact state" : "offsets the effect");
+    more.push(undoKindText(action.compensation_kind));
     more.push(action.verified ? markLabel("good", "read back") : markLabel("quiet", "not read back"));
     if (action.needs_approval) more.push(markLabel("warn", "needs approval"));
     if (action.proof !== undefined) more.push(proofMark(action.proof));
@@ -319,6 +323,21 @@ function jobBlock(job: JobView, to_undo: number): HtmlFragment {
   ])}${job.state === "running" ? safeHtml`<p class="working" role="status">Rolling back${job.current_step === null ? "" : `: step ${job.current_step}`}. ${formatCountOf(to_undo, "undo", "undos")} to go; each step appears here as it is done.</p>` : emptyHtml}${
     job.error === null ? null : noticeBox("bad", safeHtml`<p>${job.error}</p>`)
   }${job.report === null ? emptyHtml : reportBlock(job.report)}</div>`;
+}
+
+/** Steps that the report lists as not undone and that a later rollback or containment undid. */
+function undoneSince(job: JobView, run: RunPageData["run"]): HtmlFragment {
+  const { report } = job;
+  if (report === null || run === null) return emptyHtml;
+  const left = [report.failed, report.deferred, report.awaiting_approval, report.unresolved].flatMap(
+    (items) => (items ?? []).map((item: ReportItem) => (typeof item === "number" ? item : item.step)),
+  );
+  const done = run.steps.filter(({ step, status }) => status === "compensated" && left.includes(step));
+  if (done.length === 0) return emptyHtml;
+  return noticeBox(
+    "ok",
+    safeHtml`<p>Undone after this rollback: ${done.map(({ step }) => `step ${step}`).join(", ")}.</p>`,
+  );
 }
 
 const REPORT_ROWS: readonly (readonly [keyof RollbackReport, string, MarkTone])[] = [

@@ -1,5 +1,7 @@
 /** Run page: steps with their dependencies, rollback plan, approvals, and the event trail. */
+
 import { nextEventLoopTurn } from "../../../child-process/event-loop-slices.ts";
+import type { RunState } from "../../../govern/runs/run.ts";
 import { invalidError } from "../../../kernel/errors.ts";
 import { type JsonValue, parseJson } from "../../../kernel/json/json.ts";
 import type { LedgerRecord } from "../../../ledger/record.ts";
@@ -9,18 +11,10 @@ import { startRollback } from "../../../operations/rollback/rollback.ts";
 import { resolveOutcome as resolveOp } from "../../../operations/runs/intents-and-outcomes.ts";
 import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
-import {
-  bulletList,
-  cardBlock,
-  emptyState,
-  factList,
-  noticeBox,
-  pageHead,
-  tableBlock,
-} from "../../parts/blocks.ts";
+import { bulletList, cardBlock, emptyState, factList, noticeBox, pageHead } from "../../parts/blocks.ts";
 import { containmentsOfRun, readContainments } from "../../parts/containments.ts";
 import { copyButton, hashText, runLink, runPath } from "../../parts/ids.ts";
-import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
+import { approvalMark, formatCountOf, markLabel, runStateMark } from "../../parts/marks.ts";
 import { linkIds, trailList } from "../../parts/records.ts";
 import { formatTime } from "../../parts/time.ts";
 import { containLink } from "../contain.ts";
@@ -49,7 +43,7 @@ async function runPage(ctx: PageContext): Promise<PageAnswer> {
 ${
   run === null
     ? safeHtml`${purged()}${trailCard(found)}`
-    : safeHtml`${summary(run, containmentsOfRun(await readContainments(ctx), run))}
+    : safeHtml`${summary(run, found.state, containmentsOfRun(await readContainments(ctx), run))}
 <div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${lineageCard(run, found.lineage)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
 }`;
   const here = new URLSearchParams(ctx.query);
@@ -74,10 +68,10 @@ function documents(ctx: PageContext, run_id: string, actor: string | undefined):
   return safeHtml`<div class="links">${links.map(([on, to, label]) => (on ? safeHtml`<a class="button" href="${to}">${label}</a>` : emptyHtml))}${actor === undefined ? emptyHtml : containLink(ctx, actor)}</div>`;
 }
 
-function summary(run: RunView, contained: HtmlFragment | null): HtmlFragment {
+function summary(run: RunView, state: RunState | null, contained: HtmlFragment | null): HtmlFragment {
   return safeHtml`<div id="run" data-live>${factList(
     [
-      run.attention === true ? ["State", markLabel("warn", "needs attention")] : null,
+      state === null ? null : ["State", runStateMark(state)],
       ["Actor", safeHtml`<a href="/console/actors/${encodeURIComponent(run.actor)}">${run.actor}</a>`],
       run.acting === undefined ? null : ["Acting for them", run.acting.join(", ")],
       ["Mode", run.mode === "enforce" ? "enforce" : markLabel("info", run.mode)],
@@ -112,8 +106,8 @@ function scopeDetails({ scope: { permissions, seal } }: RunView): HtmlFragment {
   return safeHtml`<details class="more"><summary>${formatCountOf(permissions.length, "permission")}</summary><span class="chips">${permissions.map((one) => safeHtml`<code class="chip">${one}</code> `)}</span><p>Scope seal ${hashText(seal, "the scope seal")}</p></details>`;
 }
 
-/** Blocked calls of the run. Equal ones are listed once with a count. */
-function refusedCard({ trail }: RunPageData): HtmlFragment {
+/** Blocked calls of the run. Equal ones are listed once with a count, a held call with the status of its request. */
+function refusedCard({ trail, approvals }: RunPageData): HtmlFragment {
   const times = new Map<string, { record: LedgerRecord; count: number }>();
   for (const { record } of trail) {
     if (record.event !== "blocked") continue;
@@ -121,9 +115,14 @@ function refusedCard({ trail }: RunPageData): HtmlFragment {
     times.set(same, { record, count: (times.get(same)?.count ?? 0) + 1 });
   }
   if (times.size === 0) return emptyHtml;
+  const requestOf = ({ detail }: LedgerRecord) => approvals.find(({ id }) => detail?.includes(id));
+  const markOf = (record: LedgerRecord) => {
+    const request = requestOf(record);
+    return request === undefined ? emptyHtml : safeHtml` ${approvalMark(request.status)}`;
+  };
   const rows = [...times.values()].map(
     ({ record, count }) =>
-      safeHtml`<li><span class="item"><span class="item-main"><code>${record.tool ?? ""}</code>${count > 1 ? safeHtml` ${markLabel("quiet", `${count} times`)}` : emptyHtml}</span><span class="item-side">${formatTime(record.ts_ms)}</span><span class="refusal">${linkIds(record.detail ?? "")}</span></span></li>`,
+      safeHtml`<li><span class="item"><span class="item-main"><code>${record.tool ?? ""}</code>${markOf(record)}${count > 1 ? safeHtml` ${markLabel("quiet", `${count} times`)}` : emptyHtml}</span><span class="item-side">${formatTime(record.ts_ms)}</span><span class="refusal">${linkIds(record.detail ?? "")}</span></span></li>`,
   );
   return cardBlock(
     { title: "Blocked calls", id: "refused", live: true },
@@ -142,16 +141,10 @@ function approvalsCard({ approvals }: RunPageData): HtmlFragment {
   if (approvals.length === 0) return emptyHtml;
   return cardBlock(
     { title: "Approvals", id: "approvals", live: true },
-    tableBlock(
-      "Approval requests of this run",
-      ["Status", "Tool", "Decided by", "Note"],
-      approvals.map((one) => [
-        approvalMark(one.status),
-        safeHtml`<a href="/console/approvals/${one.id}"><code>${one.tool}</code></a>${one.kind === "compensation" ? safeHtml` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}`,
-        one.decided_by ?? safeHtml`<span class="soft">nobody yet</span>`,
-        one.note ?? "",
-      ]),
-    ),
+    safeHtml`<ul class="items">${approvals.map(
+      (one) =>
+        safeHtml`<li><span class="item"><span class="item-main">${approvalMark(one.status)} <a href="/console/approvals/${one.id}"><code>${one.tool}</code></a>${one.kind === "compensation" ? safeHtml` <span class="soft">undo of step ${one.step ?? ""}</span>` : null}</span><span class="refusal">${one.decided_by === null ? "Nobody decided yet." : `By ${one.decided_by}`}${one.note ? `: ${one.note}` : ""}</span></span></li>`,
+    )}</ul>`,
   );
 }
 

@@ -3,12 +3,12 @@ import type { z } from "zod";
 import { RUN_MODES, STEP_STATUSES } from "../../../govern/runs/run.ts";
 import type { FoundRun } from "../../../operations/runs/run-search.ts";
 import { searchRuns } from "../../../operations/runs/search.ts";
-import { type HtmlFragment, safeHtml } from "../../html.ts";
+import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext } from "../../page-context.ts";
 import { cardBlock, emptyState, nextAction, pageHead, pagerLinks, tableBlock } from "../../parts/blocks.ts";
 import { inputField, selectField } from "../../parts/forms.ts";
 import { nameText, runLink } from "../../parts/ids.ts";
-import { formatCountOf, markLabel } from "../../parts/marks.ts";
+import { formatCountOf, markLabel, runStateMark } from "../../parts/marks.ts";
 import { formatAgo } from "../../parts/time.ts";
 import { openApprovals } from "../approvals/approval-data.ts";
 
@@ -73,11 +73,17 @@ export function runsTable(
   );
 }
 
-function runState(run: FoundRun, waits: boolean): HtmlFragment {
-  if (run.attention) return markLabel("warn", "needs attention");
-  if (waits) return markLabel("info", "waits for approval");
-  if (run.unresolved > 0) return markLabel("info", `${formatCountOf(run.unresolved, "step")} open`);
-  return safeHtml`<span class="soft">${run.state}</span>`;
+/** The state in the words of every surface, with what an open run waits for. */
+function runState({ state, unresolved }: FoundRun, waits: boolean): HtmlFragment {
+  const cause =
+    state !== "open"
+      ? ""
+      : waits
+        ? "waits for approval"
+        : unresolved > 0
+          ? `${formatCountOf(unresolved, "step")} in progress`
+          : "";
+  return safeHtml`${runStateMark(state)}${cause === "" ? emptyHtml : safeHtml` <span class="soft">${cause}</span>`}`;
 }
 
 function attentionToggle(query: Record<string, string>): HtmlFragment {

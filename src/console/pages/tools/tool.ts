@@ -1,4 +1,5 @@
 /** Tool page: its manifest, versions, undo and recent runs. */
+import { undoKindText } from "../../../govern/cards/undo-summary.ts";
 import { notFoundError } from "../../../kernel/errors.ts";
 import { proofWordsOf } from "../../../operations/drills/drill-results.ts";
 import { searchRuns } from "../../../operations/runs/search.ts";
@@ -88,12 +89,7 @@ function undoCard({ compensation, verification, effect }: ToolManifest, proof: s
     factList([
       ["Tool", safeHtml`<code>${compensation.tool}</code>`],
       proof === null ? null : ["Proof", proofMark(proof)],
-      [
-        "Kind",
-        compensation.kind === "inverse"
-          ? "inverse: restores the exact state"
-          : "compensation: offsets the effect",
-      ],
+      ["Kind", `${compensation.kind}: ${undoKindText(compensation.kind)}`],
       ["Arguments", safeHtml`<code>${JSON.stringify(compensation.args)}</code>`],
       ["Approval", compensation.requires_approval ? markLabel("warn", "needed") : "not needed"],
       [
