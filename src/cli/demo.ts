@@ -21,6 +21,7 @@ import { openRun } from "../operations/runs/runs.ts";
 import { openService, type RunningService } from "../service/service.ts";
 import { startServer } from "../service/start/server.ts";
 import { FileLock } from "../store/files/lock.ts";
+import { isBusy } from "../store/journal/connection.ts";
 import { nodeDisk } from "../store/journal/disk.ts";
 import { type CommandIo, escapeControls, processIo } from "./io.ts";
 import { untilSignalled } from "./signals.ts";
@@ -169,11 +170,15 @@ function welcome(io: CommandIo, url: string, keys: Keys, run: string, about: rea
   for (const line of lines) io.out(line);
 }
 
-/** Held until this process ends. A second demo would replace the keys that the first one printed. */
+/** Kept here for as long as this process lives, because a collected lock is released. */
+const folderLock = new FileLock(nodeDisk, join(FOLDER, "demo.lock"));
+
+/** Refuses a second demo, which would replace the keys that the first one printed. */
 async function lockFolder(): Promise<void> {
   try {
-    await new FileLock(nodeDisk, join(FOLDER, "demo.lock")).take(systemEnv.now());
+    await folderLock.take(0);
   } catch (error) {
+    if (!isBusy((error as Error).cause)) throw error;
     const message = "a demo of this clone is running: stop it with Ctrl-C in its terminal, then start again";
     throw new SvcError("conflict", message, { cause: error });
   }

@@ -369,7 +369,7 @@ describe("the demo's agent", () => {
     await page.getByLabel("Note").fill(`the agent's key was ${demo.key("agent")}`);
     await page.getByRole("button", { name: "Add the note" }).click();
     await page.getByText("the agent's key was [REDACTED:svc_key]").first().waitFor();
-    const incident = page.url();
+    const incident = page.url().split("#")[0];
     await page.getByRole("button", { name: "Lift" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Lift" }).click();
     await page.getByText("1 halt was lifted.").waitFor();
