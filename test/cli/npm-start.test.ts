@@ -375,7 +375,7 @@ describe("the demo's agent", () => {
     await page.getByText("1 halt was lifted.").waitFor();
     expect(page.url()).toBe(incident);
     expect(await page.locator("#tasks").innerText()).not.toContain("Lift a halt");
-    await page.locator("#timeline").getByText("key support-agent: disabled", { exact: true }).waitFor();
+    expect(await page.locator("#timeline").textContent()).toContain("key support-agent: disabled");
     await demo.stop();
   });
 
