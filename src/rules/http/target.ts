@@ -55,7 +55,8 @@ export function readFields(text: string, where: string): Map<string, string> | H
     if (pair === "") continue;
     // Some servers also split at a semicolon.
     const semicolon = pair.indexOf(";");
-    if (semicolon >= 0 && pair.includes("=", semicolon)) return bad(`${where} holds a semicolon; write it as %3B`);
+    if (semicolon >= 0 && pair.includes("=", semicolon))
+      return bad(`${where} holds a semicolon; write it as %3B`);
     const at = pair.indexOf("=");
     const name = decodeOnce((at < 0 ? pair : pair.slice(0, at)).replaceAll("+", " "));
     const value = decodeOnce(at < 0 ? "" : pair.slice(at + 1).replaceAll("+", " "));
