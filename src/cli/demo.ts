@@ -20,9 +20,8 @@ import { dispatchOperation } from "../operations/pipeline/dispatch.ts";
 import { openRun } from "../operations/runs/runs.ts";
 import { openService, type RunningService } from "../service/service.ts";
 import { startServer } from "../service/start/server.ts";
-import { FileLock } from "../store/files/lock.ts";
 import { isBusy } from "../store/journal/connection.ts";
-import { nodeDisk } from "../store/journal/disk.ts";
+import { openFileLock } from "../store/open.ts";
 import { type CommandIo, escapeControls, processIo } from "./io.ts";
 import { untilSignalled } from "./signals.ts";
 
@@ -171,7 +170,7 @@ function welcome(io: CommandIo, url: string, keys: Keys, run: string, about: rea
 }
 
 /** Kept here for as long as this process lives, because a collected lock is released. */
-const folderLock = new FileLock(nodeDisk, join(FOLDER, "demo.lock"));
+const folderLock = openFileLock(join(FOLDER, "demo.lock"));
 
 /** Refuses a second demo, which would replace the keys that the first one printed. */
 async function lockFolder(): Promise<void> {
@@ -231,6 +230,6 @@ try {
       ? `port ${port} is in use; choose another with PORT=8790 npm start`
       : (error as Error).message;
   process.stderr.write(`svc: ${message}\n`);
-  // Whatever already runs, such as the server before its shop, must not keep a failed demo alive.
+  // A server that started before its shop failed must not keep the process alive.
   process.exit(1);
 }

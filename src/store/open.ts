@@ -1,6 +1,9 @@
 /** Opens the configured store. The only module that names concrete stores; each driver loads only when it is chosen. */
+
 import type { ReplicaConfig, StateStore } from "../govern/port/store.ts";
 import { SvcError } from "../kernel/errors.ts";
+import { FileLock } from "./files/lock.ts";
+import { nodeDisk } from "./journal/disk.ts";
 
 export const STORE_KINDS = ["files", "sqlite", "postgres"] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];
@@ -45,3 +48,6 @@ export async function openStore(settings: StoreSettings): Promise<StateStore> {
     }
   }
 }
+
+/** Lock between processes, which the operating system releases when its holder ends. */
+export const openFileLock = (path: string): FileLock => new FileLock(nodeDisk, path);

@@ -332,7 +332,7 @@ describe("the demo's agent", () => {
     await demo.stop();
   });
 
-  it("can be contained after a rollback met a conflict, and its incident leads through what is left", async () => {
+  it("can be contained after a conflict, and its incident lists the remaining tasks", async () => {
     verifies(
       "beyond.incidents.undone-since",
       "beyond.incidents.lift-returns",

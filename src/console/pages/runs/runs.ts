@@ -73,7 +73,7 @@ export function runsTable(
   );
 }
 
-/** The state in the words of every surface, with what an open run waits for. */
+/** State of a run in the same words as on every surface, and the reason why it is open. */
 function runState({ state, unresolved }: FoundRun, waits: boolean): HtmlFragment {
   const cause =
     state !== "open"
