@@ -74,6 +74,6 @@ async function callOf(ctx: PageContext, approval: ApprovalView, unused: string):
   const isUsed = approval.status === "consumed";
   if (step === undefined)
     return isUsed ? safeHtml`${markLabel("good", "used")} The agent used it.` : safeHtml`${unused}`;
-  // The policy can allow the offered arguments by itself, and the approval stays unused.
+  // If the policy allows the offered arguments, the approval stays unused.
   return safeHtml`The agent made the call: <a href="${runPath(run_id)}#step-${step.step}">step ${step.step}</a> ${stepMark(step.status)}${isUsed ? "" : ", which needed no approval"}`;
 }
