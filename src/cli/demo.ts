@@ -170,7 +170,7 @@ function welcome(io: CommandIo, url: string, keys: Keys, run: string, about: rea
 }
 
 /** Kept here for as long as this process lives, because a collected lock is released. */
-const folderLock = openFileLock(join(FOLDER, "demo.lock"));
+const folderLock = await openFileLock(join(FOLDER, "demo.lock"));
 
 /** Refuses a second demo, which would replace the keys that the first one printed. */
 async function lockFolder(): Promise<void> {

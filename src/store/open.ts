@@ -2,8 +2,6 @@
 
 import type { ReplicaConfig, StateStore } from "../govern/port/store.ts";
 import { SvcError } from "../kernel/errors.ts";
-import { FileLock } from "./files/lock.ts";
-import { nodeDisk } from "./journal/disk.ts";
 
 export const STORE_KINDS = ["files", "sqlite", "postgres"] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];
@@ -50,4 +48,10 @@ export async function openStore(settings: StoreSettings): Promise<StateStore> {
 }
 
 /** Lock between processes, which the operating system releases when its holder ends. */
-export const openFileLock = (path: string): FileLock => new FileLock(nodeDisk, path);
+export async function openFileLock(path: string) {
+  const [{ FileLock }, { nodeDisk }] = await Promise.all([
+    import("./files/lock.ts"),
+    import("./journal/disk.ts"),
+  ]);
+  return new FileLock(nodeDisk, path);
+}
