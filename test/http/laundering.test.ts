@@ -84,10 +84,41 @@ const through = (s: () => TestServer, add: string, get: string) => async () => {
 
 const WAYS: readonly [way: string, caught: boolean, play: () => Promise<boolean>][] = [
   ["Unchanged", true, plainly(EVE)],
-  ["Upper case, other Unicode forms, invisible characters", true, plainly("ＥＶＥ@evil-\u200bmail.example")],
-  ["Percent-encoded, or inside a URL", true, plainly("https://x.example/?to=eve%40evil-mail.example")],
-  ["Its host alone", true, plainly("http://evil-mail.example/upload")],
-  ["An account number in other groups", true, plainly("DE89370400440532013000")],
+  [
+    "Upper case, other Unicode forms, invisible characters",
+    true,
+    async () => {
+      const agent = await reader();
+      const spellings = [
+        "ＥＶＥ@evil-\u200bmail.example",
+        "eve@evil-\u00admail.example",
+        "eve@evil-\u034fmail\ufe0f.example",
+        "e\u0301ve@evil-mail.example",
+        "http://evil-mail\u3002example/x",
+        "DE89 3704 0044 0532 0130 \u0660\u0660",
+      ];
+      for (const to of spellings) expect(await agent.isCaught(to), to).toBe(true);
+      return true;
+    },
+  ],
+  [
+    "Escaped, or inside a URL",
+    true,
+    async () => {
+      const agent = await reader();
+      const spellings = [
+        "https://x.example/?to=eve%40evil-mail.example",
+        "mailto:eve%2540evil-mail.example?subject=%ff",
+        "eve&#64;evil-mail&period;example",
+        "eve\\u0040evil-mail.example",
+        "a line\\neve@evil-mail.example",
+      ];
+      for (const to of spellings) expect(await agent.isCaught(to), to).toBe(true);
+      return true;
+    },
+  ],
+  ["Its host alone", true, plainly("http://evil-mail.example.:8080/upload")],
+  ["An account number in other groups", true, plainly("DE893704 004405-320130 00")],
   ["An amount in another format", true, plainly("1840 EUR")],
   ["A file name in another directory", true, plainly("/tmp/plan-2026.docx")],
   [

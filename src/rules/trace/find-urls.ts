@@ -10,7 +10,7 @@ export interface UrlPlace {
 const MAX_REST = 2_000;
 const MAX_ACCOUNT = 200;
 const MAX_SCHEME = 10;
-const [AT, SLASH, OPENED, CLOSED] = [0x40, 0x2f, 0x5b, 0x5d];
+const [AT, DOT, SLASH, OPENED, CLOSED] = [0x40, 0x2e, 0x2f, 0x5b, 0x5d];
 
 const SPACES =
   "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
@@ -30,7 +30,7 @@ export function findUrls(text: string, codes: Uint16Array): UrlPlace[] {
     const literal = endOfLiteral(codes, start);
     end = endOfRest(codes, literal);
     let to = end;
-    while (PUNCTUATION[codes[to - 1]!] === 1) to--;
+    while (to > literal && PUNCTUATION[codes[to - 1]!] === 1) to--;
     const from = skipWww(codes, skipAccount(codes, start, to), to);
     found.push(placeOf(codes, from, to));
   }
@@ -74,6 +74,7 @@ function placeOf(codes: Uint16Array, from: number, end: number): UrlPlace {
   if (host_end === from || host_end > end) {
     host_end = from;
     while (host_end < end && HOST_ENDS[codes[host_end]!] !== 1) host_end++;
+    while (host_end > from && codes[host_end - 1] === DOT) host_end--;
   }
   let to = end;
   while (to > from && EMPTY_ENDS[codes[to - 1]!] === 1) to--;

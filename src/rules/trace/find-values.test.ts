@@ -30,6 +30,23 @@ describe("values that can be followed", () => {
       ["id de89370400440532013000"],
     ],
     ["a phone number", "call +1 (415) 555-2671", ["number 14155552671"]],
+    [
+      "an account number, grouped in any way",
+      "pay DE893704 0044-0532.013000 now",
+      ["id de89370400440532013000"],
+    ],
+    [
+      "a phone number with dots",
+      "call 1.415.555.2671 or 415.555.2671.",
+      ["number 14155552671", "number 4155552671"],
+    ],
+    ["a host that ends with a dot", "https://evil.example.:80/a", ["host evil.example"]],
+    ["a network address in brackets", "http://[2001:db8::1]", ["host [2001:db8::1]"]],
+    [
+      "a host of another alphabet",
+      "to bob@müller.example",
+      ["address bob@müller.example", "address bob@xn--mller-kva.example", "host xn--mller-kva.example"],
+    ],
     ["an id", "order ch_12345 is open", ["id ch_12345"]],
     ["an id with hyphens", "8f14e45f-ceea-467f-a0e6-0c2b9a1f7d11", ["id 8f14e45fceea467fa0e60c2b9a1f7d11"]],
     ["an amount", "EUR 1,840.00 or 1.840,00 €", ["amount 1840"]],
@@ -48,6 +65,12 @@ describe("values that can be followed", () => {
       "ｂｏｂ@evil.example",
       "b\u200bob@evil.example",
       "to=bob%40evil.example",
+      "100%ff to=bob%2540evil.example",
+      "bob&#x40;evil.example",
+      "bob&commat;evil&period;example",
+      String.raw`hello\nbob\u0040evil.example`,
+      "b\u034fob@evil.example\ufe0f",
+      "bo\u0301b@evil.example",
     ])
       expect(found(text)).toEqual(expect.arrayContaining(plain));
   });
@@ -95,6 +118,11 @@ describe("values that can be followed", () => {
     ["hyphens", "a1-".repeat(30_000)],
     ["slashes", "x://".repeat(25_000)],
     ["groups", "aa11 aaaa ".repeat(10_000)],
+    ["escapes", "\\".repeat(50_000)],
+    ["entities", "&#".repeat(50_000)],
+    ["percent signs", "%4".repeat(50_000)],
+    ["accounts", "de89".repeat(25_000)],
+    ["hosts of another alphabet", "\u044f.\u0440\u0444 ".repeat(20_000)],
   ])("returns for hostile %s, without more values than pieces", (_name, text) => {
     expect(found(text).length).toBeLessThan(100);
   });

@@ -16,6 +16,7 @@ const IP_ADDRESS = /(?<![\p{L}\p{N}.])\d{1,3}(?:\.\d{1,3}){3}(?![\p{L}\p{N}]|\.\
 const CURRENCY = "[$€£¥₹]|usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?";
 const AMOUNT_AFTER = new RegExp(`(?<=(?:${CURRENCY}) ?)\\d[\\d.,']{0,20}`, "gu");
 const AMOUNT_BEFORE = new RegExp(`(?<![\\p{L}\\p{N}.,])\\d[\\d.,']{0,20} ?(?:${CURRENCY})(?![\\p{L}])`, "gu");
+const PHONE_PATTERN = /(?<![\p{L}\p{N}.,])(?:\d{1,3}\.)?\d{3}\.\d{3,4}\.\d{4}(?![\p{L}\p{N}]|\.\d)/gu;
 const WORD_PATTERN = /[\p{L}\p{N}]+/gu;
 
 const allOf = (text: string, pattern: RegExp): string[] => text.match(pattern) ?? [];
@@ -56,7 +57,9 @@ function scanned(text: string, codes: Uint16Array): Record<string, TextPlaces> {
 function assertSame(text: string): void {
   const textsOf = (places: TextPlaces): string[] =>
     places.flatMap((from, i) => (i % 2 === 0 ? [text.slice(from, places[i + 1])] : []));
-  const found = Object.entries(scanned(text, codesOf(text)));
+  // Account numbers with a checksum have no pattern.
+  const { checked_accounts: _, ...places_by_kind } = scanned(text, codesOf(text));
+  const found = Object.entries(places_by_kind);
   expect(
     Object.fromEntries(found.map(([kind, places]) => [kind, textsOf(places)])),
     JSON.stringify(text),
@@ -66,6 +69,7 @@ function assertSame(text: string): void {
     groups: allOf(text, DIGIT_GROUPS),
     accounts: allOf(text, ACCOUNT_PATTERN),
     tokens: allOf(text, TOKEN_PATTERN).filter((match) => countDigits(match) >= 3),
+    phones: allOf(text, PHONE_PATTERN),
     addresses: allOf(text, IP_ADDRESS),
     amounts_after: allOf(text, AMOUNT_AFTER),
     amounts_before: allOf(text, AMOUNT_BEFORE),
@@ -85,6 +89,7 @@ describe("the scan of a text", () => {
     "de89 3704 0044 0532 0130 00 xde89 3704 0044 0532",
     "usd 5 eur6 7chf 8 pounds, 1'000 eur 1,500.00 usd 12 sekt",
     "$5 and € 6",
+    "415.555.2671 +1.415.555.2671 1.2.415.555.2671 415.555.2671.5 x415.555.2671",
     "10.0.0.1 1.2.3.4.5 999.1.1.1.x",
     "notes.md x.y.z.example a..b -a.b @a.b 0.5.example",
     `${"é".repeat(70)}@example.org ${"1".repeat(128)} ${"1".repeat(129)} 𐌰123456`,

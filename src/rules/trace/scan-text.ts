@@ -2,6 +2,7 @@
  * Finds the places of values in a text, without a pattern engine and without a text for each value. Every scan reads
  * each character a bounded number of times. The tests hold the patterns and compare.
  */
+import { endOfAccount, endOfPhone } from "./account-numbers.ts";
 import { endOfCurrency, endsWithCurrency } from "./currencies.ts";
 import {
   classAt,
@@ -137,6 +138,10 @@ export interface FoundNumbers {
   accounts: TextPlaces;
   /** At least three digits among letters, digits, `_` and `-`. */
   tokens: TextPlaces;
+  /** With a checksum, however it is grouped. */
+  checked_accounts: TextPlaces;
+  /** Phone numbers with dots. */
+  phones: TextPlaces;
   addresses: TextPlaces;
   amounts_after: TextPlaces;
   amounts_before: TextPlaces;
@@ -151,6 +156,8 @@ export class WordScan {
     groups: [],
     accounts: [],
     tokens: [],
+    checked_accounts: [],
+    phones: [],
     addresses: [],
     amounts_after: [],
     amounts_before: [],
@@ -160,6 +167,7 @@ export class WordScan {
   private token_end = 0;
   private groups_end = 0;
   private accounts_end = 0;
+  private checked_end = 0;
   private addresses_end = 0;
   private before_end = 0;
 
@@ -218,11 +226,14 @@ export class WordScan {
     const { codes, found } = this;
     if (at >= this.groups_end) this.group(at);
     this.account(at);
+    this.checkedAccount(at);
     const before = at === 0 ? 0 : codes[at - 1]!;
     if (endsWithCurrency(codes, before === SPACE ? at - 1 : at))
       found.amounts_after.push(at, endOfAmount(codes, at, MAX_AMOUNT));
     if (before === POINT || (classBefore(codes, at) & IS_WORD) !== 0) return;
     if (at >= this.addresses_end) this.address(at);
+    const phone = before === COMMA ? -1 : endOfPhone(codes, at);
+    if (phone >= 0) found.phones.push(at, phone);
     if (before === COMMA || at < this.before_end) return;
     const end = endOfAmount(codes, at, MAX_AMOUNT + 1);
     if (end - at > MAX_AMOUNT) return;
@@ -273,6 +284,18 @@ export class WordScan {
     if (end < 0) return;
     this.found.accounts.push(from, end);
     this.accounts_end = end;
+  }
+
+  private checkedAccount(at: number): void {
+    const { codes } = this;
+    const from = at - 2;
+    if (from < this.checked_end || !isDigit(codes[at + 1]!)) return;
+    if (!isLatin(codes[from]!) || !isLatin(codes[from + 1]!) || (classBefore(codes, from) & IS_WORD) !== 0)
+      return;
+    const end = endOfAccount(codes, from);
+    if (end < 0) return;
+    this.found.checked_accounts.push(from, end);
+    this.checked_end = end;
   }
 
   /** Four numbers of at most three digits. */

@@ -1,8 +1,10 @@
 /** Turns the places that the scans find in a text into values with one spelling. */
 
+import { domainToASCII } from "node:url";
 import { findUrls } from "./find-urls.ts";
 import { findDotted, findEmails, type TextPlaces, WordScan } from "./scan-text.ts";
-import { classAt, codesOf, IS_LETTER, isLowSurrogate, skipWww } from "./text-codes.ts";
+import { classAt, codesOf, flagsOf, IS_LETTER, isLowSurrogate, skipWww } from "./text-codes.ts";
+import { readingsOf, type TextReading } from "./text-readings.ts";
 import {
   type TraceKind,
   type TraceOptions,
@@ -33,6 +35,8 @@ export class TextValues {
   private text = "";
   private codes: Uint16Array = new Uint16Array();
   private path = "";
+  /** Number of hosts that were spelled in ASCII. */
+  private conversions = 0;
   private sources: Partial<Record<TraceKind, TraceSource>> = {};
 
   constructor(options: TraceOptions) {
@@ -50,20 +54,23 @@ export class TextValues {
 
   addText(source: string, path: string): void {
     this.startPath(path);
-    const text = foldValue(decoded(source));
+    for (const reading of readingsOf(source)) this.addReading(reading, path);
+  }
+
+  private addReading({ text, has_words }: TextReading, path: string): void {
     const codes = codesOf(text);
     [this.text, this.codes] = [text, codes];
     const emails = findEmails(text, codes);
     for (let i = 0; i < emails.length; i += 2) this.addAddress(emails[i]!, emails[i + 1]!);
     for (const url of findUrls(text, codes)) {
       this.add("url", url.from, url.to);
-      this.add("host", url.from, url.host_end);
+      this.addHost(url.from, url.host_end);
     }
     const dotted = findDotted(text, codes);
     for (let i = 0; i < dotted.length; i += 2) this.addDotted(dotted[i]!, dotted[i + 1]!);
     const scan = new WordScan(codes);
     this.addNumbers(scan);
-    if (scan.word_count >= WORDS_IN_SEQUENCE)
+    if (has_words && scan.word_count >= WORDS_IN_SEQUENCE)
       this.found.sequences.push({ path, text, bounds: scan.words.slice(0, 2 * scan.word_count) });
   }
 
@@ -82,7 +89,25 @@ export class TextValues {
       const address = this.text.slice(from, tag) + this.text.slice(at, to);
       this.found.values.addText(this.source("address"), address);
     }
-    if (!this.options.any_number) this.add("host", at + 1, to);
+    const domain = this.asciiHost(at + 1, to);
+    if (domain !== undefined)
+      this.found.values.addText(this.source("address"), this.text.slice(from, at + 1) + domain);
+    if (!this.options.any_number) this.addHost(at + 1, to);
+  }
+
+  private addHost(from: number, to: number): void {
+    this.add("host", from, to);
+    const ascii = this.asciiHost(from, to);
+    if (ascii !== undefined) this.found.values.addText(this.source("host"), ascii);
+  }
+
+  /** How the name system spells a host in another alphabet. */
+  private asciiHost(from: number, to: number): string | undefined {
+    let at = from;
+    while (at < to && this.codes[at]! < 128) at++;
+    if (at === to || this.conversions >= MAX_CONVERSIONS) return undefined;
+    this.conversions++;
+    return domainToASCII(this.text.slice(from, to)) || undefined;
   }
 
   private addDotted(from: number, to: number): void {
@@ -96,9 +121,13 @@ export class TextValues {
     const { codes, text } = this;
     const { values } = this.found;
     eachPlace(found.groups, (from, to) => {
-      if (!isDate(text, from, to)) values.addDigits(this.source("number"), codes, from, to);
+      if (!isDate(text, from, to)) values.addOnly(this.source("number"), codes, from, to, DIGITS);
     });
+    eachPlace(found.phones, (from, to) => values.addOnly(this.source("number"), codes, from, to, DIGITS));
     eachPlace(found.accounts, (from, to) => values.add(this.source("id"), codes, from, to, SPACE));
+    eachPlace(found.checked_accounts, (from, to) =>
+      values.addOnly(this.source("id"), codes, from, to, LATIN),
+    );
     eachPlace(found.tokens, (from, to) => {
       if (isDate(text, from, to)) return;
       const kind = endOfDigits(codes, from, to) === to ? "number" : "id";
@@ -151,6 +180,10 @@ export class TextValues {
 }
 
 const ZERO = 0x30;
+const DIGITS = flagsOf("0123456789");
+const LATIN = flagsOf("abcdefghijklmnopqrstuvwxyz0123456789");
+/** Maximum hosts of a document that are spelled in ASCII. */
+const MAX_CONVERSIONS = 1_000;
 
 function eachPlace(places: TextPlaces, use: (from: number, to: number) => void): void {
   for (let i = 0; i < places.length; i += 2) use(places[i]!, places[i + 1]!);
@@ -188,22 +221,6 @@ function isDate(text: string, from: number, to: number): boolean {
 }
 
 const isSeparator = (text: string, at: number): boolean => at < text.length && "-/ ".includes(text[at]!);
-
-/** Folds Unicode form, letter case and invisible characters. */
-function foldValue(text: string): string {
-  const plain = /^[\x20-\x7e\s]*$/.test(text) ? text : text.normalize("NFKC").replace(/\p{Cf}/gu, "");
-  return plain.toLowerCase();
-}
-
-/** Resolves percent-encoding, the usual form of a value inside a URL. */
-function decoded(text: string): string {
-  if (!text.includes("%") || !/%[0-9A-Fa-f]{2}/.test(text)) return text;
-  try {
-    return `${text} ${decodeURIComponent(text)}`;
-  } catch {
-    return text;
-  }
-}
 
 /** One spelling for `1,840.00`, `1.840,00`, `1'840` and `1840`. */
 function decimalOf(digits: string): string {

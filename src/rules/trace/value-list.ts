@@ -32,14 +32,14 @@ export class ValueList {
     this.close(source, end);
   }
 
-  /** Adds the digits of a part of a text. */
-  addDigits(source: TraceSource, codes: Uint16Array, from: number, to: number): void {
+  /** Adds the characters of a part of a text that `kept` has. */
+  addOnly(source: TraceSource, codes: Uint16Array, from: number, to: number, kept: Uint8Array): void {
     this.reserve(to - from);
     const own = this.codes;
     let end = this.end;
     for (let i = from; i < to; i++) {
       const code = codes[i]!;
-      if (code >= 48 && code <= 57) own[end++] = code;
+      if (kept[code] === 1) own[end++] = code;
     }
     this.close(source, end);
   }
