@@ -20,7 +20,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "approving one's own call ahead, by breaking glass, or before four eyes were turned on",
     file: "test/http/four-eyes.test.ts",
-    test: "an approval of one's own, from before four eyes were turned on",
+    test: "an approval of the requester, from before four eyes were turned on",
   },
   {
     name: "two votes by one person: a lender and a key of its own",
@@ -94,7 +94,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "the console under another host name",
     file: "test/console/modes.test.ts",
-    test: "answers only what is addressed to localhost",
+    test: "answers only requests to localhost",
   },
   {
     name: "a session whose key was disabled",
@@ -114,7 +114,7 @@ export const COVERED: readonly Covered[] = [
   {
     name: "an upstream that reads the environment",
     file: "test/gateway/upstreams.test.ts",
-    test: "is the few usual variables and what is configured",
+    test: "is the few usual variables and the configured ones",
   },
   {
     name: "an auditor at the operator's tools",

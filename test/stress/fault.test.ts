@@ -76,7 +76,8 @@ describe("the audit after a fault", () => {
       const { seq, hash, step } = records[0]!;
       acks.push({ kind: "allow", seq, hash, run_id: "r", step: step!, asked: 0 });
     }
-    const shown: Pick<StateStore, "records" | "list"> = {
+    const shown: Pick<StateStore, "head" | "records" | "list"> = {
+      head: () => store.head(),
       records: async (query) => distort(await store.records(query)),
       list: (table, query) => store.list(table, query),
     };
