@@ -159,7 +159,7 @@ describe("svc run", () => {
       for f in scripts/check tools/hooks/pre-commit tools/hooks/post-merge tools/hooks/new .envrc; do
         (echo evil >> $f) 2>/dev/null && echo wrote $f; done
       mv scripts s2 && mkdir scripts && echo evil > scripts/check; mv tools t2 && mkdir -p tools/hooks && echo evil > tools/hooks/post-merge`);
-    expect([code, err]).toEqual([0, expect.stringContaining("look at them")]);
+    expect([code, err]).toEqual([0, expect.stringContaining("check them in")]);
     for (const path of ["s2/check", "t2/hooks/post-merge"])
       expect(readFileSync(join(workspace, path), "utf8")).toBe("#!/bin/sh\n");
     expect([readdirSync(join(workspace, "scripts")), readdirSync(join(workspace, "tools"))]).toEqual([
