@@ -303,7 +303,7 @@ describe("a rollback that cannot restore everything", () => {
     await s.call(bash("touch a"), () => writeFileSync(s.at("a"), ""));
     rmSync(join(s.folder, "record"), { recursive: true });
     const { failed } = await s.rollback();
-    expect(failed[0].error).toMatch(/^the recorded contents are not in /);
+    expect(failed[0].error).toMatch(/^the recorded contents are no longer in /);
     await s.server.stop();
   });
 

@@ -294,7 +294,7 @@ describe("plain text and JSON", () => {
     expect(resolved.out).toBe("step 1 of r1: succeeded\n");
     const run = JSON.parse((await svc(["runs", "--json", ...flags])).out);
     expect(run).toMatchObject({ run_id: "r1", mode: "enforce", steps: 2, unresolved: 0 });
-    expect((await svc(["runs", ...flags])).out).toMatch(/^r1 {2}\S+ {2}bot {2}enforce {2}2 steps$/m);
+    expect((await svc(["runs", ...flags])).out).toMatch(/^r1 {2}\S+ {2}bot {2}enforce {2}2 steps {2}open$/m);
   });
 });
 
