@@ -37,7 +37,7 @@ it("adds one, has another admin compare the code, signs a second one, and revoke
   const phone = await virtualAuthenticator(ann.page);
   await ann.open("/passkeys");
   await ann.page.getByRole("button", { name: "Add a passkey" }).click();
-  await expect.poll(() => said(ann.page)).toContain("waits for its confirmation");
+  await expect.poll(() => said(ann.page)).toContain("not active until it is confirmed");
   const code = await ann.page.locator(".passkey-code").innerText();
   expect(await inaccessible(ann.page)).toEqual([]);
 
@@ -58,7 +58,7 @@ it("adds one, has another admin compare the code, signs a second one, and revoke
   const laptop = await virtualAuthenticator(ann.page, "usb");
   await ann.open("/passkeys");
   await ann.page.getByRole("button", { name: "Add a passkey" }).click();
-  await expect.poll(() => said(ann.page)).toContain("waits for its confirmation");
+  await expect.poll(() => said(ann.page)).toContain("not active until it is confirmed");
   await laptop.hide();
   await phone.show();
   await ann.page.getByRole("button", { name: "Confirm with an active passkey" }).click();
@@ -116,7 +116,7 @@ it("signs a decision from the card on a phone: one tap and the passkey", async (
   await virtualAuthenticator(page);
   await open("/passkeys");
   await page.getByRole("button", { name: "Add a passkey" }).click();
-  await expect.poll(() => said(page)).toContain("waits for its confirmation");
+  await expect.poll(() => said(page)).toContain("not active until it is confirmed");
   const code = await page.locator(".passkey-code").innerText();
   const { id: key } = (await passkeys()).find(({ code: one }: { code: string }) => one === code);
   await server.api("admin", "POST", `/v1/passkeys/${key}/confirm`, { code });
@@ -158,7 +158,7 @@ it("signs grants and delegations in the console", async () => {
   const device = await virtualAuthenticator(page);
   await open("/passkeys");
   await page.getByRole("button", { name: "Add a passkey" }).click();
-  await expect.poll(() => said(page)).toContain("waits for its confirmation");
+  await expect.poll(() => said(page)).toContain("not active until it is confirmed");
   const code = await page.locator(".passkey-code").innerText();
   const { id: key } = (await passkeys()).find(({ code: one }: { code: string }) => one === code);
   await server.api("admin", "POST", `/v1/passkeys/${key}/confirm`, { code });
