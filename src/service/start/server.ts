@@ -13,7 +13,9 @@ export async function startServer(
 ): Promise<ListeningServer> {
   const { settings, auth, log } = service;
   if (keyFileOf(settings) === null && settings.oidc.issuer === null)
-    log.warn("no keys and no OIDC issuer are configured: every request will be refused");
+    log.warn(
+      "no keys and no OIDC issuer are configured: every request will be refused; create a key with svc keys add and name its file with --keys or SVC_KEYS",
+    );
   const server = httpOf(service);
   try {
     mountConsole(server, { app: service, auth, link });
