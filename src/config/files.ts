@@ -118,7 +118,8 @@ export async function writeFileAtomic(path: string, text: string, mode = 0o600):
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
+/** Makes the names in a folder durable, after a file in it was created, renamed or removed. */
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, constants.O_RDONLY);
   try {
     await handle.sync();

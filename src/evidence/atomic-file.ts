@@ -1,9 +1,8 @@
 /** Writes evidence files atomically: the file is complete and durable, or does not exist. */
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
 import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { fileError, unreadableReason } from "../config/files.ts";
+import { fileError, syncFolder, unreadableReason } from "../config/files.ts";
 import { SvcError } from "../kernel/errors.ts";
 
 export type OutFileParts = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
@@ -80,14 +79,5 @@ async function writeAll(file: FileHandle, parts: OutFileParts, path: string): Pr
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

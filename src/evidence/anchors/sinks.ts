@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { fileError, unreadableReason } from "../../config/files.ts";
+import { fileError, syncFolder, unreadableReason } from "../../config/files.ts";
 import { maskUrl } from "../../config/mask.ts";
 import type { AnchorSink } from "../../config/sections/operations.ts";
 import type { EgressClient } from "../../egress/egress.ts";
@@ -86,15 +86,6 @@ async function writeWhole(file: FileHandle, bytes: Buffer, before: number): Prom
   // Remove a partly written line, unless another process has written after it.
   if ((await file.stat()).size === before + bytesWritten) await file.truncate(before).catch(() => undefined);
   throw Object.assign(new Error("only part of the line could be written"), { code: "ENOSPC" });
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 const SIGNATURE = "x-svc-signature";
