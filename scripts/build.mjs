@@ -34,6 +34,9 @@ const BUNDLED = "zod";
 /** Fastify asks for them only where a route has a schema; none has (src/http/no-schemas.ts). */
 const NEVER_LOADED = ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"];
 
+/** Packages that the command's one script cannot hold: built for the machine, or reading their own files. */
+const UNBUNDLED = ["@photostructure/sqlite", "pdfkit"];
+
 const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
 // Its cache is kept with its output: deleting the one deletes the other.
 const remembered = ["--incremental", "--tsBuildInfoFile", join(DIST, ".tsbuildinfo")];
@@ -96,7 +99,8 @@ await build({
   outdir: undefined,
   outfile: COMMAND,
   format: "cjs",
-  external: EXTERNAL,
+  external: [...UNBUNDLED, ...Object.keys(peerDependencies ?? {}), ...NEVER_LOADED],
+  plugins: [bundledRequires()],
   define: { "import.meta.url": "importMetaUrl" },
   // Code from V8's cache has no loader of modules.
   supported: { "dynamic-import": false },
@@ -118,6 +122,17 @@ function leftOut(filter, path) {
   const setup = ({ onResolve }) =>
     onResolve({ filter }, ({ kind }) => (kind === "dynamic-import" ? { path, external: true } : undefined));
   return { name: "left-out", setup };
+}
+
+/** Packages that a module requires on use become part of the script. */
+function bundledRequires() {
+  const setup = ({ onLoad }) =>
+    onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      const contents = text.replaceAll("createRequire(import.meta.url)(", "require(");
+      return contents === text ? undefined : { contents, loader: "ts" };
+    });
+  return { name: "bundled-requires", setup };
 }
 
 /** What a running server may still load stays for a day. */
