@@ -52,6 +52,8 @@ export interface ServiceApp {
   /** The clock of a store that several servers share; null if the store is this machine's alone. */
   clock: { readonly offset_ms: number; readonly warning: string | null } | null;
   started_ms: number;
+  /** The port this process listens on; absent before it listens. The settings may ask for any free port with 0. */
+  bound_port?: number;
   background: BackgroundTasks;
   /** Undoes steps in this process; null if no compensator is configured. */
   jobTools: JobTools | null;

@@ -32,7 +32,9 @@ it("svc incidents lists, shows, notes, assigns and closes; the exit code says wh
   const listed = await run("incidents");
   expect([listed.code, listed.out]).toEqual([2, expect.stringMatching(/^inc_\S+ +open .*bot +1 task left/)]);
   const id = /inc_[0-9a-f-]{36}/.exec(listed.out)![0];
-  expect(JSON.parse((await run("incidents", "--json")).out)).toMatchObject({ id, actor: "bot" });
+  expect(JSON.parse((await run("incidents", "--json")).out)).toMatchObject({
+    incidents: [{ id, actor: "bot" }],
+  });
   expect((await run("incidents", "note", id, "looked at it", "--as", "ada")).code).toBe(0);
   expect((await run("incidents", "assign", id, "bob")).out).toBe(`${id} is assigned to bob\n`);
   const shown = (await run("incidents", "show", id)).out;

@@ -69,6 +69,9 @@ describe("svc server", () => {
       manifests: 1,
       store: "files",
     });
+    verifies("beyond.authzen.metadata");
+    const metadata = await call(first.url, "root", "GET", "/.well-known/authzen-configuration");
+    expect(metadata.body).toMatchObject({ policy_decision_point: first.url });
     expect((await svc(["runs"], { cwd: folder, env })).err).toBe("no runs yet\n");
     expect(await first.stop()).toBe(0);
 

@@ -380,6 +380,11 @@ describe("svc report", () => {
     verifies("beyond.first.report");
     const printed = await run(registerReport, "report", run_id, ...base);
     expect([printed.code, printed.out]).toEqual([0, readFileSync(at("run.html"), "utf8")]);
+    const asked = await run(registerReport, "report", run_id, ...base, "--format", "html");
+    expect([asked.code, asked.out]).toEqual([0, printed.out]);
+    const named = await run(registerReport, "report", run_id, ...base, "--format", "pdf", "--out", "paper");
+    expect([named.code, named.err]).toEqual([0, ""]);
+    expect(pdfText(readFileSync(at("paper")))).toContain("Run report");
   });
 
   it(`on a period goes to the terminal or a file, in three formats ${verifies(
@@ -401,7 +406,9 @@ describe("svc report", () => {
     [[], "nothing to report on"],
     [[run_id, "--since", "7d"], "not both"],
     [[run_id, "--out", "x.doc"], "ends in .html or .pdf"],
-    [[run_id, "--out", "x.pdf", "--format", "md"], "only for a period"],
+    [[run_id, "--out", "x.pdf", "--format", "md"], "must be one of html, pdf"],
+    [[run_id, "--out", "x.pdf", "--format", "html"], "ends in .pdf, but the format is html"],
+    [[run_id, "--format", "pdf"], "required for a PDF"],
     [["nobody", "--out", "x.pdf"], "unknown run nobody"],
     [["--since", "-1d"], "neither a duration"],
     [["--since", "1e9d"], "neither a duration"],

@@ -160,6 +160,8 @@ describe("a message", () => {
     };
     expect(await same({ operation: "get_run", params: { id: "none" } }, "/v1/runs/none")).toBe(404);
     expect(await same({ operation: "list_runs", params: { limit: "x" } }, "/v1/runs?limit=x")).toBe(400);
+    for (const name of ["constructor", "toString", "valueOf"])
+      expect(await same({ operation: "list_runs", params: { [name]: "x" } }, `/v1/runs?${name}=x`)).toBe(400);
     expect(await same({ operation: "list_keys" }, "/v1/keys")).toBe(403);
     expect(await stream.ask({ id: 9, operation: "nothing" })).toMatchObject({ status: 404 });
   });

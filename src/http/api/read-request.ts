@@ -62,7 +62,7 @@ function complain(
 ): string | undefined {
   if (error === undefined && sent !== undefined && !isAny(sent, row.placed) && isEmpty(query))
     return undefined;
-  const strange = Object.keys(query).filter((name) => row.query[name] === undefined);
+  const strange = Object.keys(query).filter((name) => !Object.hasOwn(row.query, name));
   const misplaced = sent === undefined ? [] : Object.keys(sent).filter((name) => row.placed.has(name));
   if (error === undefined && strange.length === 0 && misplaced.length === 0 && sent !== undefined)
     return undefined;

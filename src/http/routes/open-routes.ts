@@ -47,7 +47,7 @@ export function openRoutes(
     return reply.header("content-type", metrics.content_type).send(await metrics.render());
   });
 
-  server.get("/.well-known/authzen-configuration", async () => authzenMetadata(app.settings));
+  server.get("/.well-known/authzen-configuration", async () => authzenMetadata(app));
 
   securityEventRoutes(server, app);
 

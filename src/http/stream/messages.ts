@@ -65,7 +65,7 @@ export function readMessage(message: JsonValue): StreamRequest {
   const inPath: Record<string, string> = {};
   const inQuery: Record<string, string> = {};
   for (const name in params)
-    (row.params[name] === undefined ? inQuery : inPath)[name] = textOf(params[name]!);
+    (Object.hasOwn(row.params, name) ? inPath : inQuery)[name] = textOf(params[name]!);
   for (const name in row.params)
     if (params[name] === undefined) throw invalidError(`params.${name}: is missing`);
   if (body !== undefined && !row.body) throw invalidError(`body: ${operation} takes none; use params`);

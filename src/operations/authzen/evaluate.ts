@@ -201,7 +201,7 @@ async function denied(
       evaluated_at: new Date(app.core.env.now()).toISOString(),
       access_request: {
         requestable: true,
-        endpoint: `${publicUrl(app.settings)}/access/v1/requests`,
+        endpoint: `${publicUrl(app)}/access/v1/requests`,
         reason: "approval_required",
         expires_at: task.expires_at,
       },

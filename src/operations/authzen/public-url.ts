@@ -1,16 +1,17 @@
 /** The URL at which clients reach this server, for metadata and links that they follow. */
-import type { LoadedSettings } from "../../config/settings.ts";
+import type { ServiceApp } from "../app.ts";
 
-type PublicSettings = Pick<LoadedSettings, "gateway_url" | "console_url" | "listen">;
+type ReachableApp = Pick<ServiceApp, "settings" | "bound_port">;
 
-export function publicUrl({ gateway_url, console_url, listen }: PublicSettings): string {
+export function publicUrl({ settings, bound_port }: ReachableApp): string {
+  const { gateway_url, console_url, listen } = settings;
   const host = listen.host.includes(":") ? `[${listen.host}]` : listen.host;
-  return gateway_url ?? console_url ?? `http://${host}:${listen.port}`;
+  return gateway_url ?? console_url ?? `http://${host}:${bound_port ?? listen.port}`;
 }
 
 /** The metadata of the AuthZEN API, as its standard and its access request profile name the members. */
-export function authzenMetadata(settings: PublicSettings): Record<string, unknown> {
-  const base = publicUrl(settings);
+export function authzenMetadata(app: ReachableApp): Record<string, unknown> {
+  const base = publicUrl(app);
   return {
     policy_decision_point: base,
     access_evaluation_endpoint: `${base}/access/v1/evaluation`,

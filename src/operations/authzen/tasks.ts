@@ -34,7 +34,7 @@ export function taskOf({ app }: Pick<ApiCaller, "app">, approval: ApprovalDoc): 
   const task = {
     id,
     status,
-    status_endpoint: `${publicUrl(app.settings)}/access/v1/requests/${id}`,
+    status_endpoint: `${publicUrl(app)}/access/v1/requests/${id}`,
     expires_at,
   };
   if (status !== "approved") return { task };

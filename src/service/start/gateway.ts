@@ -92,6 +92,7 @@ async function serve(service: RunningService, gateway: McpGateway): Promise<Runn
     service.background.every(interval_ms, "probing", () => runServerProbe(service, gatewayProbe(service)));
   const listening = await startListening(server, settings.listen.host, settings.listen.port);
   address = listening.url;
+  service.bound_port = listening.port;
   return {
     ...listening,
     gateway,

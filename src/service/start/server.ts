@@ -22,6 +22,7 @@ export async function startServer(
     const { interval_ms } = settings.probe;
     if (interval_ms > 0) service.background.every(interval_ms, "probing", () => runServerProbe(service));
     const listening = await startListening(server, settings.listen.host, settings.listen.port);
+    service.bound_port = listening.port;
     return {
       ...listening,
       async stop() {

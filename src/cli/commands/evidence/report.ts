@@ -22,8 +22,11 @@ type ReportFlags = CommandFlags & { since?: string; format?: string; out?: strin
 export const registerReport: RegisterCommand = (program, context) => {
   globalOptions(program.command("report [run]").description("Report on a run or a period"))
     .option("--since <period>", `report on a period: a duration such as ${DEFAULT_PERIOD}, or a date`)
-    .option("--format <format>", "format of a period's report: md, html, json or pdf (default: md)")
-    .option("--out <file>", "write to this file; .html or .pdf sets the format of a run's report")
+    .option(
+      "--format <format>",
+      "of a run html or pdf; of a period md, html, json or pdf (default: the first)",
+    )
+    .option("--out <file>", "write to this file; its extension sets the format")
     .option("--policy <file>", "policy file, for budgets near their limit")
     .action(async (run: string | undefined, flags: ReportFlags) => {
       if (run !== undefined && flags.since !== undefined)
@@ -35,17 +38,16 @@ export const registerReport: RegisterCommand = (program, context) => {
     });
 };
 
-const RUN_FORMATS = { html: runReport, pdf: runReportAsPdf } as const;
+const RUN_REPORTS = { html: runReport, pdf: runReportAsPdf } as const;
+type RunFormat = keyof typeof RUN_REPORTS;
+const RUN_FORMATS = Object.keys(RUN_REPORTS) as RunFormat[];
+const PERIOD_REPORTS = [...PERIOD_FORMATS, "pdf"] as const;
 
 async function oneRun(context: CommandContext, run: string, flags: ReportFlags): Promise<void> {
   const { io } = context;
-  if (flags.format !== undefined)
-    throw invalidError(
-      "--format: only for a period; for a run, name an --out file that ends in .html or .pdf",
-    );
-  const kind = flags.out === undefined ? "html" : endingOf(flags.out, Object.keys(RUN_FORMATS));
+  const format = formatOf(flags, RUN_FORMATS, "html");
   await context.withDoor(flags, async (door) => {
-    const report = await door.perform(RUN_FORMATS[kind as keyof typeof RUN_FORMATS], { run_id: run });
+    const report = await door.perform(RUN_REPORTS[format], { run_id: run });
     await printOrWrite(io, report, flags.out);
     if (report.problem !== undefined) {
       io.err(
@@ -56,39 +58,39 @@ async function oneRun(context: CommandContext, run: string, flags: ReportFlags):
   });
 }
 
-/** Returns the format of the file's extension. Throws for an unknown one, since a mislabelled file would mislead. */
-function endingOf(file: string, kinds: readonly string[]): string {
-  const ending = kinds.find((kind) => file.toLowerCase().endsWith(`.${kind}`));
-  if (ending !== undefined) return ending;
-  const names = kinds.map((kind) => `.${kind}`);
-  throw invalidError(`--out: name a file that ends in ${names.slice(0, -1).join(", ")} or ${names.at(-1)}`);
-}
-
 async function period(context: CommandContext, flags: ReportFlags): Promise<void> {
-  const { io } = context;
-  const format = formatOf(flags);
-  if (format === "pdf" && flags.out === undefined)
-    throw invalidError("--out: required for a PDF; name a file that ends in .pdf");
+  const format = formatOf(flags, PERIOD_REPORTS, "md");
   const report = await context.withDoor(
     flags,
     (door) => door.perform(periodReport, { since: flags.since, format }),
     ["policy"],
   );
-  await printOrWrite(io, report, flags.out);
+  await printOrWrite(context.io, report, flags.out);
 }
 
-const FORMATS = [...PERIOD_FORMATS, "pdf"] as const;
-
-/** Returns `--format`, else the format of the file's extension, else Markdown. Throws if the first two differ. */
-function formatOf({ format, out }: ReportFlags): (typeof FORMATS)[number] {
-  const asked = format === undefined ? undefined : FORMATS.find((one) => one === format);
+/**
+ * Returns `--format`, else the format of the file's extension, else the default. Throws if the first two differ, since a
+ * mislabelled file would mislead.
+ */
+function formatOf<F extends string>({ format, out }: ReportFlags, formats: readonly F[], fallback: F): F {
+  const asked = format === undefined ? undefined : formats.find((one) => one === format);
   if (format !== undefined && asked === undefined)
-    throw invalidError(`--format: must be one of ${FORMATS.join(", ")}, not ${JSON.stringify(format)}`);
-  if (out === undefined || !/\.[^./\\]+$/.test(out)) return asked ?? "md";
-  const named = endingOf(out, FORMATS) as (typeof FORMATS)[number];
+    throw invalidError(`--format: must be one of ${formats.join(", ")}, not ${JSON.stringify(format)}`);
+  if (asked === "pdf" && out === undefined)
+    throw invalidError("--out: required for a PDF; name a file that ends in .pdf");
+  if (out === undefined || !/\.[^./\\]+$/.test(out)) return asked ?? fallback;
+  const named = extensionOf(out, formats);
   if (asked !== undefined && asked !== named)
     throw invalidError(
       `--out: ends in .${named}, but the format is ${asked}; name a file that ends in .${asked}`,
     );
   return named;
+}
+
+/** Returns the format of the file's extension. Throws for an unknown one. */
+function extensionOf<F extends string>(file: string, formats: readonly F[]): F {
+  const found = formats.find((kind) => file.toLowerCase().endsWith(`.${kind}`));
+  if (found !== undefined) return found;
+  const names = formats.map((kind) => `.${kind}`);
+  throw invalidError(`--out: name a file that ends in ${names.slice(0, -1).join(", ")} or ${names.at(-1)}`);
 }

@@ -6,8 +6,9 @@ import {
   purgeCapturedCalls,
 } from "../../../operations/retention/captures.ts";
 import { type CommandContext, globalOptions, type RegisterCommand } from "../../context.ts";
-import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
+import { alignColumns, escapeControls } from "../../io.ts";
 import { documentChunks } from "../../operation-client.ts";
+import { printJsonList } from "../../print-json-list.ts";
 import { terminalWidth, truncateLine } from "../../truncate.ts";
 
 export const registerCapture: RegisterCommand = (program, context) => {
@@ -34,12 +35,11 @@ async function list(context: CommandContext, flags: Record<string, string>): Pro
   const { io } = context;
   await context.withData(flags, async (door) => {
     const { run: run_id, tool, since } = flags;
-    const pages = documentChunks(await door.perform(listCaptures, { run_id, tool, since }));
-    if (flags["json"]) return printJson(io, pages);
+    const pages = callPages(documentChunks(await door.perform(listCaptures, { run_id, tool, since })));
+    if (flags["json"]) return printJsonList(io, "captures", pages);
     let none = true;
-    for await (const page of pages) {
+    for await (const calls of pages) {
       none = false;
-      const calls = linesOf(page).map((line) => JSON.parse(line) as CaptureView);
       for (const line of alignColumns(calls.map(cells))) io.out(truncateLine(line, terminalWidth(io)));
     }
     if (none) io.err(noCapturesText(door.local));
@@ -52,19 +52,14 @@ export function noCapturesText(app: ServiceApp | null): string {
     : "no captured calls (capture is off; set capture.enabled or SVC_CAPTURE=1)";
 }
 
-/** Prints one JSON document and streams the calls into it. */
-async function printJson(io: CommandIo, pages: AsyncIterable<string>): Promise<void> {
-  let before = '{"captures":[';
-  for await (const page of pages) {
-    for (const line of linesOf(page)) {
-      await io.write(`${before}\n${line}`);
-      before = ",";
-    }
-  }
-  await io.write(`${before === "," ? "" : before}\n]}\n`);
+/** The calls of each page of JSON lines. */
+async function* callPages(pages: AsyncIterable<string>): AsyncGenerator<CaptureView[]> {
+  for await (const page of pages)
+    yield page
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as CaptureView);
 }
-
-const linesOf = (page: string): string[] => page.trimEnd().split("\n");
 
 function cells(call: CaptureView): string[] {
   return [

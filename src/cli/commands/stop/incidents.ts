@@ -23,6 +23,7 @@ import {
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 import { KEY_SETTING, openLocalKeys } from "../../local-keys.ts";
 import { documentChunks, type OperationClient } from "../../operation-client.ts";
+import { printJsonList } from "../../print-json-list.ts";
 import { printOrWrite } from "../../print-or-write.ts";
 import { terminalWidth, truncateLine } from "../../truncate.ts";
 
@@ -89,13 +90,18 @@ async function listThem(context: CommandContext, flags: CommandFlags): Promise<v
   await withIncidents(context, flags, async (door) => {
     let open = false;
     let none = true;
-    for await (const incidents of incidentPages(door, status)) {
-      none = false;
-      open ||= incidents.some((one) => one.status === "open");
-      if (flags["json"]) for (const one of incidents) io.out(JSON.stringify(one));
-      else printList(io, incidents);
+    async function* found() {
+      for await (const incidents of incidentPages(door, status)) {
+        none = false;
+        open ||= incidents.some((one) => one.status === "open");
+        yield incidents;
+      }
     }
-    if (none && !flags["json"]) io.err(status === "open" ? "no open incidents" : "no incidents");
+    if (flags["json"]) await printJsonList(io, "incidents", found());
+    else {
+      for await (const incidents of found()) printList(io, incidents);
+      if (none) io.err(status === "open" ? "no open incidents" : "no incidents");
+    }
     if (open) context.done(EXIT_NEEDS_ATTENTION);
   });
 }
