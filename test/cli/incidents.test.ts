@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { open } from "../../src/index.ts";
 import { svc } from "../support/cli.ts";
+import { speak } from "../support/io.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -76,4 +77,44 @@ it("svc keys enable enables a key that was disabled", async () => {
   await run("halt", "lift", "--all");
   expect((await run("incidents")).code).toBe(0);
   expect((await run("keys", "enable", "0000")).code).toBe(1);
+});
+
+it("the command of each task can be pasted, and an incident ends with its last one", async () => {
+  verifies("beyond.incidents.pasted", "beyond.incidents.cannot-undo", "beyond.incidents.ends");
+  const folder = await folderWithRun();
+  writeFileSync(
+    join(folder, "manifests.yaml"),
+    `${MANIFESTS}- {tool: thing.send, effect: irreversible, permission: p}\n`,
+  );
+  const local = await open({ config: join(folder, "svc.config.yaml"), data: join(folder, "data") });
+  const run = await local.run({ actor: "bot", permissions: ["p"], run_id: "r" });
+  await run.call({ tool: "thing.send", args: {}, reason: "needed" }, () => "sent");
+  await run.intent({ tool: "thing.send", args: {}, reason: "needed" });
+  await local.close();
+  const paste = (command: string, answers?: string[]) =>
+    speak(command.split(" ").slice(1), { cwd: folder, ...(answers === undefined ? {} : { answers }) });
+  await svc(["keys", "add", "boss", "--role", "admin"], { cwd: folder });
+  await svc(["keys", "add", "bot", "--role", "agent", "--max-permissions", "p"], { cwd: folder });
+  await paste("svc contain --actor bot --reason runaway --no-rollback");
+  const [id] = /inc_[0-9a-f-]{36}/.exec((await paste("svc incidents")).out)!;
+  const shown = (await paste(`svc incidents show ${id}`)).out;
+  expect(shown).toMatch(/cannot be undone:\n {2}\S+ {2}thing\.send, step 0 in r: it is irreversible\n/);
+  const commands = [...shown.matchAll(/^ {4}(svc .+)$/gm)].map(([, command]) => command!);
+  expect(commands.map((command) => command.split(" ")[1])).toEqual(["resolve", "halt", "keys"]);
+  const [resolve, ...rest] = commands;
+  expect(await paste(resolve!)).toMatchObject({ code: 1, err: expect.stringContaining("--status <status>") });
+  expect((await paste(resolve!, ["failed", "nothing was sent"])).out).toContain("step 1 of r: failed\n");
+  for (const command of rest) expect([command, (await paste(command)).code]).toEqual([command, 0]);
+  expect((await paste("svc incidents")).code).toBe(0);
+  expect((await paste(`svc incidents show ${id}`)).out).toContain("nothing was left");
+});
+
+it("svc incidents close asks for the reason on a terminal", async () => {
+  verifies("beyond.incidents.pasted");
+  const folder = await folderWithRun();
+  await svc(["halt", "add", "--actor", "bot", "--reason", "runaway"], { cwd: folder });
+  const [id] = /inc_[0-9a-f-]{36}/.exec((await svc(["incidents"], { cwd: folder })).out)!;
+  const close = (answer: string) => speak(["incidents", "close", id], { cwd: folder, answers: [answer] });
+  expect((await close("")).err).toContain("give a reason");
+  expect(await close("known")).toMatchObject({ code: 0, out: expect.stringContaining(`closed ${id}`) });
 });

@@ -204,9 +204,7 @@ describe("svc rollback", () => {
     await call("/v1/runs/r1/intents", { tool: "crm.create", args: {}, reason: "left open" });
     const left = await there("rollback", "r1");
     expect(left.code).toBe(2);
-    expect(left.out).toContain(
-      "to resolve 1: svc resolve r1 1 --status succeeded|failed --note <how you know>\n",
-    );
+    expect(left.out).toContain("to resolve 1: svc resolve r1 1\n");
   });
 });
 

@@ -1,5 +1,6 @@
 /** Incidents and agents in the console: lists, pages, forms and charts, as each role sees them. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { until } from "../support/until.ts";
 import { verifies } from "../support/verifies.ts";
 import { Browsing, scrollsSideways } from "./support/browsing.ts";
 import { loggedIn } from "./support/client.ts";
@@ -58,7 +59,7 @@ it("lists incidents and shows one with its tasks, each with its command and butt
     const page = await seenBy(name);
     expect(page.includes(`svc halt lift ${halt_id}`), name).toBe(lifts);
     expect(page.includes('action="/console/evidence/resume"'), name).toBe(lifts);
-    expect(page.includes("svc resolve u0 0 --status"), name).toBe(resolves);
+    expect(page.includes("svc resolve u0 0<"), name).toBe(resolves);
     expect(page.includes("For the admin role."), name).toBe(!lifts);
   }
   expect(text).toContain('href="/console/runs/u0#step-0"');
@@ -260,4 +261,32 @@ it("a containment leads to the incident that it opened", async () => {
   expect(started.status).toBe(202);
   const { text } = await (await loggedIn(s.url, "operator")).get(`/console/contain/${started.body.job.id}`);
   expect(text).toMatch(/href="\/console\/incidents\/inc_[0-9a-f-]{36}">Incident: \d+ tasks? left/);
+});
+
+it("enables the key of a contained agent on its page, and stays there", async () => {
+  verifies("beyond.incidents.key-returns", "beyond.incidents.cannot-undo");
+  const { job } = (
+    await s.api("admin", "POST", "/v1/contain", { actor: "agent4", reason: "runaway", confirm: true })
+  ).body;
+  const done = async () => (await s.api("auditor", "GET", `/v1/contain/${job.id}`)).body.job.state === "done";
+  await until(done, "the containment");
+  const { incidents } = (await s.api("auditor", "GET", "/v1/incidents?status=open")).body;
+  const path = `/console/incidents/${incidents.find((one: { actor: string }) => one.actor === "agent4").id}`;
+  const operator = await loggedIn(s.url, "operator");
+  expect((await operator.get(path)).text).not.toContain("/console/settings/keys/");
+  const admin = await loggedIn(s.url, "admin");
+  const { text } = await admin.get(path);
+  const [form, action] = /<form[^>]* action="(\/console\/settings\/keys\/\d+)"[\s\S]*?<\/form>/.exec(text)!;
+  const fields = Object.fromEntries(
+    [...form.matchAll(/name="(do|fingerprint|incident)" value="([^"]+)"/g)].map(([, name, value]) => [
+      name,
+      value,
+    ]),
+  );
+  expect((await admin.submit(action!, { ...fields, confirm: "yes" } as Record<string, string>)).to).toBe(
+    path,
+  );
+  const after = (await admin.get(path)).text;
+  expect(after).toContain("The key of agent4 is enabled.");
+  expect(after).not.toContain("Enable a key");
 });

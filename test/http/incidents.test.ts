@@ -155,7 +155,7 @@ describe("opens", () => {
     const one = await only();
     expect(one.causes[0]).toMatchObject({ kind: "outcome", run_id: "r", step: 0 });
     const { tasks } = await show(one.id);
-    expect(tasks[0].command).toMatch(/^svc resolve r 0 /);
+    expect(tasks[0].command).toMatch(/^svc resolve r 0$/);
     // A person leaves it as it is: the same unknown outcome opens no other incident.
     const closing = await s.call("operator", "POST", `/v1/incidents/${one.id}/close`, { reason: "known" });
     expect(closing.status).toBe(200);
@@ -319,6 +319,15 @@ describe("the timeline and the exports", () => {
     expect(text).toContain("call accepted by bot: thing.send step 0 in r ");
     expect(text).not.toMatch(/call accepted:|intended/);
     expect(text).toMatch(/r18, r19, r, and 9 older runs/);
+    verifies("beyond.incidents.cannot-undo");
+    expect(report.cannot_undo).toEqual([
+      { run_id: "r", step: 0, tool: "thing.send", at_ms: expect.any(Number), why: "it is irreversible" },
+    ]);
+    expect(report.cannot_undo_more).toBe(false);
+    for (const shown of [md.text, text]) {
+      expect(shown).toContain("Cannot be undone");
+      expect(shown).toContain("thing.send, step 0 in r: it is irreversible");
+    }
     for (const shown of [JSON.stringify(report), md.text, text]) expect(shown).not.toContain("canary-7");
   });
 

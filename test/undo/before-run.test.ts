@@ -273,10 +273,9 @@ describe("the surfaces restore it", () => {
     const here = ["-d", data, "-m", manifests, "--reader-cmd", shelf.reader];
     const shown = (await svc(["plan", "cli", ...here])).out;
     expect(shown).toContain('before this run (steps 1, 0): {"exists":true,"text":"old"');
-    const next =
-      /to restore that: svc (rollback cli --overwrite 1 --to before_run --current \S+) --reason <text>/.exec(
-        shown,
-      )!;
+    const next = /to restore that: svc (rollback cli --overwrite 1 --to before_run --current \S+)/.exec(
+      shown,
+    )!;
     const args = [...next[1]!.split(" "), "--compensator-cmd", shelf.compensator, ...here];
     expect(await svc([...args, "--reason", "agreed", "--to", "then"])).toMatchObject({ code: 1 });
     const done = await svc([...args, "--reason", "agreed", "--json"]);

@@ -7,6 +7,7 @@ import { open } from "../../src/index.ts";
 import { manifestProblems } from "../../src/rules/manifest/load.ts";
 import { call, type GatewayTest, testGateway } from "../gateway/support/gateway.ts";
 import { svc } from "../support/cli.ts";
+import { speak } from "../support/io.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
 import { docs, MANIFESTS } from "./support.ts";
@@ -334,23 +335,30 @@ describe("the library and the command line", () => {
     };
     await put("u", "one", "two");
     await put("v", "new");
+    await put("w", "new");
     await library.close();
     const rollback = (...more: string[]) => svc(["rollback", "u", ...more], { cwd: place });
     shelf.write("u", "foreign");
     const plan = await svc(["plan", "u"], { cwd: place });
     expect([plan.code, plan.out]).toEqual([
       2,
-      expect.stringContaining('now       {"exists":true,"text":"foreign'),
+      expect.stringContaining('now              {"exists":true,"text":"foreign'),
     ]);
     const left = await rollback();
     expect(left.code).toBe(2);
     expect(shelf.text("u")).toBe("foreign");
-    const [, current] = /to overwrite 1: svc rollback u --overwrite 1 --current (\S+) --reason <text>/.exec(
-      left.out,
-    )!;
+    const [, current] = /to overwrite 1: svc rollback u --overwrite 1 --current (\S+)/.exec(left.out)!;
     const done = await rollback("--overwrite", "1", "--current", current!, "--reason", "agreed", "--json");
     expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { compensated: [1, 0], complete: true }]);
     expect(shelf.text("u")).toBe("old");
+    verifies("beyond.incidents.pasted");
+    shelf.write("w", "foreign");
+    const pasted = await speak(["rollback", "w", "--overwrite", "0"], { cwd: place, answers: ["agreed"] });
+    expect([pasted.code, pasted.out]).toEqual([
+      0,
+      expect.stringMatching(/before the call +\{.*old[\s\S]*now +\{.*foreign[\s\S]*Why do you overwrite/),
+    ]);
+    expect(shelf.text("w")).toBe("old");
     const contain = (...more: string[]) =>
       svc(["contain", "--actor", "bot-v", "--reason", "r", ...more], { cwd: place });
     shelf.write("v", "foreign");

@@ -13,6 +13,7 @@ import { cardBlock, noticeBox, tableBlock } from "../parts/blocks.ts";
 import { checkboxField, foldedForm, formElement, inputField, submitButton } from "../parts/forms.ts";
 import { copyButton } from "../parts/ids.ts";
 import { markLabel } from "../parts/marks.ts";
+import { incidentPath } from "./incidents/incident-list.ts";
 
 export const keyRoutes = [
   postRoute("/settings/keys/:index", changeKey, change),
@@ -157,8 +158,10 @@ async function change(ctx: PageContext): Promise<PageAnswer> {
         ? { disabled: false }
         : fieldsOf(ctx, false);
   const { name, disabled } = await ctx.call(changeKey, { ...entryOf(ctx), ...body });
+  const incident = ctx.form.optional("incident");
   return {
-    to: "/console/settings#keys",
+    // The form of an incident leads back to its other tasks.
+    to: incident === undefined ? "/console/settings#keys" : incidentPath(incident),
     notice: {
       kind: "ok",
       text: `The key of ${name} is ${"disabled" in body ? keyStateText(disabled) : "changed"}.`,

@@ -3,6 +3,7 @@ import { codeSpan, toIsoTime } from "../../evidence/report/external-text.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { formatCountOf } from "../../kernel/text/phrases.ts";
 import { eventWords } from "../event-words.ts";
+import { permanentStepText } from "./permanent-steps.ts";
 import type { IncidentReport } from "./report.ts";
 import { incidentTaskTitle } from "./tasks.ts";
 import type { TimelineEntry } from "./timeline.ts";
@@ -75,6 +76,8 @@ export function timelineText({
   return `${words} by ${by}${where === "" ? "" : `: ${where}`}${under}${card}${more}`;
 }
 
+export const OLDER_PERMANENT = "Older calls are left out.";
+
 /** A note of several lines keeps them. */
 function noteLines({ kind, text, by, at_ms }: IncidentReport["notes"][number]): string {
   const head = `${toIsoTime(at_ms)} ${kind} by ${codeSpan(by)}:`;
@@ -84,7 +87,7 @@ function noteLines({ kind, text, by, at_ms }: IncidentReport["notes"][number]): 
 }
 
 function toMarkdown(report: IncidentReport): string {
-  const { tasks, alerts, notes, timeline, more, causes } = report;
+  const { tasks, alerts, notes, timeline, more, causes, cannot_undo } = report;
   const lines = (items: readonly string[], none: string) =>
     items.length === 0 ? none : items.map((item) => `- ${item}`).join("\n");
   const parts = [
@@ -105,6 +108,12 @@ function toMarkdown(report: IncidentReport): string {
           `${incidentTaskTitle(task)}: ${codeSpan(text)} Run ${codeSpan(command)}`,
       ),
       noTasksText(report),
+    ),
+    "## Cannot be undone",
+    ...(report.cannot_undo_more ? [OLDER_PERMANENT] : []),
+    lines(
+      cannot_undo.map(({ at_ms, ...step }) => `${toIsoTime(at_ms)} ${codeSpan(permanentStepText(step))}`),
+      "None.",
     ),
     "## Alerts",
     lines(

@@ -11,7 +11,8 @@ import {
   TEXT_COLOR,
 } from "../../evidence/report/pdf-page.ts";
 import { clipText } from "../../kernel/text/phrases.ts";
-import { incidentFacts, noTasksText, timelineText } from "./formats.ts";
+import { incidentFacts, noTasksText, OLDER_PERMANENT, timelineText } from "./formats.ts";
+import { permanentStepText } from "./permanent-steps.ts";
 import type { IncidentReport } from "./report.ts";
 import { incidentTaskTitle } from "./tasks.ts";
 
@@ -20,7 +21,7 @@ const LINE_CHARS = 600;
 const RUNS_NAMED = 12;
 
 export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
-  const { id, made_by, generated_ms, tasks, alerts, notes, timeline, causes } = report;
+  const { id, made_by, generated_ms, tasks, alerts, notes, timeline, causes, cannot_undo } = report;
   const about = { title: `Incident ${id}`, author: made_by, made_ms: generated_ms, footer: `Incident ${id}` };
   return renderPdf(about, async (doc) => {
     doc.font("Helvetica-Bold").fontSize(18).fillColor(TEXT_COLOR).text("Incident");
@@ -36,6 +37,12 @@ export function incidentPdf(report: IncidentReport): Promise<Uint8Array> {
       drawLine(doc, `${incidentTaskTitle(task)}: ${text}`);
       drawLine(doc, command, MUTED_COLOR, 12);
     });
+    drawHeading(doc, "Cannot be undone");
+    if (report.cannot_undo_more) drawLine(doc, OLDER_PERMANENT, MUTED_COLOR);
+    if (cannot_undo.length === 0) drawLine(doc, "None.", MUTED_COLOR);
+    await drawEach(cannot_undo, ({ at_ms, ...step }) =>
+      drawLine(doc, `${toIsoTime(at_ms)}  ${permanentStepText(step)}`),
+    );
     drawHeading(doc, "Alerts");
     if (alerts.length === 0) drawLine(doc, "None.", MUTED_COLOR);
     await drawEach(alerts, ({ title, message, since_ms }) =>

@@ -9,6 +9,7 @@ import { nullableSchema } from "../../rules/nullable-schema.ts";
 import { tenantOf } from "../../store/tenant-store.ts";
 import type { ServiceApp } from "../app.ts";
 import { incidentAlerts } from "./incident-alerts.ts";
+import { permanentSteps } from "./permanent-steps.ts";
 import { incidentContext } from "./sweep.ts";
 import { type IncidentContext, incidentTasks } from "./tasks.ts";
 import { incidentEntries, incidentTimeline } from "./timeline.ts";
@@ -71,9 +72,12 @@ export async function incidentReport(app: ServiceApp, incident: IncidentDoc) {
   const entries = await incidentEntries(core.store, incident.id);
   const { lines, more } = await incidentTimeline(core.store, context, entries);
   const tasks = context.incident.status === "open" ? await incidentTasks(app, context) : [];
+  const permanent = await permanentSteps(core.store, incident.runs, core.env.now());
   return {
     ...(await viewWith(app, context)),
     tasks,
+    cannot_undo: permanent.steps,
+    cannot_undo_more: permanent.more,
     alerts: await incidentAlerts(app, incident),
     notes: entries.map(({ kind, text, by, at_ms }) => ({ kind, text, by, at_ms })),
     timeline: lines,

@@ -125,7 +125,7 @@ async function outcomeTasks(
     const { step, tool } = doc;
     tasks.push({
       ...named("resolve", `Did ${tool} take effect? Its outcome is unknown.`, run_id, step),
-      command: `svc resolve ${run_id} ${step} --status <succeeded|failed> --note <how you know>`,
+      command: `svc resolve ${run_id} ${step}`,
       page: runPage(run_id, step),
     });
   }
@@ -144,7 +144,7 @@ function undoTask(run_id: string, step: number, why: SkipReason): IncidentTask {
   if (why !== "conflict") return retryTask(run_id, step, text);
   return {
     ...named("conflict", text, run_id, step),
-    command: `svc rollback ${run_id} --overwrite ${step} --current <hash of svc plan> --reason <why>`,
+    command: `svc rollback ${run_id} --overwrite ${step}`,
     page: `${runPage(run_id)}#rollback`,
   };
 }
@@ -236,7 +236,7 @@ function reviewTasks({ incident, causes }: IncidentContext): IncidentTask[] {
     .filter(({ kind }) => kind === "ungoverned")
     .map(({ run_id, text }) => ({
       ...named("review", `${text}. Find out what they did.`, run_id, null),
-      command: `svc incidents close ${incident.id} --reason <what you found>`,
+      command: `svc incidents close ${incident.id}`,
       page: run_id === null ? "/console/alerts" : runPage(run_id),
     }));
 }

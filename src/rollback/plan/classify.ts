@@ -94,6 +94,12 @@ export function needsUndo(step: StepDoc): boolean {
   return !HARMLESS.has(step.effect) || step.compensation_tool !== null;
 }
 
+/** Whether the step's own row shows that it took effect for good: nothing declares an undo, or its time has passed. */
+export const isPermanent = (step: StepDoc, now: number): boolean =>
+  step.status === "succeeded" &&
+  needsUndo(step) &&
+  (step.compensation_tool === null || isUndoExpired(step, now));
+
 function undoOf(step: StepDoc, manifest: ToolManifest, payload: PayloadDoc): UndoCall | undefined {
   const { compensation } = manifest;
   if (compensation === null || step.handle === null) return undefined;

@@ -14,7 +14,13 @@ import {
   planVerdict,
   type RollbackPlan,
 } from "../../../rollback/plan/plan.ts";
-import { EXIT_NEEDS_ATTENTION, globalOptions, type RegisterCommand } from "../../context.ts";
+import {
+  type CommandContext,
+  type CommandFlags,
+  EXIT_NEEDS_ATTENTION,
+  globalOptions,
+  type RegisterCommand,
+} from "../../context.ts";
 import { alignColumns, escapeControls, type PaintColors } from "../../io.ts";
 import { withUpstreamUndos } from "../../upstreams.ts";
 
@@ -29,28 +35,43 @@ export const registerPlan: RegisterCommand = (program, context) => {
     .option("--with-dependents", "list the calls of other runs that were built on it")
     .option("--json", "print the plan as JSON")
     .action(async (run: string, flags: Record<string, unknown>) => {
-      await context.withDoor(
-        flags,
-        async (door) => {
-          const look = () =>
-            door.perform(planOp, {
-              run_id: run,
-              ...(flags["children"] === true && { children: true }),
-              ...(flags["withDependents"] === true && { dependents: true }),
-            });
-          const plan = await (door.local === null ? look() : withUpstreamUndos(door.local, look));
-          if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
-          else
-            for (const one of [plan, ...(plan.children ?? [])])
-              for (const line of describePlan(one as RollbackPlan, io.color)) io.out(line);
-          if (!flags["json"] && plan.dependents !== undefined)
-            for (const line of describeDependents(run, plan)) io.out(line);
-          if (!plan.fully_reversible) context.done(EXIT_NEEDS_ATTENTION);
-        },
-        ["readerCmd"],
-      );
+      const plan = await readPlan(context, run, flags);
+      if (flags["json"]) io.out(JSON.stringify(plan, null, 2));
+      else
+        for (const one of [plan, ...(plan.children ?? [])])
+          for (const line of describePlan(one as RollbackPlan, io.color)) io.out(line);
+      if (!flags["json"] && plan.dependents !== undefined)
+        for (const line of describeDependents(run, plan)) io.out(line);
+      if (!plan.fully_reversible) context.done(EXIT_NEEDS_ATTENTION);
     });
 };
+
+function readPlan(
+  context: CommandContext,
+  run: string,
+  flags: CommandFlags,
+): Promise<ResponseOf<typeof planOp>> {
+  return context.withDoor(
+    flags,
+    (door) => {
+      const look = () =>
+        door.perform(planOp, {
+          run_id: run,
+          ...(flags["children"] === true && { children: true }),
+          ...(flags["withDependents"] === true && { dependents: true }),
+        });
+      return door.local === null ? look() : withUpstreamUndos(door.local, look);
+    },
+    ["readerCmd"],
+  );
+}
+
+/** The plan of the run alone. */
+export const previewedPlan = async (
+  context: CommandContext,
+  run: string,
+  { children: _, withDependents: __, ...flags }: CommandFlags,
+): Promise<RollbackPlan> => (await readPlan(context, run, flags)) as RollbackPlan;
 
 const REASON_WORDS = {
   resource: "same resource as",
@@ -113,28 +134,34 @@ export function describePlan(plan: RollbackPlan, color: PaintColors): string[] {
 const SHOWN_CHARS = 300;
 
 function describeConflict(run: string, action: CompensateAction): string[] {
-  const value = (json: JsonValue | undefined) => {
-    if (json === undefined) return "(not read)";
-    const files = fileStates(json);
-    const text = files === null ? JSON.stringify(json) : files.map(describeFile).join("; ");
-    return cutText(escapeControls(text), SHOWN_CHARS);
-  };
   const what = action.line === undefined ? "" : ` (${escapeControls(action.line)})`;
+  const overwrite = `svc rollback ${run} --overwrite ${action.step}`;
   return [
     action.parts
       ? `  step ${action.step}${what}: what changed since is left alone unless it is overwritten:`
       : `  step ${action.step}${what} is left alone unless it is overwritten:`,
-    `    before    ${value(action.was)}`,
-    `    now       ${value(action.is)}`,
-    `    after     ${value(action.would_be)}`,
-    `    to overwrite: svc rollback ${run} --overwrite ${action.step} --current ${action.current_hash} --reason <text>`,
+    ...conflictStates(action),
+    `    to overwrite: ${overwrite} --current ${action.current_hash}`,
     ...(action.before_run === undefined
       ? []
       : [
-          `    before this run (steps ${action.before_run.steps.join(", ")}): ${value(action.before_run.would_be)}`,
-          `    to restore that: svc rollback ${run} --overwrite ${action.step} --to before_run --current ${action.current_hash} --reason <text>`,
+          `    before this run (steps ${action.before_run.steps.join(", ")}): ${stateText(action.before_run.would_be)}`,
+          `    to restore that: ${overwrite} --to before_run --current ${action.current_hash}`,
         ]),
   ];
+}
+
+export const conflictStates = ({ was, is, would_be }: CompensateAction): string[] => [
+  `    before the call  ${stateText(was)}`,
+  `    now              ${stateText(is)}`,
+  `    after the undo   ${stateText(would_be)}`,
+];
+
+function stateText(json: JsonValue | undefined): string {
+  if (json === undefined) return "(not read)";
+  const files = fileStates(json);
+  const text = files === null ? JSON.stringify(json) : files.map(describeFile).join("; ");
+  return cutText(escapeControls(text), SHOWN_CHARS);
 }
 
 const timeText = (ms: number): string => new Date(ms).toISOString();

@@ -17,9 +17,11 @@ import { getRollback, rollbackHere, startRollback } from "../../../operations/ro
 import { getRun } from "../../../operations/runs/runs.ts";
 import { guardedUndo } from "../../../operations/signing/approvers-guard.ts";
 import type { ChosenStep } from "../../../rollback/cascade/roll-back-with.ts";
+import { hasConflict } from "../../../rollback/plan/plan.ts";
 import type { RollbackReport, TreeReport } from "../../../rollback/plan/report.ts";
 import type { RollbackProgress, UndoToolOptions } from "../../../rollback/undo/execute.ts";
 import { hasHttpTools, withHttpUndos } from "../../../service/start/http-undo.ts";
+import { textOrAnswer } from "../../ask-missing.ts";
 import {
   type CommandContext,
   type CommandFlags,
@@ -31,6 +33,7 @@ import { type CommandIo, escapeControls } from "../../io.ts";
 import { localClient } from "../../operation-client.ts";
 import { namedStep, stepLines } from "../../step-lines.ts";
 import { withUpstreams } from "../../upstreams.ts";
+import { conflictStates, previewedPlan } from "./plan.ts";
 
 export const registerRollback: RegisterCommand = (program, context) => {
   const { min, max, default: usual } = SERVICE_LIMITS.rollback_retries;
@@ -65,7 +68,8 @@ export const registerRollback: RegisterCommand = (program, context) => {
     .option("--skip <path>", "file or directory that no undo touches; can be repeated", collectPaths)
     .option("--actor <name>", "who rolls back (default: cli)")
     .option("--json", "print the report as JSON")
-    .action(async (run: string, flags: CommandFlags) => {
+    .action(async (run: string, given: CommandFlags) => {
+      const flags = { ...given, ...(await askedOverwrite(context, run, given)) };
       const report = context.isRemote(flags)
         ? await onServer(context, run, flags)
         : await onData(context, run, flags);
@@ -77,6 +81,27 @@ export const registerRollback: RegisterCommand = (program, context) => {
       if (!report.complete) context.done(EXIT_NEEDS_ATTENTION);
     });
 };
+
+/** What an overwrite still needs, from the person at the terminal, who sees the conflict as `svc plan` shows it. */
+async function askedOverwrite(
+  context: CommandContext,
+  run: string,
+  { overwrite, current, reason, ...flags }: CommandFlags,
+): Promise<CommandFlags> {
+  const { io } = context;
+  if (overwrite === undefined || io.ask === undefined) return {};
+  if (current !== undefined && reason !== undefined) return {};
+  const { actions } = await previewedPlan(context, run, flags);
+  const action = actions.find(({ step }) => step === Number(overwrite));
+  if (action === undefined || !hasConflict(action))
+    throw invalidError(`--overwrite: step ${overwrite} is not in conflict; run svc rollback ${run}`);
+  for (const line of conflictStates(action)) io.out(line);
+  const why = await textOrAnswer(io, reason as string | undefined, {
+    option: "--reason <text>",
+    question: "Why do you overwrite the present state? It is recorded",
+  });
+  return { current: current ?? action.current_hash, reason: why };
+}
 
 /** Report of the run itself, or of a run below it. */
 type RunReport = TreeReport & { run_id: string; error?: string };
@@ -268,15 +293,10 @@ function describeReport(
 
 /** Suggests a command for each step that remains. */
 function nextCommands(run: string, report: RollbackReport): string[] {
-  const lines = report.unresolved.map(
-    (step) =>
-      `to resolve ${step}: svc resolve ${run} ${step} --status succeeded|failed --note <how you know>`,
-  );
+  const lines = report.unresolved.map((step) => `to resolve ${step}: svc resolve ${run} ${step}`);
   const failed = report.failed.filter(({ step, current_hash }) => {
     if (current_hash === undefined) return true;
-    lines.push(
-      `to overwrite ${step}: svc rollback ${run} --overwrite ${step} --current ${current_hash} --reason <text>`,
-    );
+    lines.push(`to overwrite ${step}: svc rollback ${run} --overwrite ${step} --current ${current_hash}`);
     return false;
   });
   if (report.awaiting_approval.length > 0)

@@ -99,10 +99,7 @@ function cells(
 
 /** Suggests the next commands. */
 function next({ run_id, unresolved }: ShownRun, actions: readonly { kind: string }[]): string[] {
-  const lines = unresolved.map(
-    (step) =>
-      `outcome unknown: svc resolve ${run_id} ${step} --status succeeded|failed --note <how you know>`,
-  );
+  const lines = unresolved.map((step) => `outcome unknown: svc resolve ${run_id} ${step}`);
   if (actions.some(({ kind }) => kind === "compensate" || kind === "defer"))
     lines.push(`to undo it: svc plan ${run_id}`);
   return lines;

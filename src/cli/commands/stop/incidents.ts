@@ -11,6 +11,7 @@ import {
   getIncident,
   listIncidents,
 } from "../../../operations/incidents/incidents.ts";
+import { permanentStepText } from "../../../operations/incidents/permanent-steps.ts";
 import type { IncidentReport, IncidentView } from "../../../operations/incidents/report.ts";
 import { incidentTaskTitle } from "../../../operations/incidents/tasks.ts";
 import {
@@ -65,7 +66,8 @@ export const registerIncidents: RegisterCommand = (program, context) => {
     .option("--as <name>", "who closes (default: cli)")
     .action((incident_id: string, flags: CommandFlags) =>
       withIncidents(context, flags, async (door) => {
-        await door.perform(closeIncident, { incident_id, reason: flags["reason"] as string | undefined });
+        const reason = (flags["reason"] as string | undefined) ?? (await askedReason(context.io));
+        await door.perform(closeIncident, { incident_id, reason });
         context.io.out(`closed ${incident_id}`);
       }),
     );
@@ -82,6 +84,12 @@ function withIncidents(
     return work(door);
   };
   return context.withDoor(flags, withKeys, KEY_SETTING);
+}
+
+/** An incident is open while tasks are left, so the person at the terminal is asked for the reason. */
+async function askedReason({ ask }: CommandIo): Promise<string | undefined> {
+  const reason = (await ask?.("Why do you close it? Tasks may be left: "))?.trim();
+  return reason === "" ? undefined : reason;
 }
 
 async function listThem(context: CommandContext, flags: CommandFlags): Promise<void> {
@@ -153,6 +161,7 @@ async function showOne(context: CommandContext, incident_id: string, flags: Comm
 
 function describeIncident(report: IncidentReport): string[] {
   const { id, actor, tenant, status, opened_ms, closed_by, close_reason, tasks, alerts, timeline } = report;
+  const { cannot_undo, cannot_undo_more } = report;
   const at = (ms: number) => new Date(ms).toISOString();
   const ended = closed_by === null ? "nothing was left" : `by ${escapeControls(closed_by)}`;
   const why = close_reason === null ? "" : `: ${escapeControls(close_reason)}`;
@@ -166,6 +175,8 @@ function describeIncident(report: IncidentReport): string[] {
       `  ${incidentTaskTitle(task)}: ${escapeControls(text)}`,
       `    ${escapeControls(command)}`,
     ]),
+    ...(cannot_undo.length === 0 ? [] : [`cannot be undone${cannot_undo_more ? ", the newest" : ""}:`]),
+    ...cannot_undo.map(({ at_ms, ...step }) => `  ${at(at_ms)}  ${escapeControls(permanentStepText(step))}`),
     ...(alerts.length === 0 ? [] : ["alerts:"]),
     ...alerts.map(
       ({ title, message, since_ms }) => `  ${at(since_ms)}  ${title}: ${escapeControls(message)}`,

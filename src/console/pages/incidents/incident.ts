@@ -1,9 +1,10 @@
 /** Page of an incident: remaining tasks with their buttons, assignee, notes and timeline. */
 
+import type { KeyView } from "../../../auth/key-manager.ts";
 import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { eventWords } from "../../../operations/event-words.ts";
 import { liftHalts } from "../../../operations/halts.ts";
-import { noTasksText } from "../../../operations/incidents/formats.ts";
+import { noTasksText, OLDER_PERMANENT } from "../../../operations/incidents/formats.ts";
 import {
   addIncidentNote,
   assignIncident,
@@ -13,6 +14,7 @@ import {
 import type { IncidentReport } from "../../../operations/incidents/report.ts";
 import { type IncidentTask, incidentTaskTitle } from "../../../operations/incidents/tasks.ts";
 import type { TimelineEntry } from "../../../operations/incidents/timeline.ts";
+import { changeKey, listKeys } from "../../../operations/keys.ts";
 import { DocumentContent } from "../../../operations/pipeline/operation.ts";
 import { emptyHtml, type HtmlFragment, joinHtml, safeHtml, type TemplateValue } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
@@ -52,7 +54,7 @@ async function incidentPage(ctx: PageContext): Promise<PageAnswer> {
   const path = incidentPath(report.id);
   const links = safeHtml`<div class="links"><a class="button" href="${path}/export?format=md">Markdown</a><a class="button" href="${path}/export?format=pdf">PDF</a><a class="button" href="${actorPath(report.actor)}">See the agent</a></div>`;
   const body = safeHtml`${pageHead(safeHtml`Incident: ${report.actor}`, report.causes[0]?.text, links)}
-<div id="incident" data-live>${factsCard(report)}${tasksCard(ctx, report)}${alertsCard(report)}</div>
+<div id="incident" data-live>${factsCard(report)}${await tasksCard(ctx, report)}${permanentCard(report)}${alertsCard(report)}</div>
 ${peopleCard(ctx, report)}
 <div id="timeline" data-live>${timelineCard(report)}</div>`;
   return { page: { title: `Incident: ${report.actor}`, nav: "alerts", body, live: path } };
@@ -90,7 +92,7 @@ function runLinks(newest: readonly string[]): HtmlFragment {
   return safeHtml`${shown}${foldedBlock({ summary: formatCountOf(older.length, "older run") }, links(older))}`;
 }
 
-function tasksCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
+async function tasksCard(ctx: PageContext, report: IncidentReport): Promise<HtmlFragment> {
   const { tasks, status, closed_by, actor } = report;
   if (tasks.length === 0) {
     const more =
@@ -101,16 +103,44 @@ function tasksCard(ctx: PageContext, report: IncidentReport): HtmlFragment {
           : nextAction(actorPath(actor), "See the agent");
     return cardBlock({ title: "Remaining tasks", id: "tasks" }, emptyState(noTasksText(report), more));
   }
+  const keys = await keysOf(ctx, tasks);
   const rows = tasks.map((task) => [
     safeHtml`<b>${incidentTaskTitle(task)}</b><br>${task.text}`,
     ctx.is(task.role)
       ? commandBlock(task.command)
       : safeHtml`<span class="soft">For the ${task.role} role.</span>`,
-    taskButton(ctx, task),
+    taskButton(ctx, task, keys),
   ]);
   return cardBlock(
     { title: "Remaining tasks", id: "tasks" },
     tableBlock("Tasks", ["Task", "Command", "Here"], rows),
+  );
+}
+
+/** The keys that the tasks ask to enable, for a caller who can do it. */
+async function keysOf(ctx: PageContext, tasks: readonly IncidentTask[]): Promise<readonly KeyView[]> {
+  const ids = new Set(tasks.filter(({ kind }) => kind === "enable").map(({ id }) => id));
+  if (ids.size === 0 || !ctx.may(changeKey) || !ctx.has(listKeys)) return [];
+  const { keys } = await ctx.call(listKeys, {});
+  return keys.filter(({ fingerprint }) => ids.has(fingerprint));
+}
+
+/** Calls that took effect for good. No command undoes them, so they are not tasks. */
+function permanentCard({ cannot_undo, cannot_undo_more }: IncidentReport): HtmlFragment {
+  if (cannot_undo.length === 0) return emptyHtml;
+  const rows = cannot_undo.map(({ run_id, step, tool, at_ms, why }) => [
+    formatTime(at_ms),
+    safeHtml`<code>${tool}</code>`,
+    safeHtml`${runLink(run_id)} <a href="/console/runs/${encodeURIComponent(run_id)}#step-${step}">step ${step}</a>`,
+    why,
+  ]);
+  return cardBlock(
+    {
+      title: "Cannot be undone",
+      id: "permanent",
+      aside: cannot_undo_more ? OLDER_PERMANENT : "newest first",
+    },
+    tableBlock("Calls that cannot be undone", ["When", "Tool", "Where", "Why"], rows),
   );
 }
 
@@ -140,8 +170,16 @@ const TASK_BUTTONS: Record<IncidentTask["kind"], string> = {
   review: "See the run",
 };
 
-/** A halt is lifted right here. The other tasks need a look first, so their button opens the page that does it. */
-function taskButton(ctx: PageContext, { kind, role, id, page }: IncidentTask): HtmlFragment {
+/**
+ * A halt is lifted and a key enabled right here. The other tasks need a look first, so their button opens the page that
+ * does it.
+ */
+function taskButton(
+  ctx: PageContext,
+  { kind, role, id, page }: IncidentTask,
+  keys: readonly KeyView[],
+): HtmlFragment {
+  const here = safeHtml`<input type="hidden" name="incident" value="${idOf(ctx)}">`;
   if (kind === "lift" && id !== null && ctx.may(liftHalts))
     return formElement(
       ctx,
@@ -151,8 +189,21 @@ function taskButton(ctx: PageContext, { kind, role, id, page }: IncidentTask): H
         confirm: "Lift this halt. The agent can make calls again.",
         verb: "Lift",
       },
-      safeHtml`<input type="hidden" name="id" value="${id}"><input type="hidden" name="incident" value="${idOf(ctx)}">`,
+      safeHtml`<input type="hidden" name="id" value="${id}">${here}`,
       submitButton("Lift", "good"),
+    );
+  const key = kind === "enable" ? keys.find(({ fingerprint }) => fingerprint === id) : undefined;
+  if (key !== undefined)
+    return formElement(
+      ctx,
+      {
+        action: `/console/settings/keys/${key.index}`,
+        class: "inline",
+        confirm: `Enable the key of ${key.name}. The agent can use it again.`,
+        verb: "Enable",
+      },
+      safeHtml`<input type="hidden" name="do" value="enable"><input type="hidden" name="fingerprint" value="${key.fingerprint}">${here}`,
+      submitButton("Enable", "good"),
     );
   // The page of keys shows them to admins alone.
   if (kind === "enable" && !ctx.is(role)) return emptyHtml;
