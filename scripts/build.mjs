@@ -20,6 +20,7 @@ const BEGUN = [
   "operations/worker/worker",
   "operations/pdf/worker",
   "operations/values/worker",
+  "console/pages/approvals/worker",
   "evidence/chain/worker",
   "store/files/worker",
   "store/sqlite/worker",

@@ -6,15 +6,32 @@ import type { PausableWork } from "../kernel/pausable-work.ts";
 
 const TURN_MS = 10;
 
-/** Runs the work, and yields to the event loop whenever a slice has used up its time. */
+/** When the slices of this turn of the event loop began. Undefined if none has run in this turn. */
+let turnBegan: number | undefined;
+
+/**
+ * Runs the work, and yields to the event loop whenever the slices of one turn have used up its time. All work of a turn
+ * counts together: a hundred short works in a row would otherwise be one long slice.
+ */
 export async function runInSlices<T>(work: PausableWork<T>): Promise<T> {
-  for (let began = performance.now(); ; ) {
+  for (;;) {
+    const began = beginTurn();
     const step = work.next();
     if (step.done) return step.value;
-    if (performance.now() - began < TURN_MS) continue;
-    await nextEventLoopTurn();
-    began = performance.now();
+    if (performance.now() - began >= TURN_MS) await nextEventLoopTurn();
   }
+}
+
+function beginTurn(): number {
+  if (turnBegan === undefined) {
+    turnBegan = performance.now();
+    setImmediate(endTurn);
+  }
+  return turnBegan;
+}
+
+function endTurn(): void {
+  turnBegan = undefined;
 }
 
 /** Runs the work if there is any. Without work, the caller has nothing to await. */
@@ -33,6 +50,7 @@ export function nextEventLoopTurn(): Promise<void> {
 }
 
 function giveTurn(): void {
+  endTurn();
   waiting.shift()?.();
   if (waiting.length > 0) setImmediate(giveTurn);
 }

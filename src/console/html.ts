@@ -2,6 +2,7 @@
  * HTML output. All HTML comes from the `safeHtml` template, which escapes every value that is not HTML already and makes
  * characters visible that would move or hide text.
  */
+import { randomUUID } from "node:crypto";
 import { raw, html as template } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 
@@ -84,6 +85,29 @@ function spelledOut(char: string): string {
   const known = spelled.get(char) ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
   spelled.set(char, known);
   return known;
+}
+
+/**
+ * Finished HTML from a thread, as UTF-8. A page has a marker in its place until it is sent, so that the event loop never
+ * handles it as text.
+ */
+export class EmbeddedHtml {
+  /** Cannot occur in a value. */
+  private readonly id = randomUUID();
+  private readonly parts: Uint8Array[] = [];
+
+  embed(html: Uint8Array): HtmlFragment {
+    return raw(`<!--${this.id}:${this.parts.push(html) - 1}-->`) as HtmlFragment;
+  }
+
+  /** The page with its embedded parts. */
+  bytesOf(page: HtmlFragment): Buffer {
+    // Every other piece is the number of a part.
+    const pieces = page.toString().split(new RegExp(`<!--${this.id}:(\\d+)-->`));
+    return Buffer.concat(
+      pieces.map((piece, i) => (i % 2 === 0 ? Buffer.from(piece) : this.parts[Number(piece)]!)),
+    );
+  }
 }
 
 /** Puts `between` between each two items. */

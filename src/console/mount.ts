@@ -174,7 +174,7 @@ class Console {
     if ("content" in answer) return sendContent(reply, answer.content, answer.document ?? false);
     this.gate.keepToken(reply, visit);
     const page = framedPage(ctx, await loadHeaderStatus(ctx.app), answer.page, said);
-    return sendHtml(reply, answer.status ?? 200, page);
+    return sendHtml(reply, answer.status ?? 200, ctx.embedded.bytesOf(page));
   }
 
   private async events(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

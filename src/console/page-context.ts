@@ -13,7 +13,7 @@ import {
 } from "../operations/pipeline/dispatch.ts";
 import type { DocumentContent, ServiceOperation } from "../operations/pipeline/operation.ts";
 import type { HourCounts } from "./hour-counts.ts";
-import type { HtmlFragment } from "./html.ts";
+import { EmbeddedHtml, type HtmlFragment } from "./html.ts";
 import type { PageNotice } from "./session/session.ts";
 import type { LedgerVerification } from "./verification.ts";
 
@@ -58,6 +58,8 @@ export interface SharedPageState {
 }
 
 export interface PageContext extends SharedPageState {
+  /** Parts of the page that a thread drew. */
+  embedded: EmbeddedHtml;
   mode: "open" | "login";
   principal: CallerPrincipal;
   csrf: string;
@@ -147,6 +149,7 @@ export function createPageContext(facts: CtxFacts): PageContext {
   };
   return {
     ...facts,
+    embedded: new EmbeddedHtml(),
     call: (op, input) => dispatchOperation(op, { app, principal, signal }, input),
     whyOff,
     has: (op) => whyOff(op) === null,

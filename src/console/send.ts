@@ -34,8 +34,9 @@ export function setSecurityHeaders(reply: FastifyReply): void {
   });
 }
 
-export function sendHtml(reply: FastifyReply, status: number, page: HtmlFragment): FastifyReply {
-  return reply.code(status).type("text/html; charset=utf-8").send(page.toString());
+export function sendHtml(reply: FastifyReply, status: number, page: HtmlFragment | Buffer): FastifyReply {
+  const body = Buffer.isBuffer(page) ? page : page.toString();
+  return reply.code(status).type("text/html; charset=utf-8").send(body);
 }
 
 export function sendContent(reply: FastifyReply, content: DocumentContent, document: boolean): FastifyReply {

@@ -1,18 +1,10 @@
 /** Plans: an agent proposes calls before it makes them, and approvers decide them together. */
 import * as z from "zod";
 import { runInSlices } from "../child-process/event-loop-slices.ts";
-import type { CardContent, CardContext } from "../govern/cards/types.ts";
 import type { EngineCore } from "../govern/core.ts";
 import { intentNeeds, type RunFacts } from "../govern/decide/load-facts.ts";
 import { decidePlanUnit, type PlanDecisionResult, withdrawPlanUnit } from "../govern/plans/decide-plan.ts";
-import {
-  digestRequests,
-  PLAN_STATUSES,
-  type PlanDoc,
-  type PlanView,
-  planShape,
-  planView,
-} from "../govern/plans/plan.ts";
+import { digestRequests, PLAN_STATUSES, type PlanDoc, planShape, planView } from "../govern/plans/plan.ts";
 import { type ProposedCall, proposeUnit } from "../govern/plans/propose.ts";
 import { rowPages } from "../govern/port/pages.ts";
 import type { DocKey, StoreTx } from "../govern/port/store.ts";
@@ -24,7 +16,6 @@ import { signatureSchema } from "../govern/signing/payload.ts";
 import { carriedMarkKeys } from "../govern/traces/carried.ts";
 import { invalidError, notFoundError } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
-import type { JsonOrText } from "../kernel/json/json-text-value.ts";
 import { SERVICE_LIMITS } from "../kernel/limits.ts";
 import { nullableSchema } from "../rules/nullable-schema.ts";
 import { evaluatingPlan } from "../simulate/evaluate-plan.ts";
@@ -32,15 +23,16 @@ import type { LiveRun } from "../simulate/sandbox.ts";
 import { announceRecords, type ServiceApp } from "./app.ts";
 import { shownCardHash } from "./approvals/approvals.ts";
 import { seesCard } from "./approvals/cards.ts";
-import { cachePlanCards, drawPlan } from "./approvals/plan-cards.ts";
+import type { PlanFacts, ShownPlan } from "./approvals/draw-cards.ts";
+import { cachePlanCards, loadPlanCards, type PlanCardTasks } from "./approvals/plan-cards.ts";
 import { cutPage, positionOf } from "./cursor.ts";
 import { proofWordsOf } from "./drills/drill-results.ts";
 import { delegationsTo, requireOwnRun, requireRole } from "./pipeline/access.ts";
-import { type ApiCaller, defineOperation } from "./pipeline/operation.ts";
+import { type ApiCaller, defineOperation, JsonText, type ServiceOperation } from "./pipeline/operation.ts";
 import { anyJson, boundedText, givenId, noteSchema, pagingFields, runId, toolSchema } from "./schemas.ts";
 import { checkGiven, withSigningLink } from "./signing/check-signature.ts";
 import { grantSnapshotFor } from "./simulate/jobs.ts";
-import { type DrawnCard, precomputeCalls } from "./values/threads.ts";
+import { drawCards, precomputeCalls } from "./values/threads.ts";
 import { openSandbox } from "./worker/execute.ts";
 
 const plan_id = givenId("pln_<uuid>");
@@ -234,42 +226,50 @@ export const getPlan = defineOperation({
   any_role: true,
   within_tenant: true,
   input: z.strictObject({ plan_id }),
-  output: planShape.extend({
-    cards: z.array(nullableSchema(z.looseObject({ arguments: z.unknown(), text: z.string() }))).optional(),
-    card_hash: z.string().optional(),
-  }),
+  output: {
+    text_of: planShape.extend({
+      cards: z.array(nullableSchema(z.looseObject({ arguments: z.unknown(), text: z.string() }))).optional(),
+      card_hash: z.string().optional(),
+    }),
+  },
   errors: { not_found: "unknown plan, or one of another agent's run" },
-  async run({ app, principal }, { plan_id }): Promise<PlanShown> {
-    const plan = await app.core.store.get("plans", plan_id);
-    if (plan === undefined || !(hasRole(principal, "auditor") || isOwner(principal, plan)))
-      throw notFoundError(`unknown plan ${plan_id}`, "unknown_plan");
-    const alive = plan.status === "pending" || plan.status === "approved";
-    const seen = alive ? await callsSeen(app, principal, plan) : [];
-    if (!plan.calls.some(({ approval_id }, i) => approval_id !== null && seen[i])) return planView(plan);
-    const run = await app.core.store.get("runs", plan.run_id);
-    if (run === undefined) return planView(plan);
-    const made = await drawPlan(app, run, plan, (tool) => proofWordsOf(app.core, tool));
-    const cards = made.cards.map((card, i) => (seen[i] ? plannedCard(plan.calls[i]!.tool, card) : null));
-    return { ...planView(plan), cards, card_hash: made.card_hash };
+  async run(caller, input): Promise<JsonText<ShownPlan>> {
+    const { facts, cards, remember } = await loadPlanTasks(caller, input);
+    if (cards === null) return new JsonText(JSON.stringify(facts.view));
+    const { summaries, answer } = await drawCards({ cards, answer: { plan: facts } });
+    remember(summaries);
+    return new JsonText(answer!);
   },
 });
 
-function plannedCard(tool: string, drawn: DrawnCard): PlannedCard {
-  const { judged, arguments: args, proof, closes, text } = drawn;
-  return { tool, ...judged, arguments: args, proof, closes, text };
+/** A plan, and what its cards are drawn from: null if this principal sees none. */
+export interface PlanCards extends Pick<PlanCardTasks, "remember"> {
+  facts: PlanFacts;
+  cards: PlanCardTasks["cards"] | null;
 }
 
-/** A plan with its cards for an approver. A null card belongs to a call that other approvers decide. */
-export interface PlanShown extends PlanView {
-  cards?: (PlannedCard | null)[];
-  card_hash?: string;
+async function loadPlanTasks(
+  { app, principal }: ApiCaller,
+  { plan_id }: { plan_id: string },
+): Promise<PlanCards> {
+  const plan = await app.core.store.get("plans", plan_id);
+  if (plan === undefined || !(hasRole(principal, "auditor") || isOwner(principal, plan)))
+    throw notFoundError(`unknown plan ${plan_id}`, "unknown_plan");
+  const alive = plan.status === "pending" || plan.status === "approved";
+  const seen = alive ? await callsSeen(app, principal, plan) : [];
+  const facts = { view: planView(plan), sees: seen };
+  const isCardSeen = plan.calls.some(({ approval_id }, i) => approval_id !== null && seen[i]);
+  const run = isCardSeen ? await app.core.store.get("runs", plan.run_id) : undefined;
+  if (run === undefined) return { facts: { ...facts, salt: "" }, cards: null, remember: () => {} };
+  const tasks = await loadPlanCards(app, run, plan, (tool) => proofWordsOf(app.core, tool));
+  return { facts: { ...facts, salt: run.salt }, ...tasks };
 }
 
-interface PlannedCard extends CardContent, Pick<CardContext, "proof" | "closes"> {
-  tool: string;
-  arguments: JsonOrText;
-  text: string;
-}
+/** The same as `getPlan`, for surfaces that draw the cards themselves. */
+export const planCards: ServiceOperation<(typeof getPlan)["input"], PlanCards> = {
+  ...getPlan,
+  run: loadPlanTasks,
+};
 
 /**
  * For each call, whether this principal can see its values. For calls that need no decision, the policy's defaults

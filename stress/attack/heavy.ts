@@ -97,16 +97,25 @@ const TURNS = { whole: { document: 1, other: 3 }, small: { document: 9, other: 6
 const PROGRESS_MS = 15_000;
 const DOCUMENTS: ReadonlySet<string> = new Set(["yaml", "policy"]);
 
-export async function runHeavy(count: number, seed: number): Promise<AreaRow> {
+/** `only` selects cases of the largest data by name, and leaves out the fields. */
+export async function runHeavy(count: number, seed: number, only?: RegExp): Promise<AreaRow> {
   const row = newRow("heavy");
   const began = performance.now();
+  if (only === undefined) await tryFields(row, count, seed);
+  await tryHolds(row, count >= WHOLE_RUN, only);
+  console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${row.slowest}`);
+  row.seconds = (performance.now() - began) / 1_000;
+  return row;
+}
+
+/** Each field of each operation and form. */
+async function tryFields(row: AreaRow, count: number, seed: number): Promise<void> {
   const size = Math.min(LARGEST, Math.max(SMALLEST, count * 10));
-  const is_whole = count >= WHOLE_RUN;
   const target = await Target.start("server", { patience_ms: PATIENCE_MS });
   try {
     const body = JSON.stringify({ run_id: "heavy", permissions: PERMISSIONS });
     await target.send(asBytes({ key: "agent", method: "POST", path: "/v1/runs", body }));
-    const watch = new Watch(target, row, is_whole, seed);
+    const watch = new Watch(target, row, count >= WHOLE_RUN, seed);
     await watch.start();
     for (const place of HTTP_TABLE) await tryOperation(place, size, target, watch);
     await tryConsole(target, size, watch);
@@ -115,14 +124,10 @@ export async function runHeavy(count: number, seed: number): Promise<AreaRow> {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);
   }
-  await tryHolds(row, is_whole);
-  console.error(`heavy: the longest was ${Math.round(row.slowest_ms)} ms, for ${row.slowest}`);
-  row.seconds = (performance.now() - began) / 1_000;
-  return row;
 }
 
 /** Every page and route with the largest legal data, on a separate server. */
-async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
+async function tryHolds(row: AreaRow, is_whole: boolean, only?: RegExp): Promise<void> {
   const sizes = is_whole ? WHOLE : SMALL;
   const setup = { patience_ms: PATIENCE_MS, manifests: HOLD_MANIFESTS, policy: HOLD_POLICY };
   const target = await Target.start("server", setup);
@@ -130,14 +135,15 @@ async function tryHolds(row: AreaRow, is_whole: boolean): Promise<void> {
   try {
     const watch = new Watch(target, row, is_whole);
     await watch.start();
-    await tryLargest(target, sizes, async (what, send) => {
+    const see = async (what: string, send: () => Promise<Reply>) => {
       const reply = await watch.see(what, send);
       const route = what.replace(/: .*/, "");
       const known = holds.get(route);
       if (known === undefined || known.ms < watch.last.busy_ms)
         holds.set(route, { ms: watch.last.busy_ms, gc_ms: watch.last.gc_ms, what });
       return reply;
-    });
+    };
+    await tryLargest(target, sizes, see, only);
   } finally {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);

@@ -87,15 +87,29 @@ export function parseTimes(bytes: number): { platform_ms: number; strict_ms: num
 /** The parts to try, one after the other; each leaves the data that the next ones find in lists. */
 const PARTS = ["calls", "changes", "plans", "flood", "longRun"] as const;
 
+/** `only` selects cases by name, such as `plans: keys` or `longRun`. */
 export async function tryLargest(
   target: Target,
   sizes: Sizes,
   observe: Observe,
-  parts: readonly (typeof PARTS)[number][] = PARTS,
+  only: RegExp = /./,
 ): Promise<void> {
   const largest = new Largest(target, sizes, observe);
-  for (const part of parts) await largest[part]();
+  for (const part of PARTS)
+    for (const [name, run] of Object.entries(largest[part]())) if (only.test(name)) await run();
 }
+
+/** Cases by name. */
+type Cases = Record<string, () => Promise<void>>;
+
+const casesOf = <T>(
+  part: string,
+  shapes: Readonly<Record<string, T>>,
+  run: (shape: string, of: T) => Promise<void>,
+): Cases =>
+  Object.fromEntries(
+    Object.entries(shapes).map(([shape, of]) => [`${part}: ${shape}`, () => run(shape, of)]),
+  );
 
 class Largest {
   private readonly target: Target;
@@ -109,13 +123,13 @@ class Largest {
   }
 
   /** Each shape as the arguments of a call, as its result, as a guess at a rule, and on its card. */
-  async calls(): Promise<void> {
-    for (const [shape, make] of Object.entries(LARGEST_ARGS)) {
+  calls(): Cases {
+    return casesOf("calls", LARGEST_ARGS, async (shape, make) => {
       const args = make(this.sizes.bytes);
       const run = await this.run(`calls ${shape}`);
       await this.bodies(shape, run, args);
       await this.request(shape, run, { tool: "big.ask", args, reason: "why" });
-    }
+    });
   }
 
   private async bodies(shape: string, run: string, args: JsonObject): Promise<void> {
@@ -186,8 +200,8 @@ class Largest {
   }
 
   /** Edits that spell out both sides. */
-  async changes(): Promise<void> {
-    for (const [shape, make] of Object.entries(LARGEST_PAIRS)) {
+  changes(): Cases {
+    return casesOf("changes", LARGEST_PAIRS, async (shape, make) => {
       const [old_text, new_text] = make(this.sizes.bytes * 0.95);
       const run = await this.run(`changes ${shape}`);
       await this.request(`edit, ${shape}`, run, {
@@ -195,11 +209,11 @@ class Largest {
         args: { path: "f", edit: { old_text, new_text } },
         reason: "why",
       });
-    }
+    });
   }
 
   /** Plans that are as long as they may be, of edits and of wide arguments. */
-  async plans(): Promise<void> {
+  plans(): Cases {
     const count = this.sizes.plan_calls;
     const each = this.sizes.bytes / count - 100;
     const kinds: Record<string, () => JsonValue[]> = {};
@@ -217,7 +231,7 @@ class Largest {
           tool: "big.ask",
           args: { ...LARGEST_ARGS[shape]!(each), i },
         }));
-    for (const [shape, make] of Object.entries(kinds)) await this.plan(shape, make());
+    return casesOf("plans", kinds, (shape, make) => this.plan(shape, make()));
   }
 
   private async plan(shape: string, calls: JsonValue[]): Promise<void> {
@@ -241,7 +255,11 @@ class Largest {
   }
 
   /** Hundreds of requests of one agent, a few of them large, shown and decided as a group. */
-  async flood(): Promise<void> {
+  flood(): Cases {
+    return { flood: () => this.requestFlood() };
+  }
+
+  private async requestFlood(): Promise<void> {
     const { open_requests } = this.sizes;
     const large = LARGEST_PAIRS["every other line"]!(this.sizes.bytes / 10);
     for (let i = 0; i < open_requests; i += 100) {
@@ -271,7 +289,11 @@ class Largest {
   }
 
   /** A run of thousands of steps, and every page and route of it. */
-  async longRun(): Promise<void> {
+  longRun(): Cases {
+    return { longRun: () => this.stepsAndPages() };
+  }
+
+  private async stepsAndPages(): Promise<void> {
     const run = await this.run("long");
     const path = `/v1/runs/${run}`;
     const lanes = Array.from({ length: 20 }, async (_, lane) => {

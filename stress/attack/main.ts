@@ -1,6 +1,7 @@
 /**
  * `npm run attack [-- area.. --inputs n --seed s --area
- * table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --stall-ms n --json]`: every
+ * table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --only pattern --stall-ms n
+ * --json]`: every
  * attack of the table against a real process, the costliest inputs for every operation and form, every surface under
  * a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
  * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
@@ -44,6 +45,7 @@ export async function main(args: string[]): Promise<number> {
       inputs: { type: "string", default: "20000" },
       seed: { type: "string", default: "1" },
       area: { type: "string", multiple: true, default: [] },
+      only: { type: "string" },
       json: { type: "boolean", default: false },
       "stall-ms": { type: "string" },
     },
@@ -54,6 +56,7 @@ export async function main(args: string[]): Promise<number> {
   if (named.some((name) => !AREAS.includes(name))) return refuse(`--area: one of ${AREAS.join(", ")}`);
   const wanted = named.length === 0 ? AREAS : named;
   const seed = Number(values.seed);
+  const only = values.only === undefined ? undefined : new RegExp(values.only);
   const rows: AreaRow[] = [];
   for (const area of AREAS.filter((name) => wanted.includes(name))) {
     const share = area === "heavy" || wanted.length === 1 ? 1 : (SHARES[area] ?? 0);
@@ -61,7 +64,7 @@ export async function main(args: string[]): Promise<number> {
     console.error(
       `${area}${area === "table" ? "" : `: ${count.toLocaleString("en-US")} inputs, seed ${seed}`}`,
     );
-    rows.push(heldUp(await runArea(area, count, seed), Number(values["stall-ms"] ?? stallOf(area))));
+    rows.push(heldUp(await runArea(area, count, seed, only), Number(values["stall-ms"] ?? stallOf(area))));
   }
   console.log(values.json ? JSON.stringify(rows) : show(rows));
   return rows.every(isClean) ? 0 : 1;
@@ -77,10 +80,10 @@ function heldUp(row: AreaRow, stall_ms: number): AreaRow {
   return { ...row, problems: [...row.problems, problem] };
 }
 
-function runArea(area: string, count: number, seed: number): Promise<AreaRow> {
+function runArea(area: string, count: number, seed: number, only?: RegExp): Promise<AreaRow> {
   if (area === "table") return runTable();
   if (area === "authority") return turnRoles(count, seed);
-  if (area === "heavy") return runHeavy(count, seed);
+  if (area === "heavy") return runHeavy(count, seed, only);
   if (area === "upstreams") return turnUpstreams(Math.max(count, FEWEST_TURNS), seed);
   if (area === "http" || area === "paths") return fuzzHttp(area, count, seed);
   if (area === "mcp") return fuzzMcp(count, seed);

@@ -1,13 +1,15 @@
 /** Large values of a request: the store and the event loop handle them as text, and only a thread parses them. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { drawForPage, drawingPage } from "../../src/console/pages/approvals/draw-cards.ts";
 import { cardSubject } from "../../src/govern/cards/load-card-facts.ts";
 import { drawingWholeCard } from "../../src/govern/cards/whole-card.ts";
 import { preparingCall } from "../../src/govern/decide/precompute-values.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { runAtOnce } from "../../src/kernel/pausable-work.ts";
+import { type DrawnCards, type PlanFacts, requestCard } from "../../src/operations/approvals/draw-cards.ts";
 import { doValuesTask } from "../../src/operations/values/tasks.ts";
 import { openStore } from "../../src/store/open.ts";
-import { LARGEST_ARGS } from "../../stress/attack/largest.ts";
+import { LARGEST_ARGS, LARGEST_PAIRS } from "../../stress/attack/largest.ts";
 import { principal, testEngine } from "../support/engine.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -17,10 +19,14 @@ import { type ConsoleServer, consoleServer } from "./support/server.ts";
 const MANIFESTS = `
 - {tool: big.ask, effect: irreversible, permission: p, audit: {redaction: [$args.hidden]}}
 - {tool: big.read, effect: read, permission: p}
+- tool: big.edit
+  effect: idempotent
+  permission: p
+  card: {title: "Edit {$args.path}", fields: [{label: edit, path: $args.edit, as: diff}]}
 `;
 const POLICY = `version: 1
 content: {secrets: require_approval, pii: require_approval, injection: require_approval}
-rules: [{id: asked, match: {tool: big.ask}, action: require_approval}]
+rules: [{id: asked, match: {tool: "big.{ask,edit}"}, action: require_approval}]
 `;
 const BYTES = 60_000;
 const SHAPES = Object.entries(LARGEST_ARGS).map(([shape, make]): [string, JsonObject] => [
@@ -28,10 +34,13 @@ const SHAPES = Object.entries(LARGEST_ARGS).map(([shape, make]): [string, JsonOb
   make(BYTES),
 ]);
 const MOST_OBJECTS = 2_500;
+/** A summary with the parts of its sentence. */
+const MOST_OBJECTS_OF_CARD = 20;
 
 /** Objects and lists in a value: what a garbage collector has to copy. */
 function objectsIn(value: unknown): number {
   if (value === null || typeof value !== "object") return 0;
+  if (value instanceof Uint8Array) return 1;
   return Object.values(value).reduce((sum: number, one) => sum + objectsIn(one), 1);
 }
 
@@ -156,11 +165,48 @@ describe("what a thread hands back", () => {
       const stored = (await engine.core.store.get("approval_values", row!.key))!;
       expect(objectsIn(stored)).toBeLessThan(10);
       const subject = cardSubject(engine.core.rules(), run, row!.doc);
-      const task = { subject, stored, planned: { proof: null } };
-      const [card] = doValuesTask({ cards: [task] });
+      const head = { ...row!.doc, approval_id: row!.key };
+      const context = { so_far: { calls: 1, last: [] }, like: { approved: 0, denied: 0 }, proof: null };
+      const task = { subject, stored, request: { head, context } };
+      const facts = { approval: row!.doc, is_live: true };
+      const drawn = doValuesTask({ drawing: { cards: [task], answer: { request: facts } } }) as DrawnCards;
       const here = runAtOnce(drawingWholeCard(task));
-      expect(card).toEqual({ ...here, arguments: JSON.stringify(here.arguments), before: null });
-      expect(objectsIn(card)).toBeLessThan(MOST_OBJECTS);
+      expect(new TextDecoder().decode(drawn.answer)).toBe(JSON.stringify(requestCard(facts, task, here)));
+      expect(objectsIn(drawn)).toBeLessThan(MOST_OBJECTS_OF_CARD);
+      const request = { id: "x", kind: "call", is_open: true, is_live: true, is_signed: false } as const;
+      const page = drawForPage({ cards: [task], of: { request } });
+      const html = runAtOnce(drawingPage({ cards: [task], of: { request } })).html.toString();
+      expect(new TextDecoder().decode(page.html)).toBe(html);
+      expect(html).toContain("Arguments");
+      expect(page.args).toEqual(stored.texts === undefined ? { value: here.arguments } : "large");
+      expect(objectsIn(page)).toBeLessThan(MOST_OBJECTS_OF_CARD);
+    },
+  );
+
+  it.each(Object.entries(LARGEST_PAIRS))(
+    "about a plan of a hundred edits is finished text: %s",
+    async (shape, make) => {
+      verifies("beyond.heavy.values-thread");
+      const agent = principal("agent");
+      const run_id = `plan-${shape.replaceAll(" ", "-")}`;
+      const [old_text, new_text] = make(9_000);
+      await engine.open(agent, { run_id, permissions: ["p"] });
+      await engine.intent(agent, run_id, "big.edit", { path: "f", edit: { old_text, new_text } });
+      const [row] = await engine.core.store.list("approvals", { owner: run_id, limit: 1 });
+      const run = (await engine.core.store.get("runs", run_id))!;
+      const stored = await engine.core.store.get("approval_values", row!.key);
+      const subject = cardSubject(engine.core.rules(), run, row!.doc);
+      const cards = Array.from({ length: 100 }, () => ({ subject, stored, planned: { proof: null } }));
+      const { tool, arg_names } = row!.doc;
+      const call = { tool, arg_names, reasons: [], depends_on: [], decision: "needs_approval" };
+      const view = { id: "pln", calls: cards.map(() => call) } as unknown as PlanFacts["view"];
+      const plan = { view, sees: cards.map(() => true), salt: "s" };
+      const drawn = doValuesTask({ drawing: { cards, answer: { plan } } }) as DrawnCards;
+      expect(JSON.parse(new TextDecoder().decode(drawn.answer)).cards).toHaveLength(100);
+      const page = drawForPage({ cards, of: { plan: { ...plan, open: Number.NaN } } });
+      expect(page.closed).toBeGreaterThan(0);
+      for (const handed of [drawn, page])
+        expect(objectsIn(handed)).toBeLessThan(cards.length * MOST_OBJECTS_OF_CARD);
     },
   );
 });

@@ -22,7 +22,7 @@ it("svc.show_approval shows the card, and its hash goes with the decision", asyn
   const approval_id = /apr_[0-9a-f-]{36}/.exec(JSON.stringify(blocked))![0];
   const operator = await g.connect("approver", { path: "/operator/mcp" });
   const shown = await call(operator, "svc.show_approval", { approval_id });
-  const card = await loadCard(g.service, localPrincipal(), approval_id);
+  const card = (await loadCard(g.service, localPrincipal(), approval_id)).read();
   expect(shown.content[0].text).toBe(`${card.text}\n\nCard      ${card.card_hash}`);
   expect(shown.structuredContent).toMatchObject({ arguments: { n: "canary-41" }, card_hash: card.card_hash });
   const auditor = await g.connect("auditor", { path: "/operator/mcp" });

@@ -65,6 +65,7 @@ export const beyondHolds = section("beyond", "No request stalls the others", {
   "beyond.heavy.reads": [33, "a store that answers reads from memory answers a bounded number of reads and rows in one turn of the event loop"],
   "beyond.heavy.page": [33, "the page of a plan draws a bounded number of lines, and opens each further call by a link"],
   "beyond.heavy.html-flat": [33, "a page holds a long text in a few pieces, however many characters of it are escaped"],
-  "beyond.heavy.values-thread": [33, "a large value of a request is stored as text; a thread reads the call and draws its card, and the event loop parses no stored value"],
+  "beyond.heavy.values-thread": [33, "a large value of a request is stored as text; a thread reads the call and draws its card, hands back finished text, and the event loop parses no stored value"],
+  "beyond.heavy.turns": [33, "the works of one turn of the event loop share its time, however short each is"],
   "beyond.heavy.attack": [33, "`npm run attack -- heavy` prints the longest hold of each page and route next to what reading a body of 1 MB takes"],
 });

@@ -95,7 +95,7 @@ const showApproval = ownTool({
   read_only: true,
   input: z.strictObject({ approval_id: givenId("apr_<uuid>") }),
   async run(call, input) {
-    const card = await performOperation(call, getCard, input);
+    const card = (await performOperation(call, getCard, input)).read();
     const hash = card.card_hash === null ? "" : `\n\nCard      ${card.card_hash}`;
     return new OwnResult(textResult(`${card.text}${hash}`, asJsonObject(card)));
   },
@@ -167,7 +167,7 @@ const showPlan = ownTool({
   role: "auditor",
   read_only: true,
   input: planId,
-  run: (call, input) => performOperation(call, getPlan, input),
+  run: async (call, input) => (await performOperation(call, getPlan, input)).read(),
 });
 
 const planDecision = (name: string, description: string, op: typeof approvePlan) =>

@@ -1,12 +1,13 @@
 /** Renders a card as plain text, for terminals and operator agents. */
 import type { PausableWork } from "../../kernel/pausable-work.ts";
 import type { DiffLine } from "../../kernel/text/diff.ts";
+import type { ApprovalStatus } from "../approvals/approval.ts";
 import { actorText } from "../roles.ts";
 import type { CardChange, CardContent, CardContext, CardField } from "./types.ts";
 
 export interface CardHead {
   approval_id: string;
-  status: string;
+  status: ApprovalStatus;
   actor: string;
   acting?: readonly string[] | undefined;
   run_id: string;

@@ -48,7 +48,7 @@ export interface PlanDecisionResult {
 type KeptValues = readonly (StoredValues | undefined)[];
 
 /** One hash over the cards of all calls. */
-export const planHash = ({ salt }: CardRun, cards: readonly { hash: string }[]): string =>
+export const planHash = ({ salt }: Pick<CardRun, "salt">, cards: readonly { hash: string }[]): string =>
   keyedHash(
     salt,
     cards.map(({ hash }) => hash),

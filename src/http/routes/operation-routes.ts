@@ -81,7 +81,7 @@ async function answer(
   if (row.method === "GET") reply.header("cache-control", "no-store");
   reply.code(row.also.find(({ is }) => is(answer))?.status ?? row.status);
   if (answer instanceof DocumentContent) return sendContent(reply, answer);
-  if (answer instanceof JsonText) return reply.type("application/json; charset=utf-8").send(answer.text);
+  if (answer instanceof JsonText) return reply.type("application/json; charset=utf-8").send(answer.body);
   if (!isLargeValue(answer as JsonValue)) return reply.send(answer);
   const text = await runInSlices(jsonTextInSteps(answer as JsonValue));
   return reply.type("application/json; charset=utf-8").send(text);

@@ -33,8 +33,8 @@ const STOPPING = "the server is stopping; open a new connection";
 
 interface Answer {
   status: number;
-  /** JSON text. */
-  body: string;
+  /** JSON text, or its UTF-8. */
+  body: string | Uint8Array;
   /** Headers that the HTTP answer would have: of an error, or of a repeated answer. For clients that ask for them. */
   headers?: Readonly<Record<string, string>> | undefined;
   cause?: RefusalCause | undefined;
@@ -165,7 +165,12 @@ export class StreamConnection {
         : `,"headers":${JSON.stringify(headers)}`;
     let taken: (() => void) | undefined;
     // The callback of a message runs when the connection has taken it.
-    socket.send(`{"id":${JSON.stringify(id)},"status":${status},"body":${body}${more}}`, () => taken?.());
+    const head = `{"id":${JSON.stringify(id)},"status":${status},"body":`;
+    const message =
+      typeof body === "string"
+        ? `${head}${body}${more}}`
+        : Buffer.concat([Buffer.from(head), body, Buffer.from(`${more}}`)]);
+    socket.send(message, { binary: false }, () => taken?.());
     this.parts.answered?.({
       method: row?.method ?? "GET",
       path: row === undefined ? STREAM_PATH : row.path,
@@ -222,8 +227,8 @@ function bytesOf(data: RawData): Uint8Array {
   return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
 }
 
-function textOf(answer: object): string | Promise<string> {
-  if (answer instanceof JsonText) return answer.text;
+function textOf(answer: object): string | Uint8Array | Promise<string> {
+  if (answer instanceof JsonText) return answer.body;
   if (!isLargeValue(answer as JsonValue)) return JSON.stringify(answer);
   return runInSlices(jsonTextInSteps(answer as JsonValue));
 }

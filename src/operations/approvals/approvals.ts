@@ -177,7 +177,7 @@ export const getCard = defineOperation({
   any_role: true,
   within_tenant: true,
   input: z.strictObject({ approval_id }),
-  output: cardShape,
+  output: { text_of: cardShape },
   errors: { not_found: "unknown request, or one that you cannot decide" },
   run: ({ app, principal }, { approval_id }) => loadCard(app, principal, approval_id),
 });

@@ -1,20 +1,15 @@
-/** Builds the complete card of a request: the hashed content and its context. */
+/** Cards of requests: who sees them, and what they are drawn from. */
 
-import { nextEventLoopTurn } from "../../child-process/event-loop-slices.ts";
 import {
   type ApprovalDoc,
   LIVE_APPROVAL_STATUSES,
   type StoredDelegation,
 } from "../../govern/approvals/approval.ts";
 import { authoritiesOver, type DecidingAuthority } from "../../govern/approvals/authority.ts";
-import {
-  type CardSummary,
-  cacheCardSummary,
-  cachedCardSummary,
-  summarizeCard,
-} from "../../govern/cards/card-cache.ts";
+import { type CardSummary, cacheCardSummary, cachedCardSummary } from "../../govern/cards/card-cache.ts";
 import { cardSubject } from "../../govern/cards/load-card-facts.ts";
 import type { CardContext } from "../../govern/cards/types.ts";
+import type { CardTask } from "../../govern/cards/whole-card.ts";
 import { stepKey } from "../../govern/document-keys.ts";
 import { isExpired } from "../../govern/expiry.ts";
 import { type CallerPrincipal, hasRole, requestersOf, seesTenant } from "../../govern/roles.ts";
@@ -22,7 +17,6 @@ import { unknownRun } from "../../govern/runs/load-run.ts";
 import { countedRun, type RunDoc } from "../../govern/runs/run.ts";
 import { isUndoExpired } from "../../govern/runs/undo-deadlines.ts";
 import { isSignatureRequired } from "../../govern/signing/draft.ts";
-import { shownCardContent } from "../../govern/signing/shown.ts";
 import { notFoundError, SvcError } from "../../kernel/errors.ts";
 import { visibleLine } from "../../kernel/text/escape-invisible.ts";
 import { needsMet } from "../../rules/policy/checks/approvals.ts";
@@ -30,7 +24,9 @@ import { describeProof, undoProofOf } from "../../rules/undo-proof.ts";
 import type { ServiceApp } from "../app.ts";
 import { proofWordsOf } from "../drills/drill-results.ts";
 import { delegationsTo } from "../pipeline/access.ts";
-import { drawCard } from "../values/threads.ts";
+import { JsonText } from "../pipeline/operation.ts";
+import { drawCards } from "../values/threads.ts";
+import type { RequestFacts, requestCard } from "./draw-cards.ts";
 
 /** Limit on decided requests searched for similar ones, newest first. */
 const LOOKED_AT = 500;
@@ -72,7 +68,11 @@ function authoritiesIn(
   return found instanceof SvcError ? [] : found;
 }
 
-export async function loadCard(app: ServiceApp, principal: CallerPrincipal, id: string) {
+export async function loadCard(
+  app: ServiceApp,
+  principal: CallerPrincipal,
+  id: string,
+): Promise<JsonText<RequestCard>> {
   const { store } = app.core;
   const [approval, delegations] = await Promise.all([
     store.get("approvals", id),
@@ -80,11 +80,24 @@ export async function loadCard(app: ServiceApp, principal: CallerPrincipal, id: 
   ]);
   if (approval === undefined || !seesCard(app, principal, approval, delegations))
     throw notFoundError(`unknown approval request ${id}`, "unknown_approval");
-  return buildCard(app, approval);
+  const { task, facts, remember } = await loadCardTask(app, approval);
+  const { summaries, answer } = await drawCards({ cards: [task], answer: { request: facts } });
+  remember(summaries[0]!);
+  return new JsonText(answer!);
 }
 
-/** Builds the card. The caller has checked access. */
-export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
+export type RequestCard = ReturnType<typeof requestCard>;
+
+/** What the card of a request is drawn from. */
+export interface RequestCardTask {
+  task: CardTask & Required<Pick<CardTask, "request">>;
+  facts: RequestFacts;
+  /** Caches the summary of the drawn card. */
+  remember(summary: CardSummary): void;
+}
+
+/** Loads what the card is drawn from. The caller has checked access. */
+export async function loadCardTask(app: ServiceApp, approval: ApprovalDoc): Promise<RequestCardTask> {
   const { core } = app;
   const { id } = approval;
   const [run, kept] = await Promise.all([
@@ -105,39 +118,22 @@ export async function buildCard(app: ServiceApp, approval: ApprovalDoc) {
   };
   const signs = isSignatureRequired(core, approval);
   const rules = core.rules();
-  const drawn = await drawCard({
-    subject: cardSubject(rules, run, approval),
-    stored: kept,
-    request: { head, context: around },
-    ...(signs && { signed: { run, approval } }),
-  });
-  const { judged, hash, closes, text, shown_hash } = drawn;
-  if (kept !== undefined) cacheCardSummary(rules, run, approval, summarizeCard(drawn, shown_hash));
-  await nextEventLoopTurn();
   const { tool, tenant, kind, step, arg_names, approvers, votes, requested_ms, expires_ms } = approval;
-  const alive = LIVE_APPROVAL_STATUSES.has(approval.status);
   return {
-    ...head,
-    tool,
-    tenant,
-    kind,
-    step,
-    ...judged,
-    arg_names,
-    arguments: drawn.arguments,
-    before: drawn.before,
-    ...around,
-    closes,
-    approvers,
-    votes,
-    requested_ms,
-    expires_ms,
-    ...(kept?.line === undefined ? {} : { line: kept.line }),
-    card_hash: alive ? hash : null,
-    ...(alive && shown_hash !== undefined
-      ? { shown: { ...shownCardContent(run, approval, judged), hash: shown_hash } }
-      : {}),
-    text,
+    task: {
+      subject: cardSubject(rules, run, approval),
+      stored: kept,
+      request: { head, context: around },
+      ...(signs && { signed: { run, approval } }),
+    },
+    facts: {
+      approval: { tool, tenant, kind, step, arg_names, approvers, votes, requested_ms, expires_ms },
+      is_live: LIVE_APPROVAL_STATUSES.has(approval.status),
+      line: kept?.line,
+    },
+    remember: (summary) => {
+      if (kept !== undefined) cacheCardSummary(rules, run, approval, summary);
+    },
   };
 }
 
@@ -162,19 +158,18 @@ export async function cardSummary(
   const known = sees ? cachedCardSummary(rules, run, approval) : undefined;
   if (known !== undefined && (known.shown_hash !== undefined || !signs)) return known;
   const stored = sees ? await core.store.get("approval_values", approval.id) : undefined;
-  const drawn = await drawCard({
+  const task = {
     subject: cardSubject(rules, run, approval),
     stored,
     ...(signs && { signed: { run, approval } }),
-  });
-  const summary = summarizeCard(drawn, drawn.shown_hash);
+  };
+  const { summaries } = await drawCards({ cards: [task] });
+  const summary = summaries[0]!;
   if (stored !== undefined) cacheCardSummary(rules, run, approval, summary);
   return summary;
 }
 
 const UNKNOWN_RUN = { reason: null, salt: "", environment: null };
-
-export type LoadedCard = Awaited<ReturnType<typeof buildCard>>;
 
 /** Without `closes` for a call, because its arguments can hold the deadline. */
 async function surroundings(

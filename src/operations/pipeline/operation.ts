@@ -57,16 +57,18 @@ export class DocumentContent {
   }
 }
 
-/** JSON text produced in a thread. It may be long and is parsed only on demand. */
+/** JSON text, often long and from a thread. Surfaces send it as it is, and other callers parse it. */
 export class JsonText<T> {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
+  /** A string, or UTF-8. */
+  readonly body: string | Uint8Array;
+  constructor(body: string | Uint8Array) {
+    this.body = body;
   }
   read(): T {
-    return JSON.parse(this.text) as T;
+    return JSON.parse(typeof this.body === "string" ? this.body : UTF8.decode(this.body)) as T;
   }
 }
+const UTF8 = new TextDecoder();
 
 type Shape = z.ZodType;
 /** Documents declare their media types; other responses declare a schema. */

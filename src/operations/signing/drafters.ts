@@ -18,7 +18,7 @@ import { keyedHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { ServiceApp } from "../app.ts";
 import { cacheCard, isVoteCounted } from "../approvals/cards.ts";
-import { drawPlan } from "../approvals/plan-cards.ts";
+import { planCardHash } from "../approvals/plan-cards.ts";
 import { grantInput, termsOf } from "../grants/grant-input.ts";
 import { delegationsTo, requireRole } from "../pipeline/access.ts";
 import type { ApiCaller } from "../pipeline/operation.ts";
@@ -130,7 +130,7 @@ async function draftPlan(caller: ApiCaller, { id }: AskedSignature): Promise<Pay
   const delegations = await delegationsTo(caller.app, caller.principal.name);
   if (!plan.internal.requests.some((one) => isVoteCounted(caller.app, caller.principal, one, delegations)))
     throw forbiddenError("your vote does not count in this plan", "group_required");
-  const { card_hash } = await drawPlan(caller.app, run, plan);
+  const card_hash = await planCardHash(caller.app, run, plan);
   return planDraft(core, run, plan, { by: caller.principal.name, card_hash });
 }
 

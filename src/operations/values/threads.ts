@@ -5,31 +5,35 @@
 import { runInSlices } from "../../child-process/event-loop-slices.ts";
 import { entryModule } from "../../child-process/package-files.ts";
 import { ThreadPool } from "../../child-process/thread-pool.ts";
-import { hasLargeValues, type StoredValues } from "../../govern/cards/stored-values.ts";
-import { type CardTask, drawingWholeCard, type WholeCard } from "../../govern/cards/whole-card.ts";
+import { hasLargeValues } from "../../govern/cards/stored-values.ts";
+import type { CardTask } from "../../govern/cards/whole-card.ts";
 import type { EngineCore } from "../../govern/core.ts";
 import {
   type CallReading,
+  type CallTask,
   isLargeCall,
   type LargeCall,
   preparingCall,
 } from "../../govern/decide/precompute-values.ts";
 import { asJson } from "../../kernel/json/json.ts";
-import { type JsonOrText, JsonTextValue } from "../../kernel/json/json-text-value.ts";
+import { JsonTextValue } from "../../kernel/json/json-text-value.ts";
 import { isLargeValue } from "../../kernel/json/large-value-cache.ts";
-import type { ThreadCard, ValuesTask } from "./tasks.ts";
+import type { PausableWork } from "../../kernel/pausable-work.ts";
+import { type CardDrawing, type DrawnCards, drawingCards } from "../approvals/draw-cards.ts";
+import type { ValuesTask } from "./tasks.ts";
 
-const threadFor = (name: string): ThreadPool =>
+/** A pool of one thread. `entry` is its module. */
+export const valuesThread = (name: string, entry: string): ThreadPool =>
   new ThreadPool({
     name,
-    entry: entryModule("operations/values/worker"),
+    entry: entryModule(entry),
     most: 1,
     resourceLimits: { maxOldGenerationSizeMb: 1_024 },
   });
 
 /** Separate threads, so that an agent's calls never delay the approver who decides about them. */
-const callThread = threadFor("the thread for calls");
-const cardThread = threadFor("the thread for cards");
+const callThread = valuesThread("the thread for calls", "operations/values/worker");
+const cardThread = valuesThread("the thread for cards", "operations/values/worker");
 
 /** Reads a large call before its unit of work. Undefined if it is small, so that the caller has nothing to await. */
 export function precomputeCall(core: EngineCore, call: LargeCall): Promise<void> | undefined {
@@ -42,50 +46,28 @@ export function precomputeCalls(core: EngineCore, calls: readonly LargeCall[]): 
 }
 
 async function readCalls(core: EngineCore, calls: readonly LargeCall[]): Promise<void> {
-  const prepared = [];
+  const prepared: { task: CallTask; cache(reading: CallReading): void }[] = [];
   for (const call of calls) prepared.push(await runInSlices(preparingCall(core, call)));
   const task: ValuesTask = { calls: prepared.map((one) => one.task) };
   const readings = await callThread.ask<CallReading[]>(task);
   for (const [i, { cache }] of prepared.entries()) cache(readings[i]!);
 }
 
-/** A card whose large values are texts. */
-export interface DrawnCard extends Omit<WholeCard, "arguments" | "before"> {
-  arguments: JsonOrText;
-  before: JsonOrText;
+/** Draws cards: those with large values in the thread, small ones here. */
+export function drawCards(drawing: CardDrawing): Promise<DrawnCards> {
+  return drawInThread(drawing.cards, cardThread, { drawing } satisfies ValuesTask, () =>
+    drawingCards(drawing),
+  );
 }
 
-/** Draws cards: the small ones here, and those with large values in the thread. */
-export async function drawCards(tasks: readonly CardTask[]): Promise<DrawnCard[]> {
-  const cards: DrawnCard[] = [];
-  const large = tasks.filter(({ stored }) => hasLargeValues(stored));
-  const drawn =
-    large.length === 0 ? [] : await cardThread.ask<ThreadCard[]>({ cards: large } satisfies ValuesTask);
-  for (const task of tasks)
-    cards.push(
-      hasLargeValues(task.stored)
-        ? fromThread(drawn.shift()!, task.stored)
-        : await runInSlices(drawingWholeCard(task)),
-    );
-  return cards;
-}
-
-export async function drawCard(task: CardTask): Promise<DrawnCard> {
-  const [card] = await drawCards([task]);
-  return card!;
-}
-
-function fromThread(card: ThreadCard, stored: StoredValues | undefined): DrawnCard {
-  const carried = (field: "args" | "before", text: string | null): JsonOrText => {
-    if (text === null) return null;
-    const value = new JsonTextValue(text);
-    return stored?.texts?.[field] === undefined ? value.read() : value;
-  };
-  return {
-    ...card,
-    arguments: carried("args", card.arguments),
-    before: carried("before", card.before),
-  };
+/** `work` does the same as the thread does for `task`. */
+export function drawInThread<T>(
+  cards: readonly CardTask[],
+  thread: ThreadPool,
+  task: object,
+  work: () => PausableWork<T>,
+): Promise<T> {
+  return cards.some(({ stored }) => hasLargeValues(stored)) ? thread.ask<T>(task) : runInSlices(work());
 }
 
 /** The text of a large stored value, with plain masks. */

@@ -49,7 +49,7 @@ async function openRequests(door: OperationClient, run_id?: string): Promise<App
 interface GroupCard {
   id: string;
   args: JsonValue | null;
-  fields: { path: string; as: "text" | "money" | "time" | "code" | "diff" }[];
+  fields: readonly { path: string; as: "text" | "money" | "time" | "code" | "diff" }[];
   causes: readonly string[];
   irreversible: boolean;
   confirm?: true | undefined;
@@ -64,7 +64,7 @@ async function cardsOf(
   const cards: GroupCard[] = [];
   for (const { id } of requests.slice(0, SERVICE_LIMITS.group_rows)) {
     try {
-      const card = await door.perform(getCard, { approval_id: id });
+      const card = (await door.perform(getCard, { approval_id: id })).read();
       const { fields, causes, irreversible, confirm, card_hash } = card;
       const args = card.arguments as JsonValue | null;
       cards.push({ id, args, fields, causes, irreversible, confirm, card_hash });

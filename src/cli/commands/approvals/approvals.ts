@@ -60,7 +60,7 @@ export const registerApprovals: RegisterCommand = (program, context) => {
     .option("--json", "print JSON")
     .action(async (id: string, flags: Record<string, string>) => {
       await context.withDoor(flags, async (door) => {
-        const card = await door.perform(getCard, { approval_id: id });
+        const card = (await door.perform(getCard, { approval_id: id })).read();
         if (flags["json"]) return io.out(JSON.stringify(card));
         io.out(card.text);
         if (card.card_hash !== null) io.out(`\nCard      ${card.card_hash}`);
@@ -141,7 +141,7 @@ function offeredArgs(text: string): JsonValue {
  */
 async function shownCard(door: OperationClient, io: CommandIo, id: string): Promise<string> {
   try {
-    const { text, card_hash } = await door.perform(getCard, { approval_id: id });
+    const { text, card_hash } = (await door.perform(getCard, { approval_id: id })).read();
     if (card_hash === null) return NO_CARD_SHOWN;
     io.err(`${text}\n\nCard      ${card_hash}\n`);
     return card_hash;

@@ -45,7 +45,7 @@ export const registerPlans: RegisterCommand = (program, context) => {
     .option("--json", "print JSON")
     .action(async (id: string, flags: Record<string, string>) => {
       await context.withDoor(flags, async (door) => {
-        const plan = await door.perform(getPlan, { plan_id: id });
+        const plan = (await door.perform(getPlan, { plan_id: id })).read();
         if (flags["json"]) return io.out(JSON.stringify(plan));
         for (const line of describePlan(plan)) io.out(line);
       });
@@ -75,13 +75,13 @@ export const registerPlans: RegisterCommand = (program, context) => {
 
 /** Shows the cards that the decision will name. */
 async function shownPlan(door: OperationClient, io: CommandIo, id: string): Promise<string> {
-  const plan = await door.perform(getPlan, { plan_id: id });
+  const plan = (await door.perform(getPlan, { plan_id: id })).read();
   if (plan.card_hash === undefined) return NO_CARD_SHOWN;
   for (const line of describePlan(plan)) io.err(line);
   return plan.card_hash;
 }
 
-function describePlan(plan: ResponseOf<typeof getPlan>): string[] {
+function describePlan(plan: ReturnType<ResponseOf<typeof getPlan>["read"]>): string[] {
   const lines = [
     `${plan.id}: ${plan.status}, ${escapeControls(actorText(plan))} in ${escapeControls(plan.run_id)}: ${escapeControls(plan.reason)}`,
   ];

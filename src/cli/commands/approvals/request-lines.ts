@@ -27,7 +27,7 @@ export async function requestLines(
 /** Undefined for a request without a line, and for a caller who may not open the card. */
 async function lineOf(door: OperationClient, approval_id: string): Promise<string | undefined> {
   try {
-    return (await door.perform(getCard, { approval_id })).line;
+    return (await door.perform(getCard, { approval_id })).read().line;
   } catch (error) {
     if (error instanceof SvcError && (error.code === "not_found" || error.code === "forbidden"))
       return undefined;

@@ -1,21 +1,13 @@
 /** Approval request as a card: the call, its values, why it needs approval, its risk, and how to undo it. */
 import { type ApprovalDoc, OPEN_APPROVAL_STATUSES } from "../../../govern/approvals/approval.ts";
-import { UNDECLARED_LABEL } from "../../../govern/cards/explain-risk.ts";
-import type { CardContent, CardContext } from "../../../govern/cards/types.ts";
-import { NO_UNDO_TEXT } from "../../../govern/cards/undo-summary.ts";
 import { actorText, requestersOf } from "../../../govern/roles.ts";
-import { isSignatureRequired } from "../../../govern/signing/draft.ts";
-import type { JsonValue } from "../../../kernel/json/json.ts";
-import { type JsonOrText, JsonTextValue } from "../../../kernel/json/json-text-value.ts";
-import { isLargeValue } from "../../../kernel/json/large-value-cache.ts";
 import { visibleJson } from "../../../kernel/text/escape-invisible.ts";
 import { breakGlass } from "../../../operations/approvals/approvals.ts";
-import type { LoadedCard } from "../../../operations/approvals/cards.ts";
 import { scanJson } from "../../../rules/detect/json.ts";
 import { findMasks } from "../../../rules/redact/mask.ts";
 import { emptyHtml, type HtmlFragment, joinHtml, safeHtml } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
-import { bulletList, factList, noticeBox } from "../../parts/blocks.ts";
+import { noticeBox } from "../../parts/blocks.ts";
 import {
   decisionFields,
   foldedBlock,
@@ -28,12 +20,10 @@ import {
 } from "../../parts/forms.ts";
 import { copyButton, runLink } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
-import { riskLine } from "../../parts/risk.ts";
-import { formatAgo, formatTime } from "../../parts/time.ts";
+import { formatAgo } from "../../parts/time.ts";
 import { signedIfRequired } from "../sign.ts";
-import type { ShownRequest } from "./approval-data.ts";
-import { sentenceHtml } from "./approval-list.ts";
-import { cardValues } from "./card-fields.ts";
+import type { ShownCard, ShownRequest } from "./approval-data.ts";
+import { sentenceHtml } from "./card-sections.ts";
 
 /** A refused offer: the typed fields, and the reason. */
 export interface RefusedOffer {
@@ -41,6 +31,10 @@ export interface RefusedOffer {
   note: string;
   problem: string;
 }
+
+/** A decided card gets another id, so that the live script marks an open one in which the user is typing. */
+export const cardId = ({ id, status }: ApprovalDoc): string =>
+  OPEN_APPROVAL_STATUSES.has(status) ? id : `${id}-ended`;
 
 export function approvalCard(
   ctx: PageContext,
@@ -50,9 +44,8 @@ export function approvalCard(
 ): HtmlFragment {
   const now = ctx.app.core.env.now();
   const open = OPEN_APPROVAL_STATUSES.has(approval.status);
-  // A decided card gets another id, so that the live script marks an open one in which the user is typing.
-  const id = open ? approval.id : `${approval.id}-ended`;
-  const isDeleted = !open && card?.arguments === null;
+  const id = cardId(approval);
+  const isDeleted = card?.is_deleted === true;
   return safeHtml`<article class="approval" id="${id}" tabindex="-1" aria-labelledby="${id}-what">
 <header class="approval-head">
 <div class="approval-what"><h2 id="${id}-what">${card === null || isDeleted ? safeHtml`Call <code>${approval.tool}</code>` : sentenceHtml(card.parts)}</h2>
@@ -61,7 +54,7 @@ export function approvalCard(
 </header>
 ${open ? null : whoDecides(approval, open)}
 ${isDeleted ? safeHtml`<p class="soft">The values were deleted when the request ended.</p>` : null}
-${card === null ? namesOnly(approval) : cardSections(isDeleted ? { ...card, fields: [], more: [] } : card, card.card_hash ?? id, before(card, isSignatureRequired(ctx.app.core, approval)))}
+${card === null ? namesOnly(approval) : card.sections}
 ${open ? whoDecides(approval, open) : null}
 ${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
 <p class="approval-id"><code>${approval.id}</code>${copyButton(approval.id, "the request's id")}</p>
@@ -71,70 +64,6 @@ ${open ? decisions(ctx, { approval, card, votes }, alike, refused) : null}
 function namesOnly(approval: ApprovalDoc): HtmlFragment {
   return safeHtml`<blockquote class="reason"><p>${approval.reason}</p><footer>the agent's reason</footer></blockquote>
 <section class="fields"><h3>Arguments</h3><p class="chips">${approval.arg_names.map((name) => safeHtml`<code class="chip">${name}</code> `)}</p><p class="soft">Only users who can decide this request see the values.</p></section>`;
-}
-
-/** Card of a call, alone or in a plan. */
-type Judged = CardContent & Pick<CardContext, "proof" | "closes"> & Partial<Pick<LoadedCard, "kind">>;
-
-/** `key` differs for every card and for every version of a card. */
-export function cardSections(card: Judged, key: string, around: HtmlFragment = emptyHtml): HtmlFragment {
-  return safeHtml`${card.irreversible ? safeHtml`<p class="irreversible">${NO_UNDO_TEXT}</p>` : null}
-${cardValues(card, key)}
-${card.note === null ? null : safeHtml`<p class="card-note">${card.note}</p>`}
-<blockquote class="reason"><p>${card.reason}</p><footer>${card.kind === "compensation" ? "the step to undo" : "the agent's reason"}</footer>${card.run_reason === null ? null : safeHtml`<p>${card.run_reason}</p><footer>the run's reason</footer>`}</blockquote>
-<div class="approval-grid">${whyAsked(card)}
-${riskBlock(card)}${wayBack(card)}${around}</div>`;
-}
-
-/** Empty for a call of a plan that needs no decision. */
-function whyAsked({ causes, rule }: Judged): HtmlFragment {
-  if (causes.length === 0 && rule === null) return emptyHtml;
-  return safeHtml`<section><h3>Why approval is required</h3>${bulletList(causes)}${rule === null ? null : safeHtml`<p class="soft">rule <code>${rule.id}</code></p>`}</section>`;
-}
-
-function riskBlock({ risk }: Judged): HtmlFragment {
-  if (risk === null) return emptyHtml;
-  const labels = risk.factors.map((one) => ({
-    ...one,
-    label: one.label === UNDECLARED_LABEL ? null : one.label,
-  }));
-  return safeHtml`<section><h3>Risk</h3>${riskLine(risk.score, labels)}<p class="soft">${risk.text}</p></section>`;
-}
-
-function wayBack({ way_back, proof, closes, kind }: Judged): HtmlFragment {
-  return safeHtml`<section><h3>${kind === "compensation" ? "What it does" : "How to undo it"}</h3><p>${way_back.text}</p>${
-    way_back.residue.length === 0
-      ? null
-      : safeHtml`<p class="soft">What cannot be undone:</p>${bulletList(way_back.residue, "residue")}`
-  }${proof === null ? null : safeHtml`<p class="soft">This undo: ${proof}</p>`}${closes === null ? null : safeHtml`<p class="soft">${closes}</p>`}</section>`;
-}
-
-const NOT_SIGNED = safeHtml`<p class="soft">A signature does not cover the history, times and proofs.</p>`;
-
-function before({ so_far, like, given = [] }: LoadedCard, signed: boolean): HtmlFragment {
-  const last = so_far.last.map(
-    ({ step, tool, status }) => safeHtml`step ${step} <code>${tool}</code> ${status}`,
-  );
-  return safeHtml`<section><h3>History</h3>${signed ? NOT_SIGNED : null}${factList([
-    [
-      "In this run",
-      so_far.calls === 0
-        ? "no calls yet"
-        : safeHtml`${formatCountOf(so_far.calls, "call")}: ${joinHtml(last, "; ")}`,
-    ],
-    given.length === 0
-      ? null
-      : [
-          "Given by people",
-          joinHtml(
-            given.map(
-              ({ at_ms, chars }) => safeHtml`${formatCountOf(chars, "character")} ${formatTime(at_ms)}`,
-            ),
-            "; ",
-          ),
-        ],
-    ["Similar requests", `${like.approved} approved, ${like.denied} denied`],
-  ])}</section>`;
 }
 
 /** On an open request, who has to decide. On a decided one, who did, for a reader who comes too late. */
@@ -172,10 +101,10 @@ function decisions(
   return safeHtml`${forms}${ctx.may(breakGlass) && !own ? glassForm(ctx, approval) : null}`;
 }
 
-const hashField = (card: LoadedCard): HtmlFragment =>
+const hashField = (card: ShownCard): HtmlFragment =>
   safeHtml`<input type="hidden" name="card_hash" value="${card.card_hash ?? ""}">`;
 
-function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard): HtmlFragment {
+function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: ShownCard): HtmlFragment {
   return formElement(
     ctx,
     {
@@ -197,12 +126,12 @@ function decisionForm(ctx: PageContext, approval: ApprovalDoc, card: LoadedCard)
 function offerForm(
   ctx: PageContext,
   approval: ApprovalDoc,
-  card: LoadedCard,
+  card: ShownCard,
   refused: RefusedOffer | null,
 ): HtmlFragment {
-  if (approval.kind !== "call" || card.arguments === null) return emptyHtml;
+  if (approval.kind !== "call" || card.args === null) return emptyHtml;
   // Longer arguments are not filled into the form.
-  const args = shortArguments(card.arguments);
+  const args = card.args === "large" ? null : card.args.value;
   const masked = args === null ? [] : [...new Set(scanJson(args, findMasks).map(({ path }) => path))];
   return foldedBlock(
     { summary: "Deny and offer other arguments", open: refused !== null },
@@ -239,9 +168,6 @@ function offerForm(
     ),
   );
 }
-
-const shortArguments = (args: JsonOrText): JsonValue =>
-  args instanceof JsonTextValue || isLargeValue(args) ? null : args;
 
 function glassForm(ctx: PageContext, approval: ApprovalDoc): HtmlFragment {
   return foldedForm(

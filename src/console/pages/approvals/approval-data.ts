@@ -9,6 +9,7 @@ import {
   type ApprovalView,
   OPEN_APPROVAL_STATUSES,
 } from "../../../govern/approvals/approval.ts";
+import type { CardSummary } from "../../../govern/cards/card-cache.ts";
 import { storedValue } from "../../../govern/cards/stored-values.ts";
 import type { SentencePart } from "../../../govern/cards/types.ts";
 import { computingVisibleArgs } from "../../../govern/cards/visible-values.ts";
@@ -21,17 +22,20 @@ import { SERVICE_LIMITS } from "../../../kernel/limits.ts";
 import { visibleText } from "../../../kernel/text/escape-invisible.ts";
 import { listApprovals } from "../../../operations/approvals/approvals.ts";
 import {
-  buildCard,
   cardSummary,
   decidesAlone,
   isVoteCounted,
-  type LoadedCard,
+  loadCardTask,
   seesCard,
 } from "../../../operations/approvals/cards.ts";
 import { findApproval, findApprovalValues } from "../../../operations/documents.ts";
 import { delegationsTo } from "../../../operations/pipeline/access.ts";
 import type { CardTemplate } from "../../../rules/manifest/types.ts";
+import type { HtmlFragment } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
+import { cardId } from "./approval-card.ts";
+import { drawPage } from "./card-thread.ts";
+import type { DrawnPage } from "./draw-cards.ts";
 
 export const APPROVAL_SORTS = {
   age: ["Age", (a: Waiting, b: Waiting) => a.requested_ms - b.requested_ms],
@@ -144,10 +148,18 @@ async function tabledArgs(
   return { args: await runInSlices(computingVisibleArgs(args, manifest)), fields, line };
 }
 
+/** A drawn card. */
+export interface ShownCard
+  extends Pick<CardSummary, "parts" | "irreversible" | "confirm">,
+    Pick<DrawnPage<HtmlFragment>, "args" | "money" | "is_deleted"> {
+  sections: HtmlFragment;
+  card_hash: string | null;
+}
+
 /** Request as this user sees it. `card` is null if the user is not allowed to see the values. */
 export interface ShownRequest {
   approval: ApprovalDoc;
-  card: LoadedCard | null;
+  card: ShownCard | null;
   votes: boolean;
   /** Whether this user's vote alone decides the request. */
   alone: boolean;
@@ -160,8 +172,24 @@ export async function shownRequest(ctx: PageContext, id: string): Promise<ShownR
   const sees = seesCard(ctx.app, ctx.principal, approval, delegations);
   return {
     approval,
-    card: sees ? await buildCard(ctx.app, approval) : null,
+    card: sees ? await shownCard(ctx, approval) : null,
     votes: isVoteCounted(ctx.app, ctx.principal, approval, delegations),
     alone: decidesAlone(ctx.app, ctx.principal, approval, delegations),
   };
+}
+
+async function shownCard({ app, embedded }: PageContext, approval: ApprovalDoc): Promise<ShownCard> {
+  const { task, facts, remember } = await loadCardTask(app, approval);
+  const request = {
+    id: cardId(approval),
+    kind: approval.kind,
+    is_open: OPEN_APPROVAL_STATUSES.has(approval.status),
+    is_live: facts.is_live,
+    is_signed: isSignatureRequired(app.core, approval),
+  };
+  const { summaries, html, hash, ...drawn } = await drawPage({ cards: [task], of: { request } }, embedded);
+  const summary = summaries[0]!;
+  remember(summary);
+  const { parts, irreversible, confirm } = summary;
+  return { ...drawn, parts, irreversible, confirm, sections: html, card_hash: facts.is_live ? hash : null };
 }

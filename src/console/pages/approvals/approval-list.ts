@@ -8,6 +8,7 @@ import { riskWord } from "../../parts/risk.ts";
 import { formatSpan } from "../../parts/time.ts";
 import { APPROVAL_SORTS, type ApprovalLine, type ApprovalSort } from "./approval-data.ts";
 import { GROUP_PREVIEW, groupTable } from "./approval-group.ts";
+import { sentenceHtml } from "./card-sections.ts";
 
 const APPROVALS = "/console/approvals";
 
@@ -88,10 +89,6 @@ export function requestList(
 <span class="request-facts"><span>${approval.actor}</span>${dangerMarks({ score, irreversible })}<span>${left} left</span></span></a></li>`;
   });
   return safeHtml`<ol class="requests">${items}</ol>`;
-}
-
-export function sentenceHtml(parts: ApprovalLine["parts"]): HtmlFragment {
-  return safeHtml`${parts.map(({ text, value }) => (value ? safeHtml`<b class="value">${text}</b>` : text))}`;
 }
 
 /** Form that decides the selected requests, each by its own card. The checkboxes are in the list. */

@@ -1,10 +1,9 @@
 /** Plans pages: calls that agents propose, each with its card, approved or denied as a whole. */
-import { ENGINE_ACTOR } from "../../../govern/core.ts";
-import type { PlanStatus } from "../../../govern/plans/plan.ts";
+import type { PlanStatus, PlanView } from "../../../govern/plans/plan.ts";
 import { actorText } from "../../../govern/roles.ts";
 import { anySignatureRequired } from "../../../govern/signing/draft.ts";
 import { invalidError } from "../../../kernel/errors.ts";
-import { approvePlan, denyPlan, getPlan, listPlans, type PlanShown } from "../../../operations/plans.ts";
+import { approvePlan, denyPlan, listPlans, planCards } from "../../../operations/plans.ts";
 import { emptyHtml, type HtmlFragment, safeHtml } from "../../html.ts";
 import { getRoute, type PageAnswer, type PageContext, postRoute } from "../../page-context.ts";
 import {
@@ -20,14 +19,14 @@ import {
 } from "../../parts/blocks.ts";
 import { checkboxField, decisionFields, formElement, irreversibleCheckbox } from "../../parts/forms.ts";
 import { nameText, runLink } from "../../parts/ids.ts";
-import { formatCountOf, type MarkTone, markLabel, rulingMark } from "../../parts/marks.ts";
+import { formatCountOf, type MarkTone, markLabel } from "../../parts/marks.ts";
 import { formatAgo, formatTime } from "../../parts/time.ts";
 import { givenSignature, signedForm } from "../sign.ts";
-import { cardSections } from "./approval-card.ts";
-import { sentenceHtml } from "./approval-list.ts";
 import { approvalTabs } from "./approval-tabs.ts";
+import { drawPage } from "./card-thread.ts";
+import { callCards, isDeniedAtOnce, PLANS } from "./plan-calls.ts";
 
-const PATH = "/console/plans";
+const PATH = PLANS;
 
 export const planRoutes = [
   getRoute("/plans", plans),
@@ -69,7 +68,7 @@ ${cardBlock({ title: "Plans", id: "plans", live: true }, list, pagerLinks(PATH, 
 }
 
 async function plan(ctx: PageContext): Promise<PageAnswer> {
-  const shown = await ctx.call(getPlan, { plan_id: ctx.params["id"]! });
+  const shown = await shownPlan(ctx, ctx.params["id"]!);
   const now = ctx.app.core.env.now();
   const body = safeHtml`${pageHead("Plan", shown.reason, markLabel(TONES[shown.status], shown.status))}${await approvalTabs(ctx, "plans")}
 ${cardBlock(
@@ -93,92 +92,47 @@ ${cardBlock(
     : emptyHtml,
 )}
 ${isDeniedAtOnce(shown) ? noticeBox("warn", safeHtml`<p>A call of this plan would be blocked, so the plan was denied automatically and no values were stored.</p>`) : emptyHtml}
-${callCards(ctx, shown)}
+${shown.calls_html}
 ${shown.status === "pending" && shown.card_hash !== undefined ? cardBlock({ title: "Decide the plan", id: "decide" }, decisionForm(ctx, shown)) : emptyHtml}`;
   return { page: { title: "Plan", nav: "approvals", body } };
 }
 
-/** Maximum number of card lines on a page. The user opens the remaining calls one by one. */
-const MAX_DRAWN = 4_000;
-const LINE_CHARS = 200;
-
-function callCards(ctx: PageContext, shown: PlanShown): HtmlFragment[] {
-  const closed = closedCalls(shown, Number(ctx.query["open"] ?? Number.NaN));
-  return shown.calls.map((_, i) => (closed.has(i) ? closedCard(shown, i) : callCard(shown, i)));
+/** A plan as this user sees it. */
+interface ShownPlanPage extends PlanView {
+  card_hash?: string;
+  calls_html: HtmlFragment;
+  /** Number of calls that do not fit on the page. */
+  closed: number;
+  /** Whether a card that this user sees is irreversible. */
+  is_irreversible: boolean;
 }
 
-/** Indexes of calls that do not fit on the page. The call named by `open` always fits. */
-function closedCalls(shown: PlanShown, open: number): ReadonlySet<number> {
-  const cost = (i: number): number => drawnLines(shown.cards?.[i] ?? null);
-  const closed = new Set<number>();
-  let left = MAX_DRAWN - (shown.calls[open] === undefined ? 0 : cost(open));
-  for (const i of shown.calls.keys()) {
-    if (i === open) continue;
-    left -= cost(i);
-    if (left < 0) closed.add(i);
-  }
-  return closed;
-}
-
-function drawnLines(judged: NonNullable<PlanShown["cards"]>[number]): number {
-  if (judged === null) return 1;
-  const fields = [...judged.fields, ...judged.more, ...judged.changes];
-  const linesOf = (one: { lines?: readonly unknown[]; text?: string }) =>
-    one.lines?.length ?? linesIn(one.text ?? "");
-  return fields.reduce((sum, one) => sum + 1 + linesOf(one), 1);
-}
-
-/** Number of lines that a text takes on the page, with long lines wrapped. */
-function linesIn(text: string): number {
-  let lines = Math.ceil(text.length / LINE_CHARS);
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
-  return lines;
-}
-
-/** Short card for a call that does not fit on the page, with a link that opens it. */
-function closedCard(shown: PlanShown, i: number): HtmlFragment {
-  const { tool, decision } = shown.calls[i]!;
-  const judged = shown.cards?.[i];
-  const to = `${PATH}/${shown.id}?open=${i}#call-${i}`;
-  return cardBlock(
-    { title: `${i + 1}. ${tool}`, id: `call-${i}`, aside: rulingMark(decision) },
-    judged ? safeHtml`<p>${sentenceHtml(judged.parts)}</p>` : emptyHtml,
-    safeHtml`<p><a href="${to}">Show this call</a> <span class="soft">${formatCountOf(drawnLines(judged ?? null), "line")}</span></p>`,
+async function shownPlan(ctx: PageContext, plan_id: string): Promise<ShownPlanPage> {
+  const { facts, cards, remember } = await ctx.call(planCards, { plan_id });
+  const { view, sees } = facts;
+  const open = Number(ctx.query["open"] ?? Number.NaN);
+  if (cards === null)
+    return { ...view, calls_html: safeHtml`${callCards(view, open)}`, closed: 0, is_irreversible: false };
+  const { summaries, html, hash, closed } = await drawPage(
+    { cards, of: { plan: { ...facts, open } } },
+    ctx.embedded,
   );
-}
-
-const isDeniedAtOnce = ({ status, decided_by }: PlanShown): boolean =>
-  status === "denied" && decided_by === ENGINE_ACTOR;
-
-function callCard(shown: PlanShown, i: number): HtmlFragment {
-  const call = shown.calls[i]!;
-  const judged = shown.cards?.[i] ?? null;
-  return cardBlock(
-    { title: `${i + 1}. ${call.tool}`, id: `call-${i}`, aside: rulingMark(call.decision) },
-    judged === null
-      ? safeHtml`<p class="chips">${call.arg_names.map((name) => safeHtml`<code class="chip">${name}</code> `)}</p>${isDeniedAtOnce(shown) ? emptyHtml : safeHtml`<p class="soft">Only users who can decide this call see the values.</p>`}`
-      : safeHtml`<div class="judged"><p>${sentenceHtml(judged.parts)}</p>${cardSections(judged, `${shown.card_hash ?? shown.id}-${i}`)}</div>`,
-    judged === null ? safeHtml`<p class="soft">${call.reason}</p>` : emptyHtml,
-    // The card already shows the risk and the reason for approval.
-    judged === null || call.decision === "block" ? bulletList(call.reasons, "reasons") : emptyHtml,
-    judged?.risk ? emptyHtml : safeHtml`<p class="soft">risk ${call.risk_score}</p>`,
-    call.depends_on.length === 0
-      ? emptyHtml
-      : safeHtml`<p class="soft">after call ${call.depends_on.map((n) => n + 1).join(", ")}</p>`,
-  );
+  remember(summaries);
+  const is_irreversible = summaries.some(({ irreversible }, i) => sees[i] && irreversible);
+  return { ...view, card_hash: hash, calls_html: html, closed, is_irreversible };
 }
 
 /** Whether any call is irreversible, by its current card or when it was proposed. */
-const nothingTakesBack = ({ irreversible, cards }: PlanShown): boolean =>
-  irreversible.length > 0 || (cards ?? []).some((one) => one?.irreversible);
+const nothingTakesBack = ({ irreversible, is_irreversible }: ShownPlanPage): boolean =>
+  irreversible.length > 0 || is_irreversible;
 
 /** Asked for whenever the policy signs anything: a signature that no call needs does no harm. */
-const signs = ({ app }: PageContext, { calls }: PlanShown): boolean =>
+const signs = ({ app }: PageContext, { calls }: ShownPlanPage): boolean =>
   anySignatureRequired(app.core) && calls.some(({ approval_id }) => approval_id !== null);
 
-function decisionForm(ctx: PageContext, shown: PlanShown): HtmlFragment {
+function decisionForm(ctx: PageContext, shown: ShownPlanPage): HtmlFragment {
   const { id, card_hash } = shown;
-  const closed = closedCalls(shown, Number.NaN).size;
+  const { closed } = shown;
   return formElement(
     ctx,
     { action: `${PATH}/${id}`, class: "decide", ...(signs(ctx, shown) ? signedForm("plan", id) : {}) },
@@ -197,11 +151,11 @@ function decisionForm(ctx: PageContext, shown: PlanShown): HtmlFragment {
 }
 
 /** Missing confirmation for the approval of a plan, as a message, or null if nothing is missing. */
-function missingGesture(ctx: PageContext, shown: PlanShown): string | null {
+function missingGesture(ctx: PageContext, shown: ShownPlanPage): string | null {
   if (shown.card_hash === undefined) return null;
   if (nothingTakesBack(shown) && !ctx.form.checked("irreversible"))
     return "Not approved yet: confirm that some of the calls cannot be undone, then approve.";
-  if (closedCalls(shown, Number.NaN).size > 0 && !ctx.form.checked("opened"))
+  if (shown.closed > 0 && !ctx.form.checked("opened"))
     return "Not approved yet: open the calls that the page does not show in full, confirm that you did, then approve.";
   return null;
 }
@@ -211,7 +165,7 @@ async function decide(ctx: PageContext): Promise<PageAnswer> {
   if (verb !== "approve" && verb !== "deny") throw invalidError("choose approve or deny");
   const plan_id = ctx.params["id"]!;
   if (verb === "approve" && !(ctx.form.checked("irreversible") && ctx.form.checked("opened"))) {
-    const text = missingGesture(ctx, await ctx.call(getPlan, { plan_id }));
+    const text = missingGesture(ctx, await shownPlan(ctx, plan_id));
     if (text !== null) return { to: `${PATH}/${plan_id}`, notice: { kind: "warn", text } };
   }
   const { status, reason, id } = await ctx.call(verb === "approve" ? approvePlan : denyPlan, {

@@ -26,7 +26,6 @@ import {
   SvcError,
 } from "../../../kernel/errors.ts";
 import { sha256Hex } from "../../../kernel/hash.ts";
-import { JsonTextValue } from "../../../kernel/json/json-text-value.ts";
 import { isGlob } from "../../../kernel/text/glob.ts";
 import { capitalizeFirst } from "../../../kernel/text/phrases.ts";
 import { approveRequest } from "../../../operations/approvals/approvals.ts";
@@ -96,10 +95,10 @@ async function likeCall({ app }: PageContext, { approval, card, alone }: ShownRe
     policy.rules.all().flatMap(({ id, action }) => (action === "require_approval" ? [id] : [])),
   );
   const asked = internal.because?.causes.map(({ rule }) => rule) ?? [approval.rule];
-  const money = new Set(card.fields.flatMap(({ as, path }) => (as === "money" ? [path] : [])));
-  if (card.arguments instanceof JsonTextValue)
+  const money = new Set(card.money);
+  if (card.args === "large")
     throw invalidError("the arguments are too large for a grant: approve this request on its own");
-  const reading = readingLikeArguments(card.arguments ?? undefined, approval.arg_names, money);
+  const reading = readingLikeArguments(card.args?.value, approval.arg_names, money);
   const found = await runInSlices(reading);
   return {
     match: { tool, actor, tenant, environment },
