@@ -268,6 +268,8 @@ async function loadPlanTasks(
 /** The same as `getPlan`, for surfaces that draw the cards themselves. */
 export const planCards: ServiceOperation<(typeof getPlan)["input"], PlanCards> = {
   ...getPlan,
+  id: "get_plan_cards",
+  summary: "Read a plan and what its cards are drawn from",
   run: loadPlanTasks,
 };
 

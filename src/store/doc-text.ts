@@ -5,8 +5,10 @@
  * the same text.
  */
 import type { TableDocs, TableName } from "../govern/port/tables.ts";
-import type { RunDoc, RunToolDoc, SealedScope, StepDoc } from "../govern/runs/run.ts";
+import type { PayloadDoc, RunDoc, RunToolDoc, SealedScope, StepDoc } from "../govern/runs/run.ts";
 import { quoteJsonString } from "../kernel/json/canonical.ts";
+import { jsonTextInSteps } from "../kernel/json/json-text.ts";
+import { cachedResult } from "../kernel/json/large-value-cache.ts";
 
 type AnyDoc = TableDocs[TableName];
 
@@ -14,7 +16,16 @@ export function docText(table: TableName, doc: AnyDoc): string {
   if (table === "steps") return stepText(doc as StepDoc) ?? JSON.stringify(doc);
   if (table === "runs") return runText(doc as RunDoc) ?? JSON.stringify(doc);
   if (table === "run_tools") return runToolText(doc as RunToolDoc) ?? JSON.stringify(doc);
+  if (table === "payloads") return payloadText(doc as PayloadDoc) ?? JSON.stringify(doc);
   return JSON.stringify(doc);
+}
+
+/** The text of large arguments was written before the unit of work. */
+function payloadText(doc: PayloadDoc): string | undefined {
+  const text = doc.args === undefined ? undefined : cachedResult<string>(doc.args, jsonTextInSteps);
+  if (text === undefined || Object.keys(doc)[0] !== "args") return undefined;
+  const { args: _, ...rest } = doc;
+  return `{"args":${text},${JSON.stringify(rest).slice(1)}`;
 }
 
 /**

@@ -40,7 +40,7 @@ export async function makeEvidence(folder: string): Promise<Evidence> {
   return {
     texts: {
       ledger: [ledger],
-      bundle: [whole, await runBundle(store, run_id, key, EXPORTED_MS)],
+      bundle: [whole, (await runBundle(store, run_id, key, EXPORTED_MS)).join("")],
       anchor: [`${anchors.join("\n")}\n`],
     },
     trusted: new Map([[key.key_id, key]]),

@@ -49,7 +49,7 @@ import { changeKey, createKey, deleteKey } from "../../src/operations/keys.ts";
 import { serviceWideOnly } from "../../src/operations/pipeline/access.ts";
 import { dispatchOperation, isWithinTenant } from "../../src/operations/pipeline/dispatch.ts";
 import type { ServiceOperation } from "../../src/operations/pipeline/operation.ts";
-import { approvePlan, denyPlan, getPlan, proposePlan } from "../../src/operations/plans.ts";
+import { approvePlan, denyPlan, getPlan, planCards, proposePlan } from "../../src/operations/plans.ts";
 import {
   addDevice,
   changeDevice,
@@ -173,6 +173,7 @@ describe("the door itself, as the embedded library comes to it", () => {
       previewOwnCallImpact,
       getOwnRollbackPlan,
       rollbackHere,
+      planCards,
     ];
     // A folder is not read in the same order everywhere.
     const ids = (ops: readonly ServiceOperation[]) => ops.map(({ id }) => id).toSorted();

@@ -3,10 +3,12 @@
  * line. Every record is read back and its hash checked first, so a record that fails verification is never signed.
  */
 
+import { nextEventLoopTurn, runInSlices } from "../../child-process/event-loop-slices.ts";
 import type { StateStore } from "../../govern/port/store.ts";
 import { SvcError } from "../../kernel/errors.ts";
-import { toCanonicalJson } from "../../kernel/json/canonical.ts";
+import { toCanonicalJsonInSteps } from "../../kernel/json/canonical.ts";
 import { asJson } from "../../kernel/json/json.ts";
+import type { PausableWork } from "../../kernel/pausable-work.ts";
 import { type RecordFacts, readRecordLine } from "../../ledger/read-record.ts";
 import { unconfinedStore } from "../../store/tenant-store.ts";
 import { ChunkVerifier, toLineChunk } from "../chain/chunk.ts";
@@ -89,16 +91,16 @@ export async function* ledgerBundle(
     Object.keys(kept).length === 0
       ? []
       : await carriedCheckpoints(kept, await LedgerProofs.of(store), records, key);
-  yield text + closing(key, facts, { checkpoints, signatures: await named.load(store) });
+  yield text + (await runInSlices(closing(key, facts, { checkpoints, signatures: await named.load(store) })));
 }
 
-/** Text of a single-run bundle. Throws if neither the run nor a record of it exists. */
+/** Text of a single-run bundle, in pieces. Throws if neither the run nor a record of it exists. */
 export async function runBundle(
   store: StateStore,
   run_id: string,
   key: SigningKey,
   exported_ms: number,
-): Promise<string> {
+): Promise<string[]> {
   // Read the run first: its records so far must be in the ledger afterwards.
   const run = await store.get("runs", run_id);
   const known = run?.next_run_seq ?? 0;
@@ -120,21 +122,23 @@ export async function runBundle(
   const named = new NamedSignatures();
   for (const { line } of trail) named.add(line);
   const signatures = await named.load(store);
-  const records = trail.map(({ line }, i) => `${i === 0 ? "\n" : ",\n"}${line}`).join("");
-  return `${opening("run", run_id, exported_ms)}${records}${closing(
-    key,
-    {
-      kind: "run",
-      run_id,
-      exported_ms,
-      head: snapshot.head,
-      count: trail.length,
-      first_seq: trail[0]?.seq ?? null,
-      last_seq: trail.at(-1)?.seq ?? null,
-      tree: snapshot.tree,
-    },
-    { proofs, checkpoints, signatures },
-  )}`;
+  const pieces = [opening("run", run_id, exported_ms)];
+  for (let from = 0; from < trail.length; from += PAGE) {
+    const lines = trail.slice(from, from + PAGE).map(({ line }) => line);
+    pieces.push(`${from === 0 ? "\n" : ",\n"}${lines.join(",\n")}`);
+  }
+  const facts = {
+    kind: "run" as const,
+    run_id,
+    exported_ms,
+    head: snapshot.head,
+    count: trail.length,
+    first_seq: trail[0]?.seq ?? null,
+    last_seq: trail.at(-1)?.seq ?? null,
+    tree: snapshot.tree,
+  };
+  pieces.push(await runInSlices(closing(key, facts, { proofs, checkpoints, signatures })));
+  return pieces;
 }
 
 interface Entry {
@@ -148,6 +152,7 @@ async function readTrail(store: StateStore, run_id: string, size: number): Promi
   let from = 0;
   while (from < size) {
     const lines = await store.records({ run_id, from, to: size - 1, limit: PAGE });
+    await nextEventLoopTurn();
     for (const line of lines) {
       const facts = readRecordLine(line);
       if (typeof facts === "string") throw corruptLedgerError(from, facts);
@@ -176,6 +181,7 @@ async function proveTrail(
   while (i < trail.length) {
     const block = Math.floor(trail[i]!.seq / BLOCK_RECORDS);
     const { lines, leaves } = await tree.readBlock(snapshot, block);
+    await nextEventLoopTurn();
     for (; i < trail.length && Math.floor(trail[i]!.seq / BLOCK_RECORDS) === block; i++) {
       const { seq, line } = trail[i]!;
       if (lines[seq - block * BLOCK_RECORDS] !== line)
@@ -197,11 +203,11 @@ interface BundleEvidence {
   signatures: CarriedSignature[];
 }
 
-function closing(
+function* closing(
   key: SigningKey,
   facts: Omit<BundleSummary, "format" | "version" | "key_id">,
   { proofs = {}, checkpoints, signatures }: BundleEvidence,
-): string {
+): PausableWork<string> {
   const summary: BundleSummary = { format: BUNDLE_FORMAT, version: 1, ...facts, key_id: key.key_id };
   const { head, count, first_seq, last_seq, tree, key_id } = summary;
   const signature = key.sign("bundle", asJson(summary));
@@ -210,5 +216,5 @@ function closing(
     ...(signatures.length === 0 ? {} : { signatures }),
     ...{ head, count, first_seq, last_seq, tree, proofs, key_id, public_key: key.pem, signature },
   };
-  return `\n],${toCanonicalJson(asJson(end)).slice(1)}\n`;
+  return `\n],${(yield* toCanonicalJsonInSteps(asJson(end))).slice(1)}\n`;
 }

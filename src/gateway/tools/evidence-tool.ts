@@ -39,6 +39,7 @@ export const exportEvidence = ownTool({
 
 async function* textOf({ body }: DocumentContent): AsyncGenerator<string> {
   if (typeof body === "string") yield body;
+  else if (body instanceof Uint8Array) yield new TextDecoder().decode(body);
   else for await (const part of body as AsyncIterable<string>) yield part;
 }
 

@@ -5,6 +5,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { cachedResult, cacheResult } from "../../kernel/json/large-value-cache.ts";
 import { SERVICE_LIMITS } from "../../kernel/limits.ts";
 import { clipText, formatCountOf } from "../../kernel/text/phrases.ts";
 import type { LedgerEvent } from "../../ledger/events.ts";
@@ -63,7 +64,7 @@ export function buildApproval(run: RunDoc, input: NewApproval): ApprovalDoc {
     ...(run.acting === undefined ? {} : { acting: [...run.acting] }),
     tenant: run.tenant,
     args_hash: input.args_hash,
-    arg_names: namesOf(input.args),
+    arg_names: listArgNames(input.args),
     reason: input.reason,
     rule: input.rule,
     status: "pending",
@@ -142,14 +143,22 @@ export function renewTerms(
 }
 
 /** Names of the arguments, without those that are credentials themselves. */
-function namesOf(args: JsonValue): string[] {
+/** Names of the arguments for everybody who sees the request, without credentials. */
+export function listArgNames(args: JsonValue): string[] {
   if (!isJsonObject(args)) return [];
+  const known = cachedResult<string[]>(args, listArgNames);
+  if (known !== undefined) return known;
   const names = Object.keys(args);
   const listed = names
     .slice(0, SERVICE_LIMITS.arg_names)
     .map((name) => clipText(redactSecrets(name), SERVICE_LIMITS.arg_name_chars));
   const rest = names.length - listed.length;
   return rest === 0 ? listed.sort() : [...listed.sort(), `(${formatCountOf(rest, "more argument")})`];
+}
+
+/** Caches the names of large arguments, which another thread listed, for `listArgNames`. */
+export function cacheArgNames(args: JsonValue, names: string[]): void {
+  cacheResult(args, listArgNames, names);
 }
 
 /** Event of each change of status. A request is consumed by the call that it approves. */

@@ -20,6 +20,7 @@ import type { ContentKind } from "../../rules/policy/checks/content-kinds.ts";
 import { precomputingFingerprints } from "../../rules/trace/fingerprint.ts";
 import { precomputingTraceValues, traceValuesOf } from "../../rules/trace/trace-values.ts";
 import { cacheOfferReading, type OfferReading, readingOffer } from "../approvals/counter-proposal.ts";
+import { cacheArgNames, listArgNames } from "../approvals/requests.ts";
 import { cacheCardLine, cardLine } from "../cards/line.ts";
 import {
   cacheVisibleArgs,
@@ -50,6 +51,7 @@ export interface CallReading {
   /** The visible arguments as JSON. */
   shown: string;
   line: string | undefined;
+  arg_names: string[];
   before?: { canonical: string; shown: string };
   offer?: OfferReading;
 }
@@ -62,6 +64,7 @@ export function readCall({ args: text, manifest, checks, before, is_offer }: Cal
     content: findContent(args, checks),
     shown: JSON.stringify(runAtOnce(computingVisibleArgs(args, manifest))),
     line: cardLine(args, manifest),
+    arg_names: listArgNames(args),
     ...(before && { before: readBefore(before, manifest) }),
     ...(is_offer && { offer: runAtOnce(readingOffer(args)) }),
   };
@@ -106,11 +109,12 @@ export function* preparingCall(
     ...(read !== undefined && { before: { text: yield* jsonTextInSteps(read), reader } }),
     ...(is_offer && { is_offer }),
   };
-  const cache = ({ canonical, content, shown, line, before, offer }: CallReading): void => {
+  const cache = ({ canonical, content, shown, line, arg_names, before, offer }: CallReading): void => {
     cacheCanonical(args, canonical);
     cacheContent(args, content);
     cacheVisibleArgs(args, manifest, shown);
     cacheCardLine(args, manifest, line);
+    cacheArgNames(args, arg_names);
     if (read !== undefined && before !== undefined) {
       cacheCanonical(read, before.canonical);
       cacheVisibleBefore(read, manifest, reader, before.shown);

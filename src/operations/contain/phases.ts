@@ -222,7 +222,7 @@ export class ContainmentWork {
         const [record] = await core.store.records({ run_id: run.run_id, limit: 1 });
         if (record === undefined) continue;
         const bundle = join(folder, `${run.run_id}.bundle.json`);
-        await writeOutFile(bundle, [await runBundle(core.store, run.run_id, signing, core.env.now())]);
+        await writeOutFile(bundle, await runBundle(core.store, run.run_id, signing, core.env.now()));
         run.bundle = bundle;
       }
     } catch (error) {

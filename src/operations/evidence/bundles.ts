@@ -30,8 +30,9 @@ export const bundleRun = defineOperation({
   feature: signingFeature,
   async run({ app }, { run_id }) {
     const { store, env } = app.core;
-    const text = await runBundle(store, run_id, keyOf(app), env.now());
-    return new DocumentContent(JSON_TYPE, text, `${run_id}.bundle.json`);
+    const pieces = await runBundle(store, run_id, keyOf(app), env.now());
+    const bytes = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
+    return new DocumentContent(JSON_TYPE, bytes, `${run_id}.bundle.json`);
   },
 });
 

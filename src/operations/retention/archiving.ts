@@ -47,7 +47,7 @@ async function archiveRun(
   const path = join(folder, `${run.run_id}.json`);
   const bundle = await runBundle(store, run.run_id, signing, env.now());
   await removeIfEmpty(path);
-  const created = await createOutFile(path, [bundle]);
+  const created = await createOutFile(path, bundle);
   // An existing file is from an interrupted apply, or does not belong to us.
   if (!created && !(await isPlainFile(path)))
     throw conflictError("archive_unusable", `${path} is not a plain file`);

@@ -20,10 +20,10 @@ export async function textOf(parts: AsyncIterable<string>): Promise<string> {
 }
 
 /** The whole-ledger bundle of a store, or that of one of its runs. */
-export function bundleOf(store: StateStore, key: SigningKey, run_id?: string): Promise<string> {
+export async function bundleOf(store: StateStore, key: SigningKey, run_id?: string): Promise<string> {
   return run_id === undefined
     ? textOf(ledgerBundle(store, key, EXPORTED_MS))
-    : runBundle(store, run_id, key, EXPORTED_MS);
+    : (await runBundle(store, run_id, key, EXPORTED_MS)).join("");
 }
 
 /** A bundle made from a seed: of a whole ledger, or of a run with several records. */

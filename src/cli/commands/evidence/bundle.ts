@@ -39,7 +39,7 @@ export const registerBundle: RegisterCommand = (program, context) => {
           out,
           flags.run === undefined
             ? ledgerBundle(store, key, now)
-            : [await runBundle(store, flags.run, key, now)],
+            : await runBundle(store, flags.run, key, now),
         );
       } finally {
         await store.close();

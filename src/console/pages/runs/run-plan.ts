@@ -1,5 +1,6 @@
 /** Rollback card of a run's page: the plan, the form that starts the rollback, and its progress. */
 
+import { nextEventLoopTurn } from "../../../child-process/event-loop-slices.ts";
 import { asText, buildDiff, plainText } from "../../../govern/cards/changes.ts";
 import { undoKindText } from "../../../govern/cards/undo-summary.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
@@ -27,7 +28,10 @@ import { formatCountOf, type MarkTone, markLabel, planMark, proofMark } from "..
 import { formatTime } from "../../parts/time.ts";
 import type { JobView, RunPageData } from "./run-data.ts";
 
-export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageData): HtmlFragment {
+export async function planCard(
+  ctx: PageContext,
+  { run_id, run, plan, job }: RunPageData,
+): Promise<HtmlFragment> {
   if (plan === null) return emptyHtml;
   return cardBlock(
     { title: "Rollback plan", id: "rollback", live: true, aside: outlookMark(plan) },
@@ -36,8 +40,23 @@ export function planCard(ctx: PageContext, { run_id, run, plan, job }: RunPageDa
       : safeHtml`${jobBlock(job, plan.actions.filter(({ kind }) => kind === "compensate").length)}${undoneSince(job, run)}`,
     plan.actions.length === 0
       ? safeHtml`<p class="calm">There is nothing to undo${run?.children === undefined ? "" : " in this run itself"}.</p>${run?.children === undefined || job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run.children.length)}`
-      : safeHtml`${honest(plan)}${actionList(ctx, run_id, plan)}${dependentsLink(run_id)}${job?.state === "running" ? emptyHtml : startForm(ctx, run_id, plan, run?.children?.length ?? 0)}`,
+      : await planParts(ctx, run_id, plan, job?.state === "running" ? null : (run?.children?.length ?? 0)),
   );
+}
+
+/** `children` is null while a rollback is running. Other requests get a turn between the parts of a long plan. */
+async function planParts(
+  ctx: PageContext,
+  run_id: string,
+  plan: RollbackPlan,
+  children: number | null,
+): Promise<HtmlFragment> {
+  const problems = honest(plan);
+  await nextEventLoopTurn();
+  const list = actionList(ctx, run_id, plan);
+  await nextEventLoopTurn();
+  const form = children === null ? emptyHtml : startForm(ctx, run_id, plan, children);
+  return safeHtml`${problems}${list}${dependentsLink(run_id)}${form}`;
 }
 
 /** Leads to the calls of other runs that were built on this one, which cost a search. */

@@ -39,13 +39,10 @@ async function runPage(ctx: PageContext): Promise<PageAnswer> {
   const id = safeHtml`<span class="run-title">${run_id}</span>${copyButton(run_id, "the run's id")}`;
   const why = run?.reason ?? null;
   const remark = run === null ? "Deleted by retention; the ledger keeps its trail." : undefined;
-  const body = safeHtml`${pageHead(why ?? id, why === null ? remark : id, documents(ctx, run_id, run?.actor))}
-${
-  run === null
-    ? safeHtml`${purged()}${trailCard(found)}`
-    : safeHtml`${summary(run, found.state, containmentsOfRun(await readContainments(ctx), run))}
-<div class="run-columns"><div>${stepsCard(ctx, run, found.plan)}${refusedCard(found)}</div><div class="run-side">${planCard(ctx, found)}${approvalsCard(found)}${lineageCard(run, found.lineage)}${replayCard(ctx, run)}</div><div>${trailCard(found)}</div></div>`
-}`;
+  const head = pageHead(why ?? id, why === null ? remark : id, documents(ctx, run_id, run?.actor));
+  const cards = run === null ? safeHtml`${purged()}${trailCard(found)}` : await runCards(ctx, found, run);
+  const body = safeHtml`${head}
+${cards}`;
   const here = new URLSearchParams(ctx.query);
   return {
     page: {
@@ -55,6 +52,22 @@ ${
       live: `${runPath(run_id)}${here.size > 0 ? `?${here}` : ""}`,
     },
   };
+}
+
+/** A run can have thousands of steps, so other requests get a turn between its cards. */
+async function runCards(ctx: PageContext, found: RunPageData, run: RunView): Promise<HtmlFragment> {
+  const top = summary(run, found.state, containmentsOfRun(await readContainments(ctx), run));
+  await nextEventLoopTurn();
+  const done = safeHtml`${stepsCard(ctx, run, found.plan)}${refusedCard(found)}`;
+  await nextEventLoopTurn();
+  const plan = await planCard(ctx, found);
+  await nextEventLoopTurn();
+  const side = safeHtml`${plan}${approvalsCard(found)}${lineageCard(run, found.lineage)}${replayCard(ctx, run)}`;
+  await nextEventLoopTurn();
+  const trail = trailCard(found);
+  await nextEventLoopTurn();
+  return safeHtml`${top}
+<div class="run-columns"><div>${done}</div><div class="run-side">${side}</div><div>${trail}</div></div>`;
 }
 
 function documents(ctx: PageContext, run_id: string, actor: string | undefined): HtmlFragment {
