@@ -143,7 +143,8 @@ async function tryHolds(row: AreaRow, is_whole: boolean, only?: RegExp): Promise
         holds.set(route, { ms: watch.last.busy_ms, gc_ms: watch.last.gc_ms, what });
       return reply;
     };
-    await tryLargest(target, sizes, see, only);
+    const tried = await tryLargest(target, sizes, see, only);
+    if (tried === 0) row.problems.push("--only: no case has such a name");
   } finally {
     const code = await target.stop();
     if (code !== 0) row.problems.push(`it ended with code ${code}`);

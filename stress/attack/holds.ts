@@ -87,16 +87,17 @@ export function parseTimes(bytes: number): { platform_ms: number; strict_ms: num
 /** The parts to try, one after the other; each leaves the data that the next ones find in lists. */
 const PARTS = ["calls", "changes", "plans", "flood", "longRun"] as const;
 
-/** `only` selects cases by name, such as `plans: keys` or `longRun`. */
+/** Returns the number of cases. `only` selects them by name, such as `plans: keys` or `longRun`. */
 export async function tryLargest(
   target: Target,
   sizes: Sizes,
   observe: Observe,
   only: RegExp = /./,
-): Promise<void> {
+): Promise<number> {
   const largest = new Largest(target, sizes, observe);
-  for (const part of PARTS)
-    for (const [name, run] of Object.entries(largest[part]())) if (only.test(name)) await run();
+  const cases = PARTS.flatMap((part) => Object.entries(largest[part]())).filter(([name]) => only.test(name));
+  for (const [, run] of cases) await run();
+  return cases.length;
 }
 
 /** Cases by name. */

@@ -1,10 +1,10 @@
 /**
  * `npm run attack [-- area.. --inputs n --seed s --area
  * table|heavy|authority|upstreams|http|paths|json|manifests|policies|configs|bundles|mcp --only pattern --stall-ms n
- * --json]`: every
- * attack of the table against a real process, the costliest inputs for every operation and form, every surface under
- * a key whose authority changes, upstreams that turn, then mutated inputs by the hundred thousand against the
- * parsers, the HTTP surface and the MCP gateway. Exits 1 on any finding, and says how to see it again.
+ * --json]`: every attack of the table against a real process, the costliest inputs for every operation and form (or the
+ * cases of the largest data whose names match `--only`), every surface under a key whose authority changes, upstreams
+ * that turn, then mutated inputs by the hundred thousand against the parsers, the HTTP surface and the MCP gateway.
+ * Exits 1 on any finding, and says how to see it again.
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";

@@ -61,6 +61,18 @@ describe("npm run attack", () => {
     expect(await attack("moon")).toMatchObject({ code: 1, err: expect.stringContaining("--area: one of") });
     expect(await attack("--inputs", "many")).toMatchObject({ code: 1 });
   });
+
+  it("tries the named cases of the largest data alone", async () => {
+    const small = ["heavy", "--inputs", "1200", "--stall-ms", "10000"];
+    const one = await attack(...small, "--only", "^changes: reversed$");
+    expect(one.err).toContain("card: edit, reversed");
+    expect(one.err).not.toContain("/v1/plans/");
+    expect(one.code).toBe(0);
+    expect(await attack(...small, "--only", "no such case")).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("--only: no case has such a name"),
+    });
+  });
 });
 
 describe("what an attack run relies on", () => {

@@ -1,7 +1,7 @@
 /**
  * Draws cards from plain data, and writes the answer that shows them: the card of a request, or a plan with the cards of
  * its calls. Runs in this thread or another. A large answer leaves the thread as finished text, so that the event loop
- * neither builds nor writes its objects.
+ * builds none of its objects.
  */
 import type { ApprovalDoc } from "../../govern/approvals/approval.ts";
 import { type CardSummary, summarizeCard } from "../../govern/cards/card-cache.ts";

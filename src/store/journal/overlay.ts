@@ -119,6 +119,11 @@ export class OverlayStack {
     return undefined;
   }
 
+  /** Number of documents of a table in all overlays. */
+  sizeOf(name: TableName): number {
+    return this.stack.reduce((sum, overlay) => sum + (overlay.table(name)?.size ?? 0), 0);
+  }
+
   /** Every document of a table in any overlay, each once, in its newest version. */
   *table(name: TableName): IterableIterator<[string, JournalDoc | null]> {
     for (let i = this.stack.length - 1; i >= 0; i--) {

@@ -35,6 +35,27 @@ it.each(["files", "sqlite"] as const)("gives others a turn between reads of the 
   expect(listing).toBeGreaterThanOrEqual(7);
 });
 
+it("counts the documents that a search compares, also those that it does not find", async () => {
+  verifies("beyond.heavy.reads");
+  const store = await openStore({
+    store: "files",
+    data: tempDir("searched"),
+    database_url: null,
+    warn: () => {},
+  });
+  onTestFinished(() => store.close());
+  await store.transact({
+    run: (tx) => {
+      for (let i = 0; i < 5_000; i++)
+        tx.put("value_feeds", `r/${i}`, { run_id: "r", step: i, to: [], via: [] } as never);
+    },
+  });
+  const turns = await turnsDuring(async () => {
+    for (let i = 0; i < 100; i++) await store.list("value_feeds", { owner: "other", limit: 10 });
+  });
+  expect(turns).toBeGreaterThanOrEqual(19);
+});
+
 it("answers a turn's reads at once, and counts rows as reads", async () => {
   const pacer = new ReadPacer();
   expect(Array.from({ length: 499 }, () => pacer.spend(1)).every((turn) => turn === undefined)).toBe(true);

@@ -40,6 +40,10 @@ export interface LoggedStoreOptions {
   bounds: JournalBounds;
 }
 
+/** Cost of a search in reads, and the number of documents that cost as much to compare as one read. */
+const SEARCH_UNITS = 5;
+const DOCUMENTS_PER_UNIT = 50;
+
 interface LoggedStoreParts extends LoggedStoreOptions {
   folder: string;
   checkpoint_path: string;
@@ -141,13 +145,17 @@ export class LoggedStore implements StateStore {
 
   list<N extends TableName>(table: N, query: ListQuery): Promise<DocRow<N>[]> {
     const read = () => listDocuments(table, query, this.storeView.overlays, this.committer.checkpoint);
-    return this.look("documents", read).then(this.paced);
+    return this.look("documents", read, this.searchUnits(table)).then(this.paced);
   }
 
   count(table: TableName, query: CountQuery = {}): Promise<number> {
-    return this.look("documents", () =>
-      countDocuments(table, query, this.storeView.overlays, this.committer.checkpoint),
-    );
+    const read = () => countDocuments(table, query, this.storeView.overlays, this.committer.checkpoint);
+    return this.look("documents", read, this.searchUnits(table));
+  }
+
+  /** A search compares every document of the table's overlays, also those that it does not return. */
+  private searchUnits(table: TableName): number {
+    return SEARCH_UNITS + this.storeView.overlays.sizeOf(table) / DOCUMENTS_PER_UNIT;
   }
 
   records(query: RecordQuery): Promise<string[]> {
@@ -246,8 +254,8 @@ export class LoggedStore implements StateStore {
    * Runs a read on the current view when its turn comes, and resolves once that view is durable. This process or another may have written
    * the data a moment ago, and a power cut must not remove data that a caller has seen.
    */
-  private async look<T>(what: "documents" | "ledger", find: () => T | Promise<T>): Promise<T> {
-    const turn = this.pacer.spend(1);
+  private async look<T>(what: "documents" | "ledger", find: () => T | Promise<T>, units = 1): Promise<T> {
+    const turn = this.pacer.spend(units);
     if (turn !== undefined) await turn;
     const wait = this.refresh();
     if (wait !== undefined) await wait;

@@ -22,7 +22,7 @@ import { copyButton, runLink } from "../../parts/ids.ts";
 import { approvalMark, formatCountOf, markLabel } from "../../parts/marks.ts";
 import { formatAgo } from "../../parts/time.ts";
 import { signedIfRequired } from "../sign.ts";
-import type { ShownCard, ShownRequest } from "./approval-data.ts";
+import { cardId, type ShownCard, type ShownRequest } from "./approval-data.ts";
 import { sentenceHtml } from "./card-sections.ts";
 
 /** A refused offer: the typed fields, and the reason. */
@@ -31,10 +31,6 @@ export interface RefusedOffer {
   note: string;
   problem: string;
 }
-
-/** A decided card gets another id, so that the live script marks an open one in which the user is typing. */
-export const cardId = ({ id, status }: ApprovalDoc): string =>
-  OPEN_APPROVAL_STATUSES.has(status) ? id : `${id}-ended`;
 
 export function approvalCard(
   ctx: PageContext,

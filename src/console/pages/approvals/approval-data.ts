@@ -33,7 +33,6 @@ import { delegationsTo } from "../../../operations/pipeline/access.ts";
 import type { CardTemplate } from "../../../rules/manifest/types.ts";
 import type { HtmlFragment } from "../../html.ts";
 import type { PageContext } from "../../page-context.ts";
-import { cardId } from "./approval-card.ts";
 import { drawPage } from "./card-thread.ts";
 import type { DrawnPage } from "./draw-cards.ts";
 
@@ -177,6 +176,10 @@ export async function shownRequest(ctx: PageContext, id: string): Promise<ShownR
     alone: decidesAlone(ctx.app, ctx.principal, approval, delegations),
   };
 }
+
+/** A decided card gets another id, so that the live script marks an open one in which the user is typing. */
+export const cardId = ({ id, status }: ApprovalDoc): string =>
+  OPEN_APPROVAL_STATUSES.has(status) ? id : `${id}-ended`;
 
 async function shownCard({ app, embedded }: PageContext, approval: ApprovalDoc): Promise<ShownCard> {
   const { task, facts, remember } = await loadCardTask(app, approval);

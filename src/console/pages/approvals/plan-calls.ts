@@ -6,7 +6,7 @@ import { bulletList, cardBlock } from "../../parts/blocks.ts";
 import { formatCountOf, rulingMark } from "../../parts/marks.ts";
 import { cardSections, type JudgedCall, sentenceHtml } from "./card-sections.ts";
 
-export const PLANS = "/console/plans";
+export const PLANS_PATH = "/console/plans";
 
 /** A plan with its cards: null for a call whose values this user is not allowed to see. */
 export interface DrawnPlan extends PlanView {
@@ -56,7 +56,7 @@ function linesIn(text: string): number {
 function closedCard(shown: DrawnPlan, i: number): HtmlFragment {
   const { tool, decision } = shown.calls[i]!;
   const judged = shown.cards?.[i];
-  const to = `${PLANS}/${shown.id}?open=${i}#call-${i}`;
+  const to = `${PLANS_PATH}/${shown.id}?open=${i}#call-${i}`;
   return cardBlock(
     { title: `${i + 1}. ${tool}`, id: `call-${i}`, aside: rulingMark(decision) },
     judged ? safeHtml`<p>${sentenceHtml(judged.parts)}</p>` : emptyHtml,

@@ -24,9 +24,7 @@ import { formatAgo, formatTime } from "../../parts/time.ts";
 import { givenSignature, signedForm } from "../sign.ts";
 import { approvalTabs } from "./approval-tabs.ts";
 import { drawPage } from "./card-thread.ts";
-import { callCards, isDeniedAtOnce, PLANS } from "./plan-calls.ts";
-
-const PATH = PLANS;
+import { callCards, isDeniedAtOnce, PLANS_PATH } from "./plan-calls.ts";
 
 export const planRoutes = [
   getRoute("/plans", plans),
@@ -48,7 +46,7 @@ async function plans(ctx: PageContext): Promise<PageAnswer> {
   const { plans, next_cursor } = await ctx.call(listPlans, query);
   const rows = plans.map((one) => [
     markLabel(TONES[one.status], one.status),
-    safeHtml`<a href="${PATH}/${one.id}">${one.reason}</a>`,
+    safeHtml`<a href="${PLANS_PATH}/${one.id}">${one.reason}</a>`,
     formatCountOf(one.calls.length, "call"),
     nameText(one.actor),
     runLink(one.run_id),
@@ -63,8 +61,8 @@ async function plans(ctx: PageContext): Promise<PageAnswer> {
         )
       : tableBlock("Plans", ["Status", "Plan", "Calls", "Actor", "Run", "When"], rows);
   const body = safeHtml`${pageHead("Plans", "Calls that agents propose, approved or denied as a whole.")}${await approvalTabs(ctx, "plans")}
-${cardBlock({ title: "Plans", id: "plans", live: true }, list, pagerLinks(PATH, ctx.query, next_cursor ?? null))}`;
-  return { page: { title: "Plans", nav: "approvals", body, live: PATH } };
+${cardBlock({ title: "Plans", id: "plans", live: true }, list, pagerLinks(PLANS_PATH, ctx.query, next_cursor ?? null))}`;
+  return { page: { title: "Plans", nav: "approvals", body, live: PLANS_PATH } };
 }
 
 async function plan(ctx: PageContext): Promise<PageAnswer> {
@@ -135,7 +133,7 @@ function decisionForm(ctx: PageContext, shown: ShownPlanPage): HtmlFragment {
   const { closed } = shown;
   return formElement(
     ctx,
-    { action: `${PATH}/${id}`, class: "decide", ...(signs(ctx, shown) ? signedForm("plan", id) : {}) },
+    { action: `${PLANS_PATH}/${id}`, class: "decide", ...(signs(ctx, shown) ? signedForm("plan", id) : {}) },
     safeHtml`<input type="hidden" name="card_hash" value="${card_hash ?? ""}">`,
     closed === 0
       ? null
@@ -166,7 +164,7 @@ async function decide(ctx: PageContext): Promise<PageAnswer> {
   const plan_id = ctx.params["id"]!;
   if (verb === "approve" && !(ctx.form.checked("irreversible") && ctx.form.checked("opened"))) {
     const text = missingGesture(ctx, await shownPlan(ctx, plan_id));
-    if (text !== null) return { to: `${PATH}/${plan_id}`, notice: { kind: "warn", text } };
+    if (text !== null) return { to: `${PLANS_PATH}/${plan_id}`, notice: { kind: "warn", text } };
   }
   const { status, reason, id } = await ctx.call(verb === "approve" ? approvePlan : denyPlan, {
     plan_id,
@@ -178,5 +176,5 @@ async function decide(ctx: PageContext): Promise<PageAnswer> {
     status === "pending"
       ? "Your approval was recorded; others must approve too."
       : `Plan ${status}: ${reason}`;
-  return { to: `${PATH}/${id}`, notice: { kind: "ok", text } };
+  return { to: `${PLANS_PATH}/${id}`, notice: { kind: "ok", text } };
 }
