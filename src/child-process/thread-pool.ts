@@ -14,6 +14,7 @@ import {
 import type { CauseCode } from "../kernel/error-codes.ts";
 import { type ErrorCode, messageOf, ProblemsError, SvcError } from "../kernel/errors.ts";
 import { withTimeout } from "../kernel/timeout.ts";
+import { packageFile } from "./package-files.ts";
 
 export interface ThreadPoolOptions {
   /** The name of the pool in error messages. */
@@ -279,7 +280,7 @@ function errorOf({ message, expected, cause_code, problems, code, errcode }: Fai
 export function startWorker(entry: URL, options: WorkerOptions): Worker {
   if (!entry.pathname.endsWith(".ts")) return new Worker(entry, options);
   // From source (tests, development), a thread does not inherit the loader.
-  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
-  const program = `import(${loader}).then((tsx) => { tsx.register(); return import(${JSON.stringify(entry.href)}); })`;
+  const compiler = JSON.stringify(packageFile("scripts/thread-module.mjs").href);
+  const program = `import(${compiler}).then(({ threadModule }) => import(threadModule(${JSON.stringify(entry.href)})))`;
   return new Worker(program, { ...options, eval: true });
 }
