@@ -25,9 +25,20 @@ const readers = new Map<object, z.ZodType>();
 function readerOf(schema: object): z.ZodType {
   const known = readers.get(schema);
   if (known !== undefined) return known;
-  const reader = z.fromJSONSchema({ ...local(schema), $defs });
+  const own = local(schema);
+  const reader = z.fromJSONSchema({ ...own, $defs: namedIn(own) });
   readers.set(schema, reader);
   return reader;
+}
+
+/** The definitions that a schema names, itself or through others: the reader copies each of them for each schema. */
+function namedIn(schema: object, found: Record<string, object> = {}): Record<string, object> {
+  for (const [, name] of JSON.stringify(schema).matchAll(/"#\/\$defs\/([^"]+)"/g)) {
+    if (found[name!] !== undefined) continue;
+    found[name!] = $defs[name!];
+    namedIn($defs[name!], found);
+  }
+  return found;
 }
 
 export interface Answered {
