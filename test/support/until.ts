@@ -3,7 +3,9 @@
  * message that names it, a little before the test's own limit (vitest.config.ts) would end it without one.
  */
 export const PATIENCE_MS = 540_000;
+/** At first; later a twentieth of the time that has passed, so that a long wait leaves the processor to others. */
 const LOOK_EVERY_MS = 5;
+const LOOK_AT_LEAST_EVERY_MS = 250;
 
 /** The real one, also where a test has put its own clock in its place. */
 const { setTimeout: later } = globalThis;
@@ -14,10 +16,11 @@ export async function until(
   what: string,
   patience_ms = PATIENCE_MS,
 ): Promise<void> {
-  const end = performance.now() + patience_ms;
+  const begin = performance.now();
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
-    await sleep(LOOK_EVERY_MS);
+    const waited = performance.now() - begin;
+    if (waited > patience_ms) throw new Error(`waited in vain for ${what}`);
+    await sleep(Math.min(Math.max(LOOK_EVERY_MS, waited / 20), LOOK_AT_LEAST_EVERY_MS));
   }
 }
 
