@@ -11,6 +11,7 @@
  * `npm run prove -- tau2 --from <checkout of tau2-bench> [--airline <directory>] [--limit <tasks>]
  * [--python <program>]`: the ground truth of a shop and an airline, rolled back. The directory holds the airline's data
  * of tau-bench, for a checkout without it.
+ * `npm run prove -- long`: the tests whose sizes `npm test` bounds, with their long ones.
  * `npm run prove -- packs`: the undos of every service pack against its emulator.
  * `npm run prove -- packs --from <directory> [--write]`: compares the kept facts about the services with their published
  * descriptions, or writes them. The directory holds clones as `<owner>/<name>`, and `@octokit/openapi` installed.
@@ -19,7 +20,7 @@
  * far it came. Exits 1 if the two disagree.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -40,6 +41,7 @@ export async function main(args: string[]): Promise<number> {
   if (args[0] === "push") return provePush(args.slice(1));
   if (args[0] === "tau2") return proveTau2(args.slice(1));
   if (args[0] === "assertions") return proveAssertions(args.slice(1));
+  if (args[0] === "long") return proveLong(args.slice(1));
   if (args[0] === "packs") return provePacks(args.slice(1));
   if (args[0] === "clients") return proveClients(args.slice(1));
   if (args[0] === "conformance") return proveConformance(args.slice(1));
@@ -128,6 +130,19 @@ async function proveAssertions(args: string[]): Promise<number> {
   const env = { ...process.env, SVC_MUTATIONS: values.count, SVC_MUTATIONS_SEED: values.seed };
   const { status } = spawnSync(process.execPath, vitest, { stdio: "inherit", env });
   return accepted.length > 0 ? 1 : (status ?? 1);
+}
+
+/** Every test file that asks for its size. */
+function proveLong(args: string[]): number {
+  const files = ["src", "test"].flatMap((folder) =>
+    (readdirSync(folder, { recursive: true }) as string[])
+      .filter((name) => name.endsWith(".test.ts") && !name.includes("node_modules"))
+      .map((name) => join(folder, name))
+      .filter((path) => readFileSync(path, "utf8").includes("support/long.ts")),
+  );
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...files, ...args];
+  const env = { ...process.env, SVC_PROVE_LONG: "1" };
+  return spawnSync(process.execPath, vitest, { stdio: "inherit", env }).status ?? 1;
 }
 
 function proveProxy(args: string[]): number {

@@ -5,6 +5,7 @@ import { SERVICE_LIMITS } from "../../src/kernel/limits.ts";
 import { precomputeCall } from "../../src/operations/values/threads.ts";
 import { LARGEST_ARGS, LARGEST_BYTES, LARGEST_PAIRS } from "../../stress/attack/largest.ts";
 import { principal, testEngine } from "../support/engine.ts";
+import { sized } from "../support/long.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -48,9 +49,9 @@ async function decisionsBefore(asked: Promise<Answer>): Promise<[number, Answer]
 const idIn = ({ text }: Answer): string => /apr_[0-9a-f-]{36}/.exec(text)![0];
 
 describe("others are answered", { timeout: 300_000 }, () => {
-  it.each(["short strings", "keys"])("while a megabyte is judged: %s", async (shape) => {
+  it.each(["short strings", "keys"])("while a large call is judged: %s", async (shape) => {
     verifies("beyond.heavy.others");
-    const args = LARGEST_ARGS[shape]!(LARGEST_BYTES);
+    const args = LARGEST_ARGS[shape]!(sized(LARGEST_BYTES / 3, LARGEST_BYTES));
     const intents = "/v1/runs/large/intents";
     const [judged, asked] = await decisionsBefore(
       post("agent", intents, { tool: "big.ask", args, reason: "r" }),
