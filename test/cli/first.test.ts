@@ -51,9 +51,10 @@ describe("svc runs", () => {
       /^bad {3}\S+ {2}bob-bot {2}enforce {2}2 steps {2}open, 1 unresolved, a step failed {2}mail everybody$/m,
     );
     const ids = async (...args: string[]) =>
-      JSON.parse((await svc(["runs", "-d", "data", "--json", ...args])).out).runs.map(
-        ({ run_id }: { run_id: string }) => run_id,
-      );
+      (await svc(["runs", "-d", "data", "--json", ...args])).out
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).run_id);
     expect(await ids("--status", "failed")).toEqual(["bad"]);
     expect(await ids("--actor", "ann-bot")).toEqual(["good"]);
     expect(await ids("--tool", "mail.send", "--since", "1h")).toEqual(["bad"]);

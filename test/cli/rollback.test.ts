@@ -136,7 +136,7 @@ describe("svc runs --attention", () => {
     await svc(["rollback", "r", ...flags(data), "--compensator-cmd", compensate]);
     const listed = await svc(["runs", "--attention", "--json", ...flags(data)]);
     expect(listed.code).toBe(2);
-    expect(JSON.parse(listed.out)).toMatchObject({ runs: [{ run_id: "r", state: "needs attention" }] });
+    expect(JSON.parse(listed.out)).toMatchObject({ run_id: "r", state: "needs attention" });
     expect((await svc(["runs", ...flags(data)])).code).toBe(0);
     const shown = await svc(["show", "r", ...flags(data)]);
     expect([shown.code, shown.out]).toEqual([2, expect.stringContaining(", needs attention\n")]);

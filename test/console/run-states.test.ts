@@ -113,7 +113,15 @@ it("is what every filter for attention means", async () => {
   const found = (await s.api("admin", "GET", "/v1/search/runs?attention=1&limit=100")).body.runs;
   expect(ids(found)).toEqual(wanted.toSorted());
   const listed = await svc("runs", "--attention", "--json");
-  expect([listed.code, ids(JSON.parse(listed.out).runs)]).toEqual([2, wanted.toSorted()]);
+  expect([
+    listed.code,
+    ids(
+      listed.out
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ),
+  ]).toEqual([2, wanted.toSorted()]);
   expect(Object.keys(rowsOf((await admin.get("/console/runs?attention=1")).text)).sort()).toEqual(
     wanted.toSorted(),
   );

@@ -4,7 +4,7 @@ import { section } from "./types.ts";
 // biome-ignore format: one statement a line
 export const beyondFirst = section("beyond", "At first sight", {
   "beyond.first.help-defaults": [33, "in the help of every command each option with a default shows it"],
-  "beyond.first.json-lists": [37, "`--json` of every command that lists things prints one JSON document"],
+  "beyond.first.json-lists": [37, "`--json` of a list is one JSON document, except where the help says one object a line"],
   "beyond.first.contain-words": [33, "`svc contain` says once of each step that is left why it was not undone"],
   "beyond.first.show-undo": [33, "`svc show` names the rollback only where something can be undone"],
   "beyond.first.link-words": [33, "a link that was used or has expired says which, and how to get another"],

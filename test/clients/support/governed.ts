@@ -107,7 +107,11 @@ export async function governedClient(
   });
   pointAt(join(folder, `${client}.json`), server.url);
   const cli = (...args: string[]) => svc([...args, "--config", config], options);
-  const listRuns: GovernedClient["runs"] = async () => JSON.parse((await cli("runs", "--json")).out).runs;
+  const listRuns: GovernedClient["runs"] = async () =>
+    (await cli("runs", "--json")).out
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
   return {
     client,
     home,

@@ -7,7 +7,6 @@ import { searchRuns } from "../../../operations/runs/search.ts";
 import { EXIT_NEEDS_ATTENTION, globalOptions, type RegisterCommand } from "../../context.ts";
 import { alignColumns, type CommandIo, escapeControls } from "../../io.ts";
 import type { OperationClient } from "../../operation-client.ts";
-import { printJsonList } from "../../print-json-list.ts";
 import { terminalWidth, truncateLine } from "../../truncate.ts";
 
 /** Filters of the run search. */
@@ -23,25 +22,21 @@ export const registerRuns: RegisterCommand = (program, context) => {
     .option("--until <time>", "only runs opened until then")
     .option("--attention", "only runs that need attention")
     .option("--find <text>", "only runs with this text in their id, actor, tenant or reason")
-    .option("--json", "print JSON")
+    .option("--json", "print one JSON object per run")
     .action(async (flags: Record<string, unknown>) => {
       const { io } = context;
       const wanted = wantedOf(flags);
       await context.withDoor(flags, async (door) => {
+        const failed = flags["json"] ? new Set<string>() : await failedRuns(door, wanted);
         let none = true;
-        async function* found() {
-          for await (const runs of pages(door, wanted)) {
-            none = false;
-            yield runs;
-          }
-        }
-        if (flags["json"]) await printJsonList(io, "runs", asListed(found()));
-        else {
-          const failed = await failedRuns(door, wanted);
-          for await (const runs of found()) print(io, runs, failed);
-          if (none) io.err(Object.keys(wanted).length === 0 ? "no runs yet" : "no matching runs");
+        for await (const runs of pages(door, wanted)) {
+          none = false;
+          if (flags["json"]) for (const { attention: _, ...run } of runs) io.out(JSON.stringify(run));
+          else print(io, runs, failed);
         }
         if (!none && wanted.attention === true) context.done(EXIT_NEEDS_ATTENTION);
+        if (none && !flags["json"])
+          io.err(Object.keys(wanted).length === 0 ? "no runs yet" : "no matching runs");
       });
     });
 };
@@ -60,11 +55,6 @@ async function* pages(door: OperationClient, wanted: Wanted): AsyncGenerator<Fou
     if (found.runs.length > 0) yield found.runs;
     cursor = found.next_cursor ?? undefined;
   } while (cursor !== undefined);
-}
-
-/** `attention` says the same as `state`. */
-async function* asListed(found: AsyncIterable<FoundRun[]>): AsyncGenerator<object[]> {
-  for await (const runs of found) yield runs.map(({ attention: _, ...run }) => run);
 }
 
 /** Ids of runs with a failed step. The list of runs has no such count. */
