@@ -51,20 +51,22 @@ function haltsTable(
   const admin = ctx.may(resumeOp);
   return tableBlock(
     "Active halts",
-    ["Covers", "Reason", "By", "Since", "Action"],
+    ["Covers", "Reason", "By", "Since", ...(admin ? ["Action"] : [])],
     halts.map((one) => [
       scopeText(one),
       safeHtml`${one.reason}${containmentOfHalt(contained, one.id)}`,
       one.by,
       formatTime(one.created_ms),
-      admin
-        ? formElement(
-            ctx,
-            { action: "/console/evidence/resume", class: "inline" },
-            safeHtml`<input type="hidden" name="id" value="${one.id}">`,
-            submitButton("Resume"),
-          )
-        : "",
+      ...(admin
+        ? [
+            formElement(
+              ctx,
+              { action: "/console/evidence/resume", class: "inline" },
+              safeHtml`<input type="hidden" name="id" value="${one.id}">`,
+              submitButton("Resume"),
+            ),
+          ]
+        : []),
     ]),
   );
 }

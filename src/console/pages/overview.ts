@@ -210,7 +210,7 @@ function attentionCard({ incidents, alerts, runs }: Attention, now: number): Htm
     .filter(({ run_id }) => !known.has(run_id))
     .map(
       (run) =>
-        safeHtml`<li><span class="item"><span class="item-main">${markLabel("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${formatAgo(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${formatCountOf(run.unresolved, "unknown outcome")}</span></span></li>`,
+        safeHtml`<li><span class="item"><span class="item-main">${markLabel("warn", "attention")} ${runLink(run.run_id)}</span><span class="item-side">${formatAgo(run.created_ms, now)}</span><span class="item-note">${run.actor}, ${run.unresolved > 0 ? formatCountOf(run.unresolved, "unknown outcome") : "an undo is left"}</span></span></li>`,
     );
   return cardBlock(
     { title: "Needs attention", aside: safeHtml`<a href="/console/runs?attention=1">Runs</a>` },
