@@ -2,6 +2,7 @@
 import type { StoredHalt } from "../govern/approvals/approval.ts";
 import { PRINCIPAL_ROLES } from "../govern/roles.ts";
 import type { ServiceApp } from "../operations/app.ts";
+import { containAgent as containOp } from "../operations/contain/contain.ts";
 import { haltCalls as haltOp, liftHalts as resumeOp } from "../operations/halts.ts";
 import { ASSET_VERSION } from "./assets/index.ts";
 import type { HeaderStatus } from "./header-status.ts";
@@ -27,6 +28,14 @@ const NAV: readonly (readonly [NavId, path: string, label: string, key: string])
   ["evidence", "/console/evidence", "Evidence", "e"],
   ["settings", "/console/settings", "Settings", "s"],
 ];
+/** Pages that other pages lead to. The palette offers them. */
+const FURTHER_PAGES: readonly (readonly [path: string, label: string])[] = [
+  ["/console/incidents", "Incidents"],
+  ["/console/plans", "Plans"],
+  ["/console/grants", "Grants"],
+  ["/console/oversight", "Oversight"],
+];
+
 /** The navigation lists Drills only if the settings allow drills. */
 const shown = ({ settings }: ServiceApp, id: NavId) =>
   id !== "drills" || settings.drills.environments.length > 0;
@@ -90,8 +99,17 @@ function foot(ctx: PageContext, { head, records }: HeaderStatus): HtmlFragment {
 <div id="chain" data-live class="chain" title="Ledger head">${hashText(head, "the ledger head", 8)}<span>${records.toLocaleString("en")} records</span></div>
 <div class="who"><span class="who-name">${ctx.principal.name}</span><span class="who-role">${role}${ctx.mode === "open" ? ", no login" : ""}</span></div>
 ${ctx.mode === "open" ? null : formElement(ctx, { action: "/console/logout", class: "logout" }, submitButton("Log out"))}
+${furtherPages(ctx)}<button type="button" class="js-only go-to" data-go-to>Go to a page</button>
 <span class="js-only keys-hint">Ctrl K to go anywhere, ? for shortcuts</span>
 </div>`;
+}
+
+function furtherPages(ctx: PageContext): HtmlFragment {
+  const contain = ctx.may(containOp) ? ([["/console/contain", "Contain an agent"]] as const) : [];
+  const links = [...FURTHER_PAGES, ...contain].map(
+    ([path, label]) => safeHtml`<a href="${path}">${label}</a>`,
+  );
+  return safeHtml`<template id="further-pages">${links}</template>`;
 }
 
 function quickBar(current: NavId | null, seen: HeaderStatus): HtmlFragment {

@@ -42,6 +42,18 @@ it("goes to pages and runs, and to an action without taking it", async () => {
   await page.waitForURL(/\/runs\/palette-run$/);
   expect(await page.evaluate("window.broken")).toBeUndefined();
 
+  verifies("beyond.polish.palette-pages");
+  for (const [word, label] of [
+    ["incid", "Incidents"],
+    ["gran", "Grants"],
+    ["contain", "Contain an agent"],
+  ]) {
+    await page.keyboard.press("Control+k");
+    await field.fill(word!);
+    expect(await page.getByRole("option").first().innerText()).toMatch(new RegExp(`^${label}\\s+Page$`));
+    await page.keyboard.press("Escape");
+  }
+
   await page.keyboard.press("Control+k");
   await field.fill("agent");
   const agent = page.getByRole("option", { name: /Agent$/ });
@@ -76,6 +88,22 @@ it("shows a reader no action that is not theirs, and works in the dark on a phon
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Go to a page" }).fill("halt");
   await page.getByText("Nothing matches.").waitFor();
+  expect([await inaccessible(page), complaints]).toEqual([[], []]);
+  await context.close();
+});
+
+it("opens with a finger, and leads to pages that no menu lists", async () => {
+  verifies("beyond.polish.palette-pages");
+  const { page, open, complaints, context } = await browsing.as("auditor", { phone: true });
+  await open("/runs");
+  await page.getByRole("link", { name: "More", exact: true }).tap();
+  await page.getByRole("button", { name: "Go to a page" }).tap();
+  const field = page.getByRole("combobox", { name: "Go to a page" });
+  await field.fill("contain");
+  await page.getByText("Nothing matches.").waitFor();
+  await field.fill("incid");
+  await page.getByRole("option", { name: "Incidents" }).tap();
+  await page.waitForURL(/\/incidents$/);
   expect([await inaccessible(page), complaints]).toEqual([[], []]);
   await context.close();
 });

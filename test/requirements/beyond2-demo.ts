@@ -41,6 +41,7 @@ export const beyond2Previews = section("beyond", "Exact previews", {
 // biome-ignore format: one statement a line
 export const beyond2Polish = section("beyond", "Console polish", {
   "beyond.polish.palette": [37, "Ctrl K opens a palette that goes to pages, runs, tools and actions by keyboard"],
+  "beyond.polish.palette-pages": [37, "the palette offers pages that no menu lists, such as Incidents, and opens by a button, for phones"],
   "beyond.polish.palette-safe": [37, "the palette keeps the content security policy, passes an accessibility check, shows only what the person may see, and presses no button"],
   "beyond.polish.decide-role": [37, "the overview says `Decide` only while a request is open and to users who can decide"],
   "beyond.polish.tables-fit": [37, "every table fits in its card at a width of 1280 pixels"],

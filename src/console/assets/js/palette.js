@@ -19,7 +19,8 @@
     const text = parts.join(" ");
     return text.length > LONGEST ? text.slice(0, LONGEST) + "…" : text;
   };
-  const pages = () => [...document.querySelectorAll("#nav a")].map((link) => ({ kind: "Page", label: [...link.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join("").trim(), run: goTo(link.href) }));
+  const links = () => [...document.querySelectorAll("#nav a"), ...document.getElementById("further-pages").content.querySelectorAll("a")];
+  const pages = () => links().map((link) => ({ kind: "Page", label: [...link.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join("").trim(), run: goTo(link.href) }));
   /* A button is focused, never pressed: what it does is still asked for by the person. */
   const toButton = (button) => () => { button.scrollIntoView({ block: "center" }); button.focus(); };
   const actions = () => {
@@ -46,7 +47,7 @@
       const href = new URL(link.getAttribute("href"), location.href).href;
       const kind = kindOf(href);
       const label = textOf(link.querySelector(".item-main") || link);
-      if (kind && label && label !== "All" && !seen.has(href)) seen.set(href, { kind, label, run: goTo(href) });
+      if (kind && label && label !== "All" && label !== "this request" && !seen.has(href)) seen.set(href, { kind, label, run: goTo(href) });
     }
     return [...seen.values()];
   };
@@ -121,6 +122,9 @@
     field.focus();
   };
 
+  document.addEventListener("click", (event) => {
+    if (event.target instanceof Element && event.target.closest("[data-go-to]")) open();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
     if (document.getElementById("nav") === null) return;
