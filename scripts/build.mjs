@@ -110,6 +110,12 @@ await build({
   // The rest of it is used from source alone.
   logOverride: { "empty-import-meta": "silent" },
 });
+// V8 reads it as Latin-1, which is faster. Tagged templates are the only texts that esbuild leaves unescaped.
+const escaped = readFileSync(COMMAND, "utf8").replace(
+  /[^\0-\x7f]/g,
+  (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+);
+writeFileSync(COMMAND, escaped);
 dropOld(new Set([COMMAND, ...Object.keys(metafile.outputs).map((path) => join(ROOT, path))]));
 writeFileSync(join(DIST, "THIRD-PARTY.txt"), notices(Object.keys(metafile.inputs)));
 
