@@ -2,7 +2,7 @@
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { overlapWith } from "../src/hook/record/overlaps.ts";
+import { OverlappingCall } from "../src/hook/record/overlaps.ts";
 import { SNAPSHOT_DEFAULTS } from "../src/hook/record/record-scope.ts";
 import { WorkspaceRecorder } from "../src/hook/record/recorder.ts";
 import type { BenchOptions } from "./main.ts";
@@ -46,7 +46,7 @@ async function measured({ files, unchanged_ms, first_ms }: SizeGoal, rounds: num
     });
     const first = timed(() => recorder.warm());
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-    const { others } = overlapWith([], { root, does: "write" });
+    const { others } = new OverlappingCall([], { root, does: "write" });
     const times: number[] = [];
     for (let n = 0; n < Math.max(rounds, 5); n++) {
       times.push(timed(() => recorder.begin("w")));

@@ -57,6 +57,7 @@ sub carry {
       $held = 1;
       alarm 4 + $1;
     }
+    last if $said =~ /^end\n\z/m;
   }
   alarm 0;
   refuse('svc: the process that judges calls gave no whole answer, so the call is refused')

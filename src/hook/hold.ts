@@ -23,18 +23,21 @@ interface HeldCall {
   intent: object;
   /** A call that is refused anyway is not held. */
   holdable: boolean;
+  /** Called before the wait for a person. */
+  onHold(): void;
 }
 
 /** Requests a decision, and waits for a person's if the service asks for one. */
 export async function decideCall(
   settings: HookSettings,
-  { client, cwd, opening, intent, holdable }: HeldCall,
+  { client, cwd, opening, intent, holdable, onHold }: HeldCall,
   context: CallContext,
 ): Promise<HookDecision> {
   const decided = await requestDecision(settings, opening, intent);
   const request = waitingRequest(decided);
   const ms = request === null || !holdable ? 0 : holdTime(settings, client, cwd);
   if (request === null || ms <= 0) return decided;
+  onHold();
   context.extend(ms);
   const stop = AbortSignal.any([context.signal, context.ending]);
   const status = await awaitApproval(settings, request, ms, stop);

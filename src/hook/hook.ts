@@ -29,7 +29,16 @@ import {
 import { confinedFiles, confinedSnapshot, confineEvent } from "./confined.ts";
 import { clientLimit, decideCall } from "./hold.ts";
 import { createPathGuard } from "./path-guard.ts";
-import { changedFiles, closeCall, inFull, openCall, recordedStates } from "./record/recorded-call.ts";
+import { EarlyRecord } from "./record/early-record.ts";
+import {
+  type CallToOpen,
+  changedFiles,
+  closeCall,
+  inFull,
+  openCall,
+  type RecordPlace,
+  recordedStates,
+} from "./record/recorded-call.ts";
 import { type CallContext, singleCall } from "./resident/services.ts";
 import {
   giveTexts,
@@ -121,18 +130,20 @@ async function before(
     ref: refOf(event.call),
     ...(confined === undefined ? {} : { sandboxed: { run_id: confined.run_id, secret: confined.secret } }),
   };
-  const holdable = call.touches.length === 0;
-  const decided = await decideCall(settings, { client, cwd: event.cwd, opening, intent, holdable }, context);
-  const { run_id } = decided;
-  if (decided.decision === "block" || decided.step === undefined)
-    return refuseAnswer(
-      refusal(settings, [...(decided.reasons ?? []), ...call.touches], decided.hints ?? []),
-    );
-  if (decided.decision === "allow") keepSeen();
-  return letPass(
-    { client, event, settings, context },
-    { run_id, call, arrived_ms, decided, step: decided.step },
-  );
+  const work = { client, event, settings, context };
+  const early = openEarly(work, call, arrived_ms);
+  const onHold = () => early?.giveBack();
+  try {
+    const held = { client, cwd: event.cwd, opening, intent, holdable: call.touches.length === 0, onHold };
+    const decided = await decideCall(settings, held, context);
+    const { decision, run_id, step, reasons = [], hints = [] } = decided;
+    if (decision === "block" || step === undefined)
+      return refuseAnswer(refusal(settings, [...reasons, ...call.touches], hints));
+    if (decision === "allow") keepSeen();
+    return await letPass(work, { run_id, call, arrived_ms, decided, step, early });
+  } finally {
+    early?.giveBack();
+  }
 }
 
 /** A client reports its own messages as prompts too, such as the end of a background command. */
@@ -166,13 +177,39 @@ interface AllowedCall {
   call: PackCall;
   decided: HookDecision;
   arrived_ms: number;
+  early: EarlyRecord | null;
+}
+
+/** Commands that run unasked in most workspaces. The record of any other one waits for the decision. */
+const USUALLY_ALLOWED: readonly string[] = ["code.shell_write", "code.shell_build"];
+
+function openEarly(work: BeforeWork, call: PackCall, arrived_ms: number): EarlyRecord | null {
+  const { records } = work.context;
+  if (records === null || call.touches.length > 0 || !USUALLY_ALLOWED.includes(call.tool)) return null;
+  return new EarlyRecord(work.context, ...recordOf(work, call, arrived_ms));
+}
+
+/** Where and how the call is recorded. */
+function recordOf(
+  { client, event, settings, context }: BeforeWork,
+  { tool, command, files }: PackCall,
+  arrived_ms: number,
+): [RecordPlace, CallToOpen] {
+  const { cwd, session } = event;
+  const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);
+  const limit_ms = command === null ? 0 : clientLimit(settings, client, cwd);
+  return [
+    { ...settings, snapshot },
+    { session, cwd, tool, command, files, arrived_ms, limit_ms },
+  ];
 }
 
 /** Records what the call may change. Refuses it if that must not fail and did. */
 async function letPass(
-  { client, event, settings, context }: BeforeWork,
-  { run_id, step, call, decided, arrived_ms }: AllowedCall,
+  work: BeforeWork,
+  { run_id, step, call, decided, arrived_ms, early }: AllowedCall,
 ): Promise<HookAnswer> {
+  const { client, event, settings, context } = work;
   const notes = new CallStateStore(settings.notes, event.session);
   const refuse = async (error: string, answer: HookAnswer): Promise<HookAnswer> => {
     await reportOutcome(settings, run_id, step, { status: "failed", error });
@@ -183,19 +220,10 @@ async function letPass(
     return refuse("refused by the hook", refuseAnswer(refusal(settings, call.touches, [])));
   const unsigned = await signatureObjection(context.services, settings, decided, call);
   if (unsigned !== null) return refuse("refused by the approvers file", refuseAnswer(`svc: ${unsigned}`));
-  const { session } = event;
   const { tool, files, command, started_only } = call;
-  const snapshot = confinedSnapshot(settings.snapshot, tool, context.confined);
-  const { window, edit, problem } = await openCall(
-    context,
-    { ...settings, snapshot },
-    {
-      ...{ session, cwd: event.cwd, tool, command, files },
-      arrived_ms,
-      limit_ms: command === null ? 0 : clientLimit(settings, client, event.cwd),
-    },
-  );
-  const forget = () => (window === null ? undefined : context.records?.drop(window));
+  const [place, toOpen] = recordOf(work, call, arrived_ms);
+  const { window, edit, problem } = (await early?.take()) ?? (await openCall(context, place, toOpen));
+  const forget = () => (window === null ? undefined : context.records?.withdraw(window));
   if (context.signal.aborted) {
     forget();
     return refuse(
@@ -203,7 +231,7 @@ async function letPass(
       refuseAnswer("svc: the answer came too late"),
     );
   }
-  if (problem !== null && snapshot.required) {
+  if (problem !== null && place.snapshot.required) {
     forget();
     return refuse(
       "the workspace could not be recorded",

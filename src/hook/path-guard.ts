@@ -2,7 +2,6 @@
  * Protects paths from all calls of a coding agent: the service's directory, keys and settings, the hook's settings in
  * the client, and credentials. It recognizes plain spellings and is not a boundary against programs that hide a path.
  */
-import { readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients/clients.ts";
 import { foldPath, isMcpFile, MCP_FILES } from "./workspace/auto-run-files.ts";
@@ -15,6 +14,7 @@ import {
   shellGlobMatches,
 } from "./workspace/globs.ts";
 import { hardLinkTo, type KeptPath, keptPaths, pathSegments, relationTo } from "./workspace/kept-paths.ts";
+import { readTextOrNull } from "./workspace/read-text.ts";
 import { resolveLinks } from "./workspace/resolve-links.ts";
 import { createUnaskedTest, type UnaskedTest } from "./workspace/unasked-files.ts";
 
@@ -303,12 +303,8 @@ const GATEWAY_ENTRY = /(?:svc(?:\.js)?|takeback)["'\s,]+gateway\b|\bSVC_KEY\b/;
 function gatewayTest(authority: string): (path: string) => boolean {
   const service = addressOf(authority);
   return (path) => {
-    try {
-      const text = readFileSync(path, "utf8");
-      return GATEWAY_ENTRY.test(text) || service(text);
-    } catch {
-      return false;
-    }
+    const text = readTextOrNull(path);
+    return text !== null && (GATEWAY_ENTRY.test(text) || service(text));
   };
 }
 

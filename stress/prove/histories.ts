@@ -21,7 +21,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { ContentStore } from "../../src/hook/record/content-store.ts";
 import { closeEdit, type EditWindow, editedFiles, openEdit } from "../../src/hook/record/edit-record.ts";
-import { type CallWrites, type OverlappingCall, overlapWith } from "../../src/hook/record/overlaps.ts";
+import { type CallWrites, OverlappingCall } from "../../src/hook/record/overlaps.ts";
 import { findRecord } from "../../src/hook/record/record-file.ts";
 import { SNAPSHOT_DEFAULTS } from "../../src/hook/record/record-scope.ts";
 import { WorkspaceRecorder } from "../../src/hook/record/recorder.ts";
@@ -183,7 +183,7 @@ function writeNamed(random: Random, root: string, path: string): void {
 }
 
 const overlapOf = (running: readonly RunningCall[], writes: CallWrites): OverlappingCall =>
-  overlapWith(
+  new OverlappingCall(
     running.map(({ overlap }) => overlap),
     writes,
   );

@@ -17,22 +17,43 @@ export interface OtherWrites {
   files: Set<string>;
 }
 
-export interface OverlappingCall {
-  writes: CallWrites;
-  others: OtherWrites;
+/** What the calls at the same time know of a call. */
+interface CallTrace {
+  readonly writes: CallWrites;
+  /** The call did not run after all. */
+  isWithdrawn: boolean;
 }
 
-/** Begins a call while the given ones run, and marks the overlap in each. */
-export function overlapWith(running: Iterable<OverlappingCall>, writes: CallWrites): OverlappingCall {
-  const call = { writes, others: { all: false, output: false, files: new Set<string>() } };
-  for (const other of running) {
-    meet(call, other.writes);
-    meet(other, writes);
+export class OverlappingCall {
+  private readonly trace: CallTrace;
+  private readonly peers: CallTrace[];
+
+  /** Begins a call while the given ones run, and marks the overlap in each. */
+  constructor(running: Iterable<OverlappingCall>, writes: CallWrites) {
+    this.trace = { writes, isWithdrawn: false };
+    const others = [...running];
+    this.peers = others.map(({ trace }) => trace);
+    for (const { peers } of others) peers.push(this.trace);
   }
-  return call;
+
+  get writes(): CallWrites {
+    return this.trace.writes;
+  }
+
+  get others(): OtherWrites {
+    const others: OtherWrites = { all: false, output: false, files: new Set() };
+    for (const { writes, isWithdrawn } of this.peers)
+      if (!isWithdrawn) addWrites(others, this.writes, writes);
+    return others;
+  }
+
+  /** The call did not run, so it wrote nothing. */
+  withdraw(): void {
+    this.trace.isWithdrawn = true;
+  }
 }
 
-function meet({ writes: own, others }: OverlappingCall, writes: CallWrites): void {
+function addWrites(others: OtherWrites, own: CallWrites, writes: CallWrites): void {
   if ("files" in writes) for (const file of writes.files) others.files.add(file);
   else if (writes.does === "read" || !reaches(own, writes.root)) return;
   else if (writes.does === "build") others.output = true;

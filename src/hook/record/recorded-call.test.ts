@@ -6,6 +6,7 @@ import { tempDir } from "../../../test/support/tmp.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { singleCall } from "../resident/services.ts";
 import { ContentStore, recordFolder } from "./content-store.ts";
+import { EarlyRecord } from "./early-record.ts";
 import { SNAPSHOT_DEFAULTS } from "./record-scope.ts";
 import { closeCall, openCall } from "./recorded-call.ts";
 import { startSweeping } from "./sweep-deleted.ts";
@@ -67,6 +68,28 @@ it.each([
   const end = await closeCall(context, place, note, ["new text"]);
   undoRecord(place.folder, end!.before.record.name, { skip: [], overwrite: false });
   expect(readFileSync(file, "utf8")).toBe(expected);
+  await records.close();
+});
+
+it.each([
+  ["was refused", (early: EarlyRecord) => early.giveBack(), []],
+  ["ran", (early: EarlyRecord) => early.take(), ["a"]],
+])("counts a command that began during another one only if it %s", async (_, settle, contested) => {
+  verifies("beyond.record.overlap");
+  const cwd = realpathSync(tempDir("early"));
+  writeFileSync(join(cwd, "a"), "old");
+  const records = createWorkspaceRecords({ folder: place.folder });
+  records.meet("s", cwd, SNAPSHOT_DEFAULTS);
+  const context = { ...singleCall(place.folder), records };
+  const call = { ...command({ arrived_ms: Date.now(), limit_ms: 60_000 }), cwd, command: { cwd } };
+  const { window } = await openCall(context, place, call);
+  const early = new EarlyRecord(context, place, call);
+  await vi.waitFor(() => expect(records.open).toBe(2));
+  await settle(early);
+  await vi.waitFor(() => expect(records.open).toBe(2 - (contested.length === 0 ? 1 : 0)));
+  writeFileSync(join(cwd, "a"), "new");
+  const end = await records.end(window!, "r", 60_000);
+  expect(end?.contested).toEqual(contested);
   await records.close();
 });
 

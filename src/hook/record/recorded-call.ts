@@ -14,7 +14,7 @@ const MARGIN_MS = 5_000;
 /** A carrier is asked to wait only for a record that takes longer. */
 const USUAL_MS = 1_000;
 
-interface CallToOpen {
+export interface CallToOpen {
   session: string;
   cwd: string;
   /** Null for a call that runs no command. */
@@ -35,7 +35,7 @@ export interface OpenedCall {
   problem: string | null;
 }
 
-type RecordPlace = Pick<HookSettings, "folder" | "snapshot">;
+export type RecordPlace = Pick<HookSettings, "folder" | "snapshot">;
 
 export async function openCall(
   context: CallContext,

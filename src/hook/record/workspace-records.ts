@@ -10,13 +10,7 @@ import { ThreadPool } from "../../child-process/thread-pool.ts";
 import { withTimeout } from "../../kernel/timeout.ts";
 import { workTreeTop } from "../workspace/safe-git.ts";
 import { recordFolder } from "./content-store.ts";
-import {
-  type CallWrites,
-  type CommandWrites,
-  type OtherWrites,
-  type OverlappingCall,
-  overlapWith,
-} from "./overlaps.ts";
+import { type CallWrites, type CommandWrites, type OtherWrites, OverlappingCall } from "./overlaps.ts";
 import { SNAPSHOT_DEFAULTS, type SnapshotSettings } from "./record-scope.ts";
 import { isRecordableRoot, type RecordedEnd } from "./recorder.ts";
 import type { RecorderJob } from "./recorder-jobs.ts";
@@ -33,7 +27,8 @@ interface RecordsPlace {
   folder: string;
 }
 
-interface OpenCall extends OverlappingCall {
+interface OpenCall {
+  overlap: OverlappingCall;
   began_ms: number;
   /** Null for an edit, whose own record holds its files. */
   threads: ThreadPool | null;
@@ -83,7 +78,7 @@ export class WorkspaceRecords {
   leave(window: string): OtherWrites | null {
     const open = this.calls.get(window);
     this.calls.delete(window);
-    return open?.others ?? null;
+    return open?.overlap.others ?? null;
   }
 
   /** Records the workspace before a command, within the time. */
@@ -123,14 +118,20 @@ export class WorkspaceRecords {
   async end(window: string, run: string, wait_ms: number): Promise<RecordedEnd | null> {
     const open = this.calls.get(window);
     this.calls.delete(window);
-    if (open === undefined || open.threads === null || !("root" in open.writes)) return null;
-    const { does } = open.writes;
-    const job: RecorderJob = { do: "end", window, run, others: open.others, does };
+    if (open === undefined || open.threads === null || !("root" in open.overlap.writes)) return null;
+    const { others, writes } = open.overlap;
+    const job: RecorderJob = { do: "end", window, run, others, does: writes.does };
     return withTimeout(open.threads.ask<RecordedEnd | null>(job), wait_ms, () => null).catch(() => null);
   }
 
   /** Forgets a call that did not run. */
-  drop(window: string): void {
+  withdraw(window: string): void {
+    this.calls.get(window)?.overlap.withdraw();
+    this.drop(window);
+  }
+
+  /** Forgets a call that may run without a record. */
+  private drop(window: string): void {
     const open = this.calls.get(window);
     this.calls.delete(window);
     open?.threads?.ask({ do: "drop", window } satisfies RecorderJob).catch(() => {});
@@ -156,8 +157,8 @@ export class WorkspaceRecords {
     const window = randomUUID();
     const now = Date.now();
     for (const [id, other] of this.calls) if (other.began_ms < now - FORGOTTEN_MS) this.drop(id);
-    const call = overlapWith(this.calls.values(), writes);
-    this.calls.set(window, Object.assign(call, { began_ms: now, threads }));
+    const running = [...this.calls.values()].map(({ overlap }) => overlap);
+    this.calls.set(window, { overlap: new OverlappingCall(running, writes), began_ms: now, threads });
     return window;
   }
 

@@ -2,6 +2,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { GIT_FILES } from "./auto-run-files.ts";
+import { readTextOrNull } from "./read-text.ts";
 
 const GIT = ".git";
 
@@ -13,12 +14,8 @@ interface ConfiguredPlaces {
 
 /** Values of a configuration that are paths: hook directories and included files. */
 export function configuredPaths(config: string, { base, home }: ConfiguredPlaces): string[] {
-  let text: string;
-  try {
-    text = readFileSync(config, "utf8");
-  } catch {
-    return [];
-  }
+  const text = readTextOrNull(config);
+  if (text === null) return [];
   const values = [
     ...text.matchAll(/^[ \t]*(?:hookspath|path|attributesfile|excludesfile)[ \t]*=[ \t]*"?([^"\n#;]+)/gim),
   ];

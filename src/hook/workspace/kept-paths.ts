@@ -1,20 +1,31 @@
 /** Compares a path of a call with paths that are kept: by its parts as the least strict file system sees them, and by inode. */
 import { type Stats, statSync } from "node:fs";
+import { LruMap } from "../../kernel/lru.ts";
 import { foldPath } from "./auto-run-files.ts";
 import { GLOB_CHARACTER, hasFileBelow, shellGlobMatches } from "./globs.ts";
-import { resolveLinks } from "./resolve-links.ts";
+import { createLinkResolver } from "./resolve-links.ts";
 
 export interface KeptPath {
   name: string;
-  parts: string[];
+  parts: readonly string[];
 }
 
 /** The paths under their own names and behind links. */
-export const keptPaths = (names: readonly string[]): KeptPath[] =>
-  [...new Set(names.flatMap((name) => [name, resolveLinks(name)]))].map((name) => ({
-    name,
-    parts: pathSegments(name),
-  }));
+export function keptPaths(names: readonly string[]): KeptPath[] {
+  const resolve = createLinkResolver();
+  const all = new Set(names);
+  for (const name of names) all.add(resolve(name));
+  return [...all].map(keptPath);
+}
+
+/** Every call keeps nearly the same paths. */
+const known = new LruMap<string, KeptPath>(2_048);
+
+function keptPath(name: string): KeptPath {
+  const kept = known.get(name) ?? { name, parts: pathSegments(name) };
+  known.set(name, kept);
+  return kept;
+}
 
 export const pathSegments = (path: string): string[] => foldPath(path).split(/[\\/]/).filter(Boolean);
 
