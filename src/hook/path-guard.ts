@@ -4,7 +4,8 @@
  */
 import { basename, dirname, join, resolve } from "node:path";
 import { CLIENT_FILES } from "./clients/clients.ts";
-import { foldPath, isMcpFile, MCP_FILES } from "./workspace/auto-run-files.ts";
+import { foldPath, isMcpFile, MCP_FILES, wordsOf } from "./workspace/auto-run-files.ts";
+import { CREDENTIAL_FILES, hasWrittenSecret, isCredentialName } from "./workspace/credential-files.ts";
 import { expandHome } from "./workspace/expand-home.ts";
 import {
   expandShellBraces,
@@ -45,68 +46,11 @@ export const REFUSED_CLIENT_FILES: Readonly<Record<string, readonly string[]>> =
 };
 const OF_HOME: readonly string[] = [
   ".config/svc",
-  ".ssh",
-  ".aws",
-  ".gnupg",
-  ".kube",
-  ".azure",
-  ".config/gcloud",
-  ".config/gh",
-  ".docker/config.json",
-  ".netrc",
-  ".npmrc",
-  ".pypirc",
-  ".git-credentials",
-  ".pgpass",
-  ".claude.json",
-  ".claude/.credentials.json",
-  ".codex/auth.json",
-  ".gemini/oauth_creds.json",
-  ".config/cursor/auth.json",
-  ".local/share/opencode/auth.json",
-  ".cargo/credentials.toml",
-  ".terraform.d/credentials.tfrc.json",
-  ".config/containers/auth.json",
-  ".composer/auth.json",
-  ".config/composer/auth.json",
-  ".config/configstore",
-  ".config/doctl",
-  ".config/glab-cli",
-  ".config/hcloud",
-  ".config/hub",
-  ".config/netlify",
-  ".config/op",
-  ".config/rclone",
-  ".config/sops",
-  ".config/stripe",
-  ".config/.wrangler",
-  ".wrangler",
-  ".fly",
-  ".local/share/com.vercel.cli",
-  ".boto",
-  ".s3cfg",
-  ".databrickscfg",
-  ".snowflake",
-  ".kaggle",
-  ".cache/huggingface/token",
-  ".my.cnf",
-  ".mylogin.cnf",
-  ".vault-token",
-  ".password-store",
-  ".local/share/keyrings",
-  "Library/Keychains",
-  ".mozilla",
-  ".config/google-chrome",
-  ".config/chromium",
-  // Shell histories, which hold typed passwords.
-  ".bash_history",
-  ".zsh_history",
+  ...wordsOf(CREDENTIAL_FILES["in the home directory"]),
+  ...wordsOf(CREDENTIAL_FILES["histories in the home directory, which hold typed passwords"]),
   ...TRANSCRIPTS,
   ...CLIENT_SETTINGS,
 ];
-/** Names of credential files in any directory. */
-const SECRET_NAME =
-  /^(?:\.env(?:\.(?!example$|sample$|template$|dist$)[\w.-]+)?|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.git-credentials|\.pgpass|.+\.(?:pem|key|p12|pfx|jks|keystore)|credentials(?:\.json)?|service[-_]account[\w.-]*\.json|\.dev\.vars|\.htpasswd|.+\.tfstate(?:\.backup)?)$/i;
 const OWN_NAME = /^svc\.config\.ya?ml$/;
 /** Backups that `svc connect --undo` restores. */
 const BACKUP_NAME = /\.svc-backup$/i;
@@ -120,16 +64,15 @@ const SECRET_SAMPLES: readonly string[] = [
   "id_rsa",
   "id_ed25519",
 ];
-const EVERYWHERE = [
-  "/etc/shadow",
-  "/etc/gshadow",
-  "/etc/sudoers",
-  "/run/secrets",
-  "/var/run/secrets",
-  ...MANAGED,
-];
+const EVERYWHERE: readonly string[] = [...wordsOf(CREDENTIAL_FILES["of the machine"]), ...MANAGED];
 /** Variables and memory of processes, and their links to the root and the working directory. */
 const OF_PROCESSES = /^\/proc\/(?:.+\/)?(?:environ|mem|auxv|root|cwd)(?:\/|$)/;
+
+const OPEN_FILES = /^\/proc\/(\d+)\/(?:task\/\d+\/)?(?:fd|map_files)(?:\/|$)/;
+
+/** Whether a path is a file that another process has open. A command's own resolves to this process. */
+const isOpenElsewhere = (path: string): boolean =>
+  (OPEN_FILES.exec(path)?.[1] ?? `${process.pid}`) !== `${process.pid}`;
 
 export interface PathGuard {
   /** Explains why this path is protected, or returns null. `reach`: the call affects everything below the path. */
@@ -167,6 +110,7 @@ function protectedPaths({ home, protect, authority }: Surroundings) {
     for (const seen of new Set([...full].flatMap((path) => [path, resolveLinks(path)]))) {
       const why = reasonByName(seen);
       if (why !== null) return why;
+      if (hasWrittenSecret(seen)) return `${basename(seen)} holds credentials`;
       if (isMcpFile(seen) && leadsToGateway(seen)) return `${basename(seen)} names the gateway`;
       const all = [...everywhere, ...keptIn(cwd)];
       const linked = hardLinkTo(seen, all);
@@ -222,7 +166,7 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
       const above = [full, resolveLinks(full)].some((seen) =>
         everywhere.some(({ parts }) => relationTo(pathSegments(seen), parts) === "above"),
       );
-      return above || (files && hasFileBelow(full, (name) => reasonByName(`/${name}`) !== null));
+      return above || (files && hasFileBelow(full, isProtectedFile));
     },
     text(text) {
       if (service(text)) return "it talks to the service";
@@ -244,12 +188,15 @@ export function createPathGuard(surroundings: Surroundings): PathGuard {
 export function reasonByName(full: string): string | null {
   const folded = foldPath(full.replaceAll("\\", "/"));
   const name = basename(folded);
-  if (SECRET_NAME.test(name) && !/\s/.test(name)) return `${name} holds credentials`;
+  if (isCredentialName(name)) return `${name} holds credentials`;
   if (OWN_NAME.test(name)) return `${name} is the service's configuration`;
   if (BACKUP_NAME.test(name) || isHookSettings(full)) return `${name} holds the hook's own settings`;
-  if (OF_PROCESSES.test(folded)) return "it shows a process's variables or files";
+  if (OF_PROCESSES.test(folded) || isOpenElsewhere(folded)) return "it shows a process's variables or files";
   return null;
 }
+
+const isProtectedFile = (name: string, path: string): boolean =>
+  reasonByName(`/${name}`) !== null || hasWrittenSecret(path);
 
 /** True for files in which a client looks for its hooks. */
 export function isHookSettings(path: string): boolean {
@@ -285,14 +232,21 @@ function addressOf(authority: string): (text: string) => boolean {
   const same = ({ hostname, port }: URL) =>
     (port === service.port || (service.port === "" && port === "443")) &&
     (hostname === service.hostname || (LOOPBACK.test(service.hostname) && LOOPBACK.test(hostname)));
-  return (text) => {
+  const names = (text: string): boolean => {
     // Fast path: most texts do not contain the port.
     if (!text.includes(service.port)) return false;
+    for (const [url] of text.matchAll(/\b(?:https?|wss?):[^\s"'`<>]{1,2048}/gi))
+      if (URL.canParse(url) && same(new URL(url))) return true;
     for (const { 0: one, index } of text.matchAll(ADDRESS)) {
       if (SHORT_NUMBER.test(one) && !isPlacedAsHost(text, index, one.length)) continue;
       if (URL.canParse(`http://${one}`) && same(new URL(`http://${one}`))) return true;
     }
     return false;
+  };
+  // To URL parsers, characters of other scripts are digits and letters, and line ends do not count.
+  return (given) => {
+    const text = given.normalize("NFKC");
+    return names(text) || (/[\t\r\n]/.test(text) && names(text.replace(/[\t\r\n]/g, "")));
   };
 }
 

@@ -51,6 +51,32 @@ describe("an edit of what judges the calls, or of a program on the path", () => 
   });
 });
 
+describe("an edit outside of the workspace", () => {
+  const edit = (file_path: string) => called("Write", { file_path, content: "x" });
+
+  it.each([
+    ...[
+      "~/.cargo/config.toml",
+      "~/.gradle/init.d/a.gradle",
+      "~/.docker/cli-plugins/docker-x",
+      "~/.bashrc.d/a",
+    ],
+    ...["~/.local/lib/python3.11/site-packages/usercustomize.py", "~/notes/todo.md", "/opt/x", "/dev/shm/x"],
+    `${cwd}/../../../opt/x`,
+  ])("needs approval: %s", (path) => {
+    verifies("beyond.hooks.unasked-files", "beyond.hooks.writes-outside");
+    expect(edit(path)).toMatchObject({ tool: "code.edit_unasked", touches: [] });
+  });
+
+  it.each(["src/a.ts", "/tmp/a.sh", "~/.claude/plans/a.md", "~/.codex/memories/a.md"])(
+    "is none in a temporary directory or among a client's notes: %s",
+    (path) => {
+      verifies("beyond.hooks.everyday-work");
+      expect(edit(path)).toMatchObject({ tool: "code.edit", touches: [] });
+    },
+  );
+});
+
 describe("a patch of Codex", () => {
   it("changes every file that its parser finds a header for, indented ones as well", () => {
     verifies("beyond.hooks.restores", "beyond.hooks.protected");
@@ -119,6 +145,9 @@ describe("a service at the port that addresses leave out", () => {
     "localhost",
     "127.0.0.1:80",
     "http://localhost:80/",
+    "http://①②⑦.0.0.1/",
+    "http://%6c%6fcalhost/",
+    "http://127.0.\n0.1/",
   ])("is meant by %s", (text) => {
     verifies("beyond.hooks.protected");
     expect(touches({ text })).toEqual(["it talks to the service"]);

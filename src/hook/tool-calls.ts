@@ -12,6 +12,7 @@ import { powershellViolations } from "./powershell.ts";
 import { worstClass } from "./shell/classes.ts";
 import { type ClassifiedCommand, classifyCommand } from "./shell/classify.ts";
 import { changedTest, decisiveFiles } from "./shell/rules/decisive-files.ts";
+import { isOutside } from "./shell/rules/outside.ts";
 import { type CommandLocation, expandHome } from "./workspace/expand-home.ts";
 import { hexHash } from "./workspace/hash.ts";
 import { missingDirectories } from "./workspace/missing-directories.ts";
@@ -116,13 +117,13 @@ function read(event: HookEvent, guard: PathGuard, around: Around): Read {
     case "shell":
       return shellCall(event, guard, around);
     case "edit":
-      return fileCall("code.edit", pathsOf(input), event, { guard, home: around.home });
+      return fileCall("code.edit", pathsOf(input), event, { guard, around });
     case "patch":
       return fileCall(
         "code.edit",
         ["command", "input"].flatMap((name) => patchedPaths(nonEmptyString(input[name]) ?? "")),
         event,
-        { guard, home: around.home },
+        { guard, around },
       );
     case "read":
       return lookCall(event, guard, around.home);
@@ -246,15 +247,17 @@ function fileCall(
   tool: string,
   paths: readonly string[],
   { tool: name, input, cwd }: HookEvent,
-  { guard, home }: { guard: PathGuard; home: string },
+  { guard, around }: { guard: PathGuard; around: Around },
 ): Read {
-  const edited = paths.flatMap((path) => editedPaths(path, cwd, home));
+  const edited = paths.flatMap((path) => editedPaths(path, cwd, around.home));
   // The undo also removes directories that the edit creates.
   const files = [...new Set(edited.flatMap((path) => [...missingDirectories(path), path]))].sort();
   const args = { name, paths: files, files: shortNames(edited, cwd), input: shown(input) };
   // An edit without a file name cannot be undone, so it needs approval.
   if (files.length === 0) return { tool: "code.other", args, files, touches: named(input, guard) };
-  const unasked = edited.some((path) => guard.runsUnasked(path, cwd));
+  const unasked = edited.some(
+    (path) => guard.runsUnasked(path, cwd) || (isOutside(path, around.began ?? cwd) && !isOfClient(path)),
+  );
   return {
     tool: unasked ? "code.edit_unasked" : tool,
     args,
@@ -262,6 +265,9 @@ function fileCall(
     touches: edited.flatMap((path) => guard.path(path, cwd) ?? []),
   };
 }
+
+/** Clients write plans and notes into their own directories. Everything else there runs unasked. */
+const isOfClient = (path: string): boolean => /\/\.(?:claude|codex|gemini|cursor)\//.test(path);
 
 /** Every file that a client may edit under this name: some read `~` as the home directory. */
 function editedPaths(path: string, cwd: string, home: string): string[] {

@@ -1,5 +1,5 @@
 /** Links among the files that an edit changes, put back by the command of a rollback. */
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   lstatSync,
   mkdirSync,
@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { createPathGuard } from "../../src/hook/path-guard.ts";
 import { closeEdit, openEdit } from "../../src/hook/record/edit-record.ts";
 import { tempDir } from "../support/tmp.ts";
 import { verifies } from "../support/verifies.ts";
@@ -77,4 +78,13 @@ it("follows no directory that became a link since", () => {
   ]);
   expect(readFileSync(at("moved/target"), "utf8")).toBe("new");
   expect(lstatSync(at("d")).isSymbolicLink()).toBe(true);
+});
+
+it.each([".npmrc", ".mcp.json", ".git/config.worktree"])("judges a pipe without reading it: %s", (name) => {
+  verifies("beyond.hooks.four-seconds");
+  const cwd = tempDir("hook-pipe");
+  mkdirSync(join(cwd, ".git"));
+  execFileSync("mkfifo", [join(cwd, name)]);
+  const guard = createPathGuard({ home: "/home/ann", protect: [], authority: "127.0.0.1:1" });
+  expect([guard.path(name, cwd), guard.runsUnasked(name, cwd)]).toEqual([null, true]);
 });

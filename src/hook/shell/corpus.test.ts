@@ -61,6 +61,7 @@ describe("the held-out sets", () => {
     ["everyday-second", 60],
     ["everyday-third", 60],
     ["everyday-fourth", 60],
+    ["everyday-fifth", 60],
   ])("interrupt at most 1 in 12 everyday steps, and the documentation names them: %s", (name, least) => {
     verifies("beyond.hooks.held-out-published");
     const steps = commandsOf(name);

@@ -108,6 +108,33 @@ describe("a file that the run changed", () => {
   });
 });
 
+describe("a program of the workspace", () => {
+  it.each([
+    ...["./x", "node x.js", "python x.py", "deno run x.ts", "bun run x.ts", "bun run ./x", "java -jar x.jar"],
+    ...["go run .", "go run ./cmd/a --help", "cargo run", "cargo r --bin a", "cargo run -- --help"],
+    ...[
+      "dotnet run",
+      "zig build run",
+      "zig run x.zig",
+      "swift run",
+      "gradle run",
+      "mvn exec:java",
+      "stack run",
+    ],
+  ])("asks, whatever starts it: %s", (command) => {
+    verifies("beyond.hooks.understood-or-unknown");
+    expect(judge(command)).toMatchObject({ class: "unknown", touches: [] });
+  });
+
+  it.each(["npm start", "bun run build", "go test ./...", "cargo test -- --nocapture", "zig build test"])(
+    "does not ask as a task that the project names, or as its tests: %s",
+    (command) => {
+      verifies("beyond.hooks.everyday-work");
+      expect(judge(command)).toMatchObject({ class: "build", touches: [] });
+    },
+  );
+});
+
 describe("a program that obeys keys", () => {
   it.each(["less a.txt", "man ls", "git log | less"])("asks with a terminal: %s", (command) => {
     verifies("beyond.hooks.typed-terminal");

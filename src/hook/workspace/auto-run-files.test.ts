@@ -1,32 +1,14 @@
 /** The lists of the reference against the code's. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { textLists } from "../../../test/support/text-lists.ts";
 import { verifies } from "../../../test/support/verifies.ts";
 import { createPathGuard, REFUSED_CLIENT_FILES } from "../path-guard.ts";
 import { AUTO_RUN_FILES, CLIENT_NOTES, foldPath, isAutoRunFile, wordsOf } from "./auto-run-files.ts";
 
 const page = readFileSync(new URL("../../../docs/reference/coding-agents-rules.md", import.meta.url), "utf8");
 
-/** The text block of the page after this sentence, as lists by their names. */
-function blockAfter(sentence: string): Record<string, string[]> {
-  const text = page.split(sentence)[1]?.split("```text\n")[1]?.split("```")[0] ?? "";
-  const lists: Record<string, string[]> = {};
-  let name = "";
-  for (const line of text.split("\n").filter(Boolean)) {
-    if (line.startsWith(" "))
-      lists[name]!.push(
-        ...line
-          .split("  ")
-          .map((one) => one.trim())
-          .filter(Boolean),
-      );
-    else {
-      name = line.replace(/:$/, "");
-      lists[name] = [];
-    }
-  }
-  return lists;
-}
+const blockAfter = (sentence: string) => textLists(page, sentence);
 
 const listed = (lists: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, wordsOf(list)]));

@@ -24,13 +24,15 @@ export const AUTO_RUN_FILES = {
   "MCP configurations": `
     .mcp.json .cursor/mcp.json .vscode/mcp.json .gemini/mcp.json .roo/mcp.json .kilocode/mcp.json .amazonq/mcp.json
     .kiro/settings/mcp.json .junie/mcp/mcp.json User/mcp.json mcp_config.json *mcp_settings.json claude_desktop_config.json
-    opencode.json opencode.jsonc .opencode/** crush.json .crush.json .trae/mcp.json`,
+    opencode.json opencode.jsonc .opencode/** crush.json .crush.json .trae/mcp.json .copilot/mcp-config.json .amp/settings.json
+    .continue/** .windsurf/hooks.json`,
   git: `
     .gitconfig git/config .gitmodules .git/config .git/config.worktree .git/commondir .git/info/attributes .git/hooks
     .git/hooks/** .git/**/config .git/**/config.worktree .git/**/commondir .git/**/info/attributes .git/**/hooks
     .git/**/hooks/** .config/git/attributes .gitattributes_global`,
   "Git hook managers": `
-    .husky/** .githooks/** lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .pre-commit-config.yaml`,
+    .husky/** .githooks/** lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .pre-commit-config.yaml
+    .overcommit.yml .git-hooks/**`,
   "start-up files of shells and terminals": `
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
     .cshrc .tcshrc .login .inputrc .oh-my-zsh/** fish/config.fish fish/conf.d/** fish/functions/** fish/completions/**
@@ -41,13 +43,13 @@ export const AUTO_RUN_FILES = {
     .curlrc .wgetrc .envrc .direnvrc .config/direnv/** mise.toml mise.local.toml .mise.toml .mise.local.toml .mise/**
     .config/mise/**`,
   "start-up files of editors": `
-    .vimrc .exrc .lvimrc .vim/** .config/vim/** .config/nvim/** .nanorc .emacs .emacs.d/**`,
+    .vimrc .exrc .lvimrc .nvimrc .nvim.lua .dir-locals.el .vim/** .config/vim/** .config/nvim/** .nanorc .emacs .emacs.d/**`,
   "start-up files of the desktop": `
     .xprofile .xinitrc .xsession .pam_environment .config/autostart/** .config/systemd/** .config/environment.d/**
     .local/share/applications/** LaunchAgents/**`,
   "tasks and settings of editors": `
     .vscode/tasks.json .vscode/launch.json .vscode/settings.json User/settings.json User/tasks.json
-    .idea/workspace.xml .idea/runConfigurations/** .idea/watcherTasks.xml .zed/tasks.json .zed/settings.json
+    .idea/workspace.xml .idea/runConfigurations/** .run/** .fleet/run.json .idea/watcherTasks.xml .zed/tasks.json .zed/settings.json
     .devcontainer/** .devcontainer.json .agents/skills/** *.code-workspace .aider.conf.yml .kiro/hooks/** .qwen/** .factory/**`,
   "the system": `
     /etc/profile /etc/profile.d/** /etc/bash.bashrc /etc/bashrc /etc/zsh /etc/zshenv /etc/zshrc /etc/zprofile /etc/zsh/**

@@ -153,6 +153,8 @@ yarn workspaces run: build ${SCRIPT_OPTIONS}
 yarn workspaces foreach: build -AWpvtRij:% --all --worktree --parallel --verbose --topological --topological-dev --interlaced --jobs=% --include= --exclude= --from= --since? run|${SCRIPT}
 pnpm: read -sr -F: --silent --filter= --recursive --version -v --parallel --stream
 bun: read --silent --version -v
+bun run [\\w:@-]+: build ${SCRIPT_OPTIONS}
+bun run: unknown any
 cargo: read -qvV --quiet --verbose --version --list --locked --offline --frozen --color=%
 cargo build: build ${CARGO_OPTIONS}
 cargo b: build ${CARGO_OPTIONS}
@@ -165,8 +167,7 @@ cargo bench: build ${CARGO_OPTIONS} ...
 cargo clippy: build ${CARGO_OPTIONS} --fix>format --allow-dirty --allow-staged --no-deps -D:W:A:% ...
 cargo fmt: format ${CARGO_OPTIONS} --check ...
 cargo doc: build ${CARGO_OPTIONS} --no-deps --document-private-items
-cargo run: build ${CARGO_OPTIONS} ...
-cargo r: build ${CARGO_OPTIONS} ...
+cargo (?:run|r): unknown any
 cargo tree: read -d -e:i:p:F:% --depth=% --invert? --package=% --edges=% --duplicates --no-dedupe --all-features --features=% --workspace --target=% --prefix=% --format=
 cargo metadata: read --no-deps --format-version=% --offline --locked --features=% --all-features
 cargo version: read -v --verbose
@@ -176,7 +177,7 @@ go: read
 go build: build ${GO_OPTIONS}
 go vet: build one-dash --v --n --x --json --tags=% --mod=%
 go fmt: format one-dash --n --x
-go run: build ${GO_OPTIONS} =--help =-h [^@]*
+go run: unknown any
 go generate: format one-dash --v --n --x --run=% --skip=%
 go version: read one-dash --m --v
 go list: read one-dash --m --json? --f= --deps --test --e --u --versions --find --tags=% --mod=%

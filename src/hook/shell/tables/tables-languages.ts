@@ -171,6 +171,10 @@ phpcs: build -spn --standard=% --report=% --colors --extensions=%
 phpcbf: format -pn --standard=% --extensions=%
 php-cs-fixer: read -V --version
 php-cs-fixer (?:fix|check): format --dry-run --diff --verbose -v --using-cache=% --no-interaction --format=%
+mix: unknown
+openssl: network
+openssl version: read -a @0
+openssl x509: read one-dash --in= --noout --text --dates --startdate --enddate --subject --issuer --serial --fingerprint --sha256 --ext=% @0
 mix test: build --trace --failed --cover --stale --seed=% --only=% --exclude=% --max-failures=%
 mix format: format --check-formatted --dry-run
 mix compile: build --warnings-as-errors --force
@@ -181,8 +185,9 @@ mise: read --version
 swiftlint: build --fix>format --quiet --strict lint
 swift-format: build -i>format -r --in-place>format --recursive lint|format|[\\w./-]+
 swift: build -v:c:% --configuration=% --filter= --parallel --verbose --skip-build build|test|package|describe|show-dependencies
-zig: read version
-zig (?:test|build): build -O:% [\\w./-]+
+zig: read
+zig version: read @0
+zig (?:test|build): build -O:% (?!run$)[\\w./-]+
 zig fmt: format --check
 stack: build --fast --test --pedantic build|test
 cabal: build -v:% build|test|check
