@@ -3,6 +3,7 @@ import { classAt, flagsOf, IS_WORD } from "./text-codes.ts";
 
 const MIN_ACCOUNT = 15;
 const MAX_ACCOUNT = 34;
+const DOT = 0x2e;
 const SEPARATORS = flagsOf(" -./");
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
@@ -36,17 +37,28 @@ const checksum = (sum: number, code: number): number =>
 
 /** The end of a phone number such as `1.415.555.2671`; -1 if there is none. */
 export function endOfPhone(codes: Uint16Array, from: number): number {
-  const groups: number[] = [];
+  const first = endOfDigits(codes, from);
+  if (codes[first] !== DOT) return -1;
+  // The country is missing, or one to three digits.
+  const end = endOfLocalNumber(codes, from, first);
+  if (end >= 0) return end;
+  const second = endOfDigits(codes, first + 1);
+  return first - from <= 3 && codes[second] === DOT ? endOfLocalNumber(codes, first + 1, second) : -1;
+}
+
+/** Three digits, three or four, and four; -1 if it does not end there. */
+function endOfLocalNumber(codes: Uint16Array, from: number, area: number): number {
+  if (area - from !== 3) return -1;
+  const middle = endOfDigits(codes, area + 1);
+  const length = middle - area - 1;
+  if ((length !== 3 && length !== 4) || codes[middle] !== DOT) return -1;
+  const end = endOfDigits(codes, middle + 1);
+  const goesOn = (classAt(codes, end) & IS_WORD) !== 0 || (codes[end] === DOT && isDigit(codes[end + 1]!));
+  return end - middle - 1 === 4 && !goesOn ? end : -1;
+}
+
+function endOfDigits(codes: Uint16Array, from: number): number {
   let at = from;
-  for (;;) {
-    const start = at;
-    while (isDigit(codes[at]!) && at - start < 5) at++;
-    groups.push(at - start);
-    if (groups.length === 4 || codes[at] !== 0x2e || !isDigit(codes[at + 1]!)) break;
-    at++;
-  }
-  const [last = 0, middle = 0, area = 0, country = 1] = groups.reverse();
-  const isPhone = last === 4 && (middle === 3 || middle === 4) && area === 3 && country <= 3;
-  const goesOn = (classAt(codes, at) & IS_WORD) !== 0 || (codes[at] === 0x2e && isDigit(codes[at + 1]!));
-  return isPhone && !goesOn ? at : -1;
+  while (isDigit(codes[at]!) && at - from < 5) at++;
+  return at;
 }

@@ -6,7 +6,7 @@ import { fingerprintsOf } from "./fingerprint.ts";
 
 function found(value: JsonValue, any_number = false): string[] {
   const { values } = findTraceValues(value, "$result", { any_number });
-  return [...new Set(values.texts().map((text, i) => `${values.sources[i]!.kind} ${text}`))];
+  return [...new Set(values.texts().map((text, i) => `${values.sourceOf(i).kind} ${text}`))];
 }
 
 describe("values that can be followed", () => {

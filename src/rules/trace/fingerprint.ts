@@ -13,14 +13,18 @@ import type { TracedWords, TraceSource, TraceValues, ValueList } from "./value-l
 export class FingerprintMap {
   size = 0;
   private readonly fingerprints: Float64Array;
-  private readonly sources: TraceSource[] = [];
-  /** Positions in the lists, plus one; 0 for a free slot. */
-  private readonly slots: Int32Array;
+  private readonly sources: readonly TraceSource[];
+  /** Position of each source in `sources`. */
+  private readonly source_ids: Int32Array;
+  /** Positions in the lists, plus one; 0 for a free slot. Null for a short list, which is searched from its start. */
+  private readonly slots: Int32Array | null;
 
   /** `max` is the most fingerprints that will be added. */
-  constructor(max = 0) {
+  constructor(max = 0, sources: readonly TraceSource[] = []) {
     this.fingerprints = new Float64Array(max);
-    this.slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * max + 2)));
+    this.sources = sources;
+    this.source_ids = new Int32Array(max);
+    this.slots = max <= SHORT_LIST ? null : new Int32Array(2 ** Math.ceil(Math.log2(2 * max + 2)));
   }
 
   keys(): number[] {
@@ -30,25 +34,36 @@ export class FingerprintMap {
   }
 
   has(fingerprint: number): boolean {
-    return this.slots[this.slotOf(fingerprint)] !== 0;
+    const { slots } = this;
+    return slots === null ? this.isListed(fingerprint) : slots[this.slotOf(slots, fingerprint)] !== 0;
   }
 
-  /** Keeps the first source. */
-  add(fingerprint: number, source: TraceSource): void {
-    const slot = this.slotOf(fingerprint);
-    if (this.slots[slot] !== 0) return;
+  /** Keeps the first source, by its position in the sources. */
+  add(fingerprint: number, source: number): void {
+    const { slots } = this;
+    if (slots === null) {
+      if (this.isListed(fingerprint)) return;
+    } else {
+      const slot = this.slotOf(slots, fingerprint);
+      if (slots[slot] !== 0) return;
+      slots[slot] = this.size + 1;
+    }
+    this.source_ids[this.size] = source;
     this.fingerprints[this.size++] = fingerprint;
-    this.sources.push(source);
-    this.slots[slot] = this.size;
   }
 
   *[Symbol.iterator](): IterableIterator<readonly [number, TraceSource]> {
-    for (const [i, source] of this.sources.entries()) yield [this.fingerprints[i]!, source];
+    for (let i = 0; i < this.size; i++) yield [this.fingerprints[i]!, this.sources[this.source_ids[i]!]!];
+  }
+
+  private isListed(fingerprint: number): boolean {
+    for (let i = 0; i < this.size; i++) if (this.fingerprints[i] === fingerprint) return true;
+    return false;
   }
 
   /** The slot of the fingerprint, or the free slot where it belongs. */
-  private slotOf(fingerprint: number): number {
-    const { slots, fingerprints } = this;
+  private slotOf(slots: Int32Array, fingerprint: number): number {
+    const { fingerprints } = this;
     const last = slots.length - 1;
     let slot = Math.trunc(fingerprint * 2 ** -21) & last;
     for (;;) {
@@ -59,28 +74,29 @@ export class FingerprintMap {
   }
 }
 
+/** Maximum length of a list that is searched from its start. */
+const SHORT_LIST = 16;
 /** Number of fingerprints between two pauses. */
 const PER_PAUSE = 8_192;
 /** Number of fingerprints that one call computes, so that the compiled code also fits short texts. */
 const PER_CALL = 512;
 
 export function fingerprintsOf(salt: string, found: TraceValues): FingerprintMap {
-  return known_fingerprints.get(found)?.get(salt) ?? runAtOnce(keepingFingerprints(salt, found));
+  return knownFingerprints(salt, found) ?? runAtOnce(keepingFingerprints(salt, found));
 }
 
-/** An entry lives as long as the values of its document. */
-const known_fingerprints = new WeakMap<TraceValues, Map<string, FingerprintMap>>();
+const knownFingerprints = (salt: string, found: TraceValues): FingerprintMap | undefined =>
+  found.fingerprints.find((known) => known.salt === salt)?.map;
 
 function* keepingFingerprints(salt: string, found: TraceValues): PausableWork<FingerprintMap> {
-  const fingerprints = yield* computingFingerprints(salt, found);
-  const known = known_fingerprints.get(found) ?? new Map<string, FingerprintMap>();
-  known_fingerprints.set(found, known.set(salt, fingerprints));
-  return fingerprints;
+  const map = yield* computingFingerprints(salt, found);
+  found.fingerprints.push({ salt, map });
+  return map;
 }
 
 /** Computes the fingerprints of a large document while yielding to other work. */
 export function* precomputingFingerprints(salt: string, found: TraceValues): PausableWork<void> {
-  if (known_fingerprints.get(found)?.has(salt) !== true) yield* keepingFingerprints(salt, found);
+  if (knownFingerprints(salt, found) === undefined) yield* keepingFingerprints(salt, found);
 }
 
 function* computingFingerprints(salt: string, found: TraceValues): PausableWork<FingerprintMap> {
@@ -88,6 +104,7 @@ function* computingFingerprints(salt: string, found: TraceValues): PausableWork<
   const { values, sequences } = found;
   const known = new FingerprintMap(
     sequences.reduce((sum, words) => sum + countSequences(words), values.length),
+    values.sources,
   );
   for (let from = 0; from < values.length; from += PER_PAUSE) {
     const to = Math.min(values.length, from + PER_PAUSE);
@@ -96,7 +113,7 @@ function* computingFingerprints(salt: string, found: TraceValues): PausableWork<
     yield;
   }
   for (const words of sequences) {
-    const source: TraceSource = { kind: "words", path: words.path };
+    const { source } = words;
     const count = countSequences(words);
     for (let from = 0; from < count; from += PER_PAUSE) {
       const to = Math.min(count, from + PER_PAUSE);
@@ -114,19 +131,19 @@ const countSequences = ({ bounds }: TracedWords): number => bounds.length / 2 - 
 function addValues(
   known: FingerprintMap,
   hasher: KeyedHasher,
-  { codes, bounds, sources }: ValueList,
+  { codes, bounds, source_ids }: ValueList,
   from: number,
   to: number,
 ): void {
   hasher.readParts(codes, bounds, from, to - from);
   const fingerprints = hasher.combine(1, to - from);
-  for (let n = from; n < to; n++) known.add(fingerprints[n - from]!, sources[n]!);
+  for (let n = from; n < to; n++) known.add(fingerprints[n - from]!, source_ids[n]!);
 }
 
 function addSequences(
   known: FingerprintMap,
   hasher: KeyedHasher,
-  { codes, bounds, source }: { codes: Uint16Array; bounds: Int32Array; source: TraceSource },
+  { codes, bounds, source }: { codes: Uint16Array; bounds: Int32Array; source: number },
   from: number,
   to: number,
 ): void {

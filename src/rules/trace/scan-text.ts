@@ -203,12 +203,11 @@ export class WordScan {
   }
 
   private digitsIn(from: number, to: number): void {
+    const { codes } = this;
     if (from >= this.token_end) this.token(from);
-    let was_digit = false;
-    for (let at = from; at < to; at++) {
-      const is_digit = (classAt(this.codes, at) & IS_DIGIT) !== 0;
-      if (is_digit && !was_digit) this.digitsFrom(at);
-      was_digit = is_digit;
+    for (let at = from; at < to; ) {
+      if (isDigit(codes[at]!)) at = this.digitsFrom(at);
+      else at++;
     }
   }
 
@@ -221,33 +220,46 @@ export class WordScan {
     if (to - from >= 6 && isTokenValue(codes, from, to)) this.found.tokens.push(from, to);
   }
 
-  /** A run of digits starts here. */
-  private digitsFrom(at: number): void {
+  /** A run of digits starts here. Returns its end. */
+  private digitsFrom(at: number): number {
     const { codes, found } = this;
-    if (at >= this.groups_end) this.group(at);
-    this.account(at);
-    this.checkedAccount(at);
+    let to = at + 1;
+    while (isDigit(codes[to]!)) to++;
     const before = at === 0 ? 0 : codes[at - 1]!;
+    if (isLatin(before) && at > 1 && isLatin(codes[at - 2]!)) {
+      this.account(at);
+      this.checkedAccount(at);
+    }
     if (endsWithCurrency(codes, before === SPACE ? at - 1 : at))
       found.amounts_after.push(at, endOfAmount(codes, at, MAX_AMOUNT));
-    if (before === POINT || (classBefore(codes, at) & IS_WORD) !== 0) return;
+    if (before === POINT || (classBefore(codes, at) & IS_WORD) !== 0) return to;
+    if (codes[to] === POINT) this.dottedNumbers(at, before);
+    if (before === COMMA) return to;
+    if (at >= this.groups_end) this.group(at);
+    if (at >= this.before_end) this.amountBefore(at);
+    return to;
+  }
+
+  private dottedNumbers(at: number, before: number): void {
     if (at >= this.addresses_end) this.address(at);
-    const phone = before === COMMA ? -1 : endOfPhone(codes, at);
-    if (phone >= 0) found.phones.push(at, phone);
-    if (before === COMMA || at < this.before_end) return;
+    const phone = before === COMMA ? -1 : endOfPhone(this.codes, at);
+    if (phone >= 0) this.found.phones.push(at, phone);
+  }
+
+  private amountBefore(at: number): void {
+    const { codes } = this;
     const end = endOfAmount(codes, at, MAX_AMOUNT + 1);
     if (end - at > MAX_AMOUNT) return;
     const to = endOfCurrency(codes, codes[end] === SPACE ? end + 1 : end);
     if (to < 0) return;
-    found.amounts_before.push(at, to);
+    this.found.amounts_before.push(at, to);
     this.before_end = to;
   }
 
-  /** 7 to 19 digits, with at most two separators between each two. */
+  /** 7 to 19 digits, with at most two separators between each two. No word, dot or comma is before the first. */
   private group(at: number): void {
     const { codes, found } = this;
     const before = at === 0 ? 0 : codes[at - 1]!;
-    if (before === POINT || before === COMMA || (classBefore(codes, at) & IS_WORD) !== 0) return;
     let end = -1;
     let gap = 0;
     for (let i = at, digits = 0; digits < MAX_GROUP_DIGITS && gap <= 2; i++) {
@@ -263,13 +275,12 @@ export class WordScan {
     this.groups_end = end;
   }
 
-  /** Two letters, two digits, four characters and one to seven groups, as an IBAN is printed. */
+  /** Two letters before these two digits, then four characters and one to seven groups, as an IBAN is printed. */
   private account(at: number): void {
     const { codes } = this;
     const from = at - 2;
     if (from < this.accounts_end || codes[at + 2] !== SPACE || !isDigit(codes[at + 1]!)) return;
-    if (!isLatin(codes[from]!) || !isLatin(codes[from + 1]!) || (classBefore(codes, from) & IS_WORD) !== 0)
-      return;
+    if ((classBefore(codes, from) & IS_WORD) !== 0) return;
     const first = at + 3;
     if (endOfLatinRun(codes, first, 5) !== first + 4) return;
     let end = -1;
@@ -289,8 +300,7 @@ export class WordScan {
   private checkedAccount(at: number): void {
     const { codes } = this;
     const from = at - 2;
-    if (from < this.checked_end || !isDigit(codes[at + 1]!)) return;
-    if (!isLatin(codes[from]!) || !isLatin(codes[from + 1]!) || (classBefore(codes, from) & IS_WORD) !== 0)
+    if (from < this.checked_end || !isDigit(codes[at + 1]!) || (classBefore(codes, from) & IS_WORD) !== 0)
       return;
     const end = endOfAccount(codes, from);
     if (end < 0) return;

@@ -5,13 +5,7 @@ import { findUrls } from "./find-urls.ts";
 import { findDotted, findEmails, type TextPlaces, WordScan } from "./scan-text.ts";
 import { classAt, codesOf, flagsOf, IS_LETTER, isLowSurrogate, skipWww } from "./text-codes.ts";
 import { readingsOf, type TextReading } from "./text-readings.ts";
-import {
-  type TraceKind,
-  type TraceOptions,
-  type TraceSource,
-  type TraceValues,
-  ValueList,
-} from "./value-list.ts";
+import { type TraceKind, type TraceOptions, type TraceValues, ValueList } from "./value-list.ts";
 
 /** Number of consecutive words that count as a value. */
 export const WORDS_IN_SEQUENCE = 5;
@@ -29,7 +23,7 @@ const LARGE_NUMBER = 1_000;
 const [AT, PLUS, HYPHEN, DOT, SPACE] = [0x40, 0x2b, 0x2d, 0x2e, 0x20];
 
 export class TextValues {
-  readonly found: TraceValues = { values: new ValueList(), sequences: [] };
+  readonly found: TraceValues = { values: new ValueList(), sequences: [], fingerprints: [] };
   private readonly options: TraceOptions;
   /** The text at hand. */
   private text = "";
@@ -37,7 +31,8 @@ export class TextValues {
   private path = "";
   /** Number of hosts that were spelled in ASCII. */
   private conversions = 0;
-  private sources: Partial<Record<TraceKind, TraceSource>> = {};
+  /** Positions of the path's sources. */
+  private sources: Partial<Record<TraceKind, number>> = {};
 
   constructor(options: TraceOptions) {
     this.options = options;
@@ -71,7 +66,11 @@ export class TextValues {
     const scan = new WordScan(codes);
     this.addNumbers(scan);
     if (has_words && scan.word_count >= WORDS_IN_SEQUENCE)
-      this.found.sequences.push({ path, text, bounds: scan.words.slice(0, 2 * scan.word_count) });
+      this.found.sequences.push({
+        source: this.source("words"),
+        text,
+        bounds: scan.words.slice(0, 2 * scan.word_count),
+      });
   }
 
   /**
@@ -83,7 +82,8 @@ export class TextValues {
     let to = end;
     while (codes[to - 1] === HYPHEN || codes[to - 1] === DOT) to--;
     this.add("address", from, to);
-    let [at, tag] = [from, -1];
+    let at = from;
+    let tag = -1;
     for (; codes[at] !== AT; at++) if (tag < 0 && codes[at] === PLUS) tag = at;
     if (tag >= 0) {
       const address = this.text.slice(from, tag) + this.text.slice(at, to);
@@ -92,12 +92,15 @@ export class TextValues {
     const domain = this.asciiHost(at + 1, to);
     if (domain !== undefined)
       this.found.values.addText(this.source("address"), this.text.slice(from, at + 1) + domain);
-    if (!this.options.any_number) this.addHost(at + 1, to);
+    if (!this.options.any_number) this.addHostOf(at + 1, to, domain);
   }
 
   private addHost(from: number, to: number): void {
+    this.addHostOf(from, to, this.asciiHost(from, to));
+  }
+
+  private addHostOf(from: number, to: number, ascii: string | undefined): void {
     this.add("host", from, to);
-    const ascii = this.asciiHost(from, to);
     if (ascii !== undefined) this.found.values.addText(this.source("host"), ascii);
   }
 
@@ -121,7 +124,7 @@ export class TextValues {
     const { codes, text } = this;
     const { values } = this.found;
     eachPlace(found.groups, (from, to) => {
-      if (!isDate(text, from, to)) values.addOnly(this.source("number"), codes, from, to, DIGITS);
+      if (!isDate(text, codes, from, to)) values.addOnly(this.source("number"), codes, from, to, DIGITS);
     });
     eachPlace(found.phones, (from, to) => values.addOnly(this.source("number"), codes, from, to, DIGITS));
     eachPlace(found.accounts, (from, to) => values.add(this.source("id"), codes, from, to, SPACE));
@@ -129,7 +132,7 @@ export class TextValues {
       values.addOnly(this.source("id"), codes, from, to, LATIN),
     );
     eachPlace(found.tokens, (from, to) => {
-      if (isDate(text, from, to)) return;
+      if (isDate(text, codes, from, to)) return;
       const kind = endOfDigits(codes, from, to) === to ? "number" : "id";
       values.add(this.source(kind), codes, from, to, HYPHEN);
     });
@@ -169,11 +172,10 @@ export class TextValues {
     this.path = path;
   }
 
-  /** One object for all values of a kind and a path. */
-  private source(kind: TraceKind): TraceSource {
+  private source(kind: TraceKind): number {
     const known = this.sources[kind];
     if (known !== undefined) return known;
-    const source = { kind, path: this.path };
+    const source = this.found.values.addSource({ kind, path: this.path });
     this.sources[kind] = source;
     return source;
   }
@@ -214,13 +216,15 @@ const DATE =
 const MAX_DATE = 18;
 
 /** Whether the place starts with a date. */
-function isDate(text: string, from: number, to: number): boolean {
-  if (!isSeparator(text, from + 1) && !isSeparator(text, from + 2) && !isSeparator(text, from + 4))
-    return false;
-  return DATE.test(text.slice(from, Math.min(to, from + MAX_DATE)));
+function isDate(text: string, codes: Uint16Array, from: number, to: number): boolean {
+  if (!isDigit(codes[from]!) || to - from < 4) return false;
+  const hasSeparator =
+    isSeparator(codes, from + 1) || isSeparator(codes, from + 2) || isSeparator(codes, from + 4);
+  return hasSeparator && DATE.test(text.slice(from, Math.min(to, from + MAX_DATE)));
 }
 
-const isSeparator = (text: string, at: number): boolean => at < text.length && "-/ ".includes(text[at]!);
+const IN_DATE = flagsOf("-/ ");
+const isSeparator = (codes: Uint16Array, at: number): boolean => IN_DATE[codes[at]!] === 1;
 
 /** One spelling for `1,840.00`, `1.840,00`, `1'840` and `1840`. */
 function decimalOf(digits: string): string {

@@ -12,20 +12,28 @@ export function traceValuesOf(value: JsonValue, root: TraceRoot): TraceValues {
 
 type TraceRoot = "$args" | "$result" | "$given";
 
-/** A decision asks several times for the values of its arguments. An entry lives as long as the document. */
-const recent = new WeakMap<object, Map<TraceRoot, TraceValues>>();
+/** Latest documents, because a decision asks several times for the values of its own. Most are small. */
+const recent: { value: JsonValue; root: TraceRoot; values: TraceValues }[] = [];
+const MAX_RECENT = 8;
+let next_recent = 0;
 
 function recentValues(value: JsonValue, root: TraceRoot): TraceValues {
-  if (value === null || typeof value !== "object") return findTraceValues(value, root, optionsOf(root));
-  const known = recent.get(value) ?? new Map<TraceRoot, TraceValues>();
-  const values = known.get(root) ?? findTraceValues(value, root, optionsOf(root));
-  recent.set(value, known.set(root, values));
+  for (const known of recent) if (known.value === value && known.root === root) return known.values;
+  return keepRecent(value, root, findTraceValues(value, root, optionsOf(root)));
+}
+
+function keepRecent(value: JsonValue, root: TraceRoot, values: TraceValues): TraceValues {
+  recent[next_recent] = { value, root, values };
+  next_recent = (next_recent + 1) % MAX_RECENT;
   return values;
 }
 
 /** Finds the values of a large document while yielding to other work. */
-export function precomputingTraceValues(value: JsonValue, root: TraceRoot): PausableWork<void> {
-  return precomputeResult(value, root, () => findingTraceValues(value, root, optionsOf(root)));
+export function* precomputingTraceValues(value: JsonValue, root: TraceRoot): PausableWork<void> {
+  const finding = () => findingTraceValues(value, root, optionsOf(root));
+  // A text can be no key of the cache.
+  if (typeof value === "string") keepRecent(value, root, yield* finding());
+  else yield* precomputeResult(value, root, finding);
 }
 
 /** Arguments hold any number as an amount, because a result can have the same amount with its currency. */

@@ -1,5 +1,7 @@
 /** Found values, one after the other in one array. A text for each of them would cost more than finding it. */
 
+import type { FingerprintMap } from "./fingerprint.ts";
+
 export const TRACE_KINDS = ["address", "url", "host", "number", "id", "file", "amount", "words"] as const;
 export type TraceKind = (typeof TRACE_KINDS)[number];
 
@@ -13,15 +15,25 @@ export class ValueList {
   codes = new Uint16Array(32);
   /** Start and end of each value, one after the other. */
   bounds = new Int32Array(16);
+  /** The number of values. */
+  length = 0;
+  /** Kinds and paths, each once. */
   readonly sources: TraceSource[] = [];
+  /** Position of each value's source in `sources`. */
+  source_ids = new Int32Array(8);
   private end = 0;
 
-  get length(): number {
-    return this.sources.length;
+  sourceOf(value: number): TraceSource {
+    return this.sources[this.source_ids[value]!]!;
+  }
+
+  /** Returns the position of a new source. */
+  addSource(source: TraceSource): number {
+    return this.sources.push(source) - 1;
   }
 
   /** Adds a part of a text, without a character. */
-  add(source: TraceSource, codes: Uint16Array, from: number, to: number, without = -1): void {
+  add(source: number, codes: Uint16Array, from: number, to: number, without = -1): void {
     this.reserve(to - from);
     const own = this.codes;
     let end = this.end;
@@ -33,7 +45,7 @@ export class ValueList {
   }
 
   /** Adds the characters of a part of a text that `kept` has. */
-  addOnly(source: TraceSource, codes: Uint16Array, from: number, to: number, kept: Uint8Array): void {
+  addOnly(source: number, codes: Uint16Array, from: number, to: number, kept: Uint8Array): void {
     this.reserve(to - from);
     const own = this.codes;
     let end = this.end;
@@ -44,7 +56,7 @@ export class ValueList {
     this.close(source, end);
   }
 
-  addText(source: TraceSource, text: string): void {
+  addText(source: number, text: string): void {
     this.reserve(text.length);
     let end = this.end;
     for (let i = 0; i < text.length; i++) this.codes[end++] = text.charCodeAt(i);
@@ -53,21 +65,21 @@ export class ValueList {
 
   /** The values as texts, for tests. */
   texts(): string[] {
-    return this.sources.map((_, i) =>
+    return Array.from({ length: this.length }, (_, i) =>
       String.fromCharCode(...this.codes.subarray(this.bounds[2 * i], this.bounds[2 * i + 1])),
     );
   }
 
-  private close(source: TraceSource, end: number): void {
+  private close(source: number, end: number): void {
     if (end === this.end) return;
-    const at = 2 * this.sources.push(source);
-    if (at > this.bounds.length) {
-      const grown = new Int32Array(2 * at);
-      grown.set(this.bounds);
-      this.bounds = grown;
+    const value = this.length++;
+    if (value === this.source_ids.length) {
+      this.source_ids = grown(this.source_ids);
+      this.bounds = grown(this.bounds);
     }
-    this.bounds[at - 2] = this.end;
-    this.bounds[at - 1] = end;
+    this.source_ids[value] = source;
+    this.bounds[2 * value] = this.end;
+    this.bounds[2 * value + 1] = end;
     this.end = end;
   }
 
@@ -80,9 +92,16 @@ export class ValueList {
   }
 }
 
+function grown(list: Int32Array): Int32Array<ArrayBuffer> {
+  const twice = new Int32Array(2 * list.length);
+  twice.set(list);
+  return twice;
+}
+
 /** The words of one text, in order. Each five consecutive words are one value. */
 export interface TracedWords {
-  path: string;
+  /** Position in the sources of the values. */
+  source: number;
   text: string;
   /** Start and end of each word, one after the other, since a text for each word would cost more than all the rest. */
   bounds: Int32Array;
@@ -92,6 +111,8 @@ export interface TraceValues {
   /** Each with the position where it was found. A value can be listed several times. */
   values: ValueList;
   sequences: TracedWords[];
+  /** Fingerprints by key. A document has those of its run and of its tenant. */
+  fingerprints: { salt: string; map: FingerprintMap }[];
 }
 
 /** `any_number` also returns small numbers as amounts. Callers set it for arguments, not for results. */
