@@ -105,7 +105,7 @@ function fingerprintRow(rounds: number): Row {
   for (let round = 0; round < 10 * rounds; round++) {
     const result: JsonValue = { body: mailOf(100_000, round) };
     const began = process.cpuUsage();
-    fingerprintsOf("salt", findTraceValues(result, "$result", { any_number: false }));
+    fingerprintsOf("salt", findTraceValues(result, "$result", { any_number: false, subdomains: "of" }));
     const { user, system } = process.cpuUsage(began);
     times.push((user + system) / 1_000);
   }

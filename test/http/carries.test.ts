@@ -122,7 +122,7 @@ describe("a flow with carries", () => {
     verifies("beyond.value.maximum");
     const small = await testServer({
       manifests: MANIFESTS,
-      policy: `${POLICY}carries: {max: 4}\n`,
+      policy: `${POLICY}carries: {max: 5}\n`,
       keys: [{ name: "giver", role: "agent", max_permissions: ["p"], may_give: true }],
     });
     const run = await Run.open(small);

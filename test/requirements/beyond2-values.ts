@@ -41,7 +41,7 @@ export const beyond2Values = section("beyond", "Followed values", {
   "beyond.value.given-adapter": [41, "the Claude Agent SDK's adapter gives the user's prompts, if asked to"],
   "beyond.value.given-python": [41, "the Python client gives texts at opening and later"],
   "beyond.value.failed-source": [41, "the error of a failed source is followed like its result"],
-  "beyond.value.hosts": [41, "hosts are followed from URLs, addresses and numbers of the network, in every form"],
+  "beyond.value.hosts": [41, "hosts are followed from URLs, addresses and numbers of the network, in every form, and into their subdomains"],
   "beyond.value.laundering": [41, "the guide tells which ways to hide a value are caught, and which are not"],
   "beyond.value.policy-tests": [41, "a policy's tests decide flows that look at values, from the results of `earlier` and from `given`"],
   "beyond.value.claims": [41, "a claim holds only if it holds for calls that carry nothing"],

@@ -1,7 +1,10 @@
 /**
- * What a text says once it is decoded: folded in Unicode form, letter case and invisible characters, and without the
- * escapes of URLs, HTML and JSON.
+ * What a text says once it is decoded: folded in Unicode form, letter case and invisible characters, without the
+ * escapes of URLs, HTML and JSON, and without simple disguises.
  */
+
+import { isUtf8 } from "node:buffer";
+import { flagsOf } from "./text-codes.ts";
 
 export interface TextReading {
   text: string;
@@ -9,16 +12,23 @@ export interface TextReading {
   has_words: boolean;
 }
 
-/** A text in plain ASCII has one reading. */
+/** A text in plain ASCII has one reading, unless something in it is encoded or disguised. */
 export function readingsOf(source: string): TextReading[] {
-  const isPlain = /^[\x20-\x7e\s]*$/.test(source);
+  const isPlain = PLAIN.test(source);
   const plain = { text: isPlain ? source.toLowerCase() : foldValue(source), has_words: true };
   const isEncoded = source.includes("%") || source.includes("&") || source.includes("\\");
-  if (isPlain && !isEncoded) return [plain];
   const decoded = isEncoded ? decodeText(source) : source;
-  const text = foldFurther(decoded);
-  return text === plain.text ? [plain] : [plain, { text, has_words: decoded !== source }];
+  const readings = [plain];
+  const text = isPlain && !isEncoded ? plain.text : foldFurther(decoded);
+  if (text !== plain.text) readings.push({ text, has_words: decoded !== source });
+  const undisguised = undisguise(text);
+  if (undisguised !== text) readings.push({ text: undisguised, has_words: text.includes("<") });
+  const inner = decodeTokens(decoded);
+  if (inner !== "") readings.push({ text: foldFurther(inner), has_words: true });
+  return readings;
 }
+
+const PLAIN = /^[\x20-\x7e\t-\r]*$/;
 
 function foldValue(text: string): string {
   return text
@@ -29,7 +39,7 @@ function foldValue(text: string): string {
 
 /** Also without accents, and with one form of each digit, dash and dot. Stored fingerprints have the other folding. */
 function foldFurther(text: string): string {
-  if (/^[\x20-\x7e\s]*$/.test(text)) return text.toLowerCase();
+  if (PLAIN.test(text)) return text.toLowerCase();
   return text
     .replace(INVISIBLE, "")
     .normalize("NFKD")
@@ -68,12 +78,13 @@ function decodeText(text: string): string {
 
 const decodeOnce = (text: string): string =>
   text
-    .replace(/\\(?:u([0-9a-fA-F]{4})|([nrtbfv])|([^a-zA-Z0-9]))/g, (_, code, space, char) =>
-      code === undefined
-        ? space === undefined
-          ? char
-          : " "
-        : String.fromCharCode(Number.parseInt(code, 16)),
+    .replace(
+      /\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2})|([nrtbfv])|([^a-zA-Z0-9]))/g,
+      (_, unit, point, byte, space, char) => {
+        const code = unit ?? point ?? byte;
+        if (code !== undefined) return String.fromCodePoint(Number.parseInt(code, 16));
+        return space === undefined ? char : " ";
+      },
     )
     .replace(/(?:%[0-9a-fA-F]{2})+/g, decodePercent)
     .replace(/&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,8})(?=;));?/g, (all, decimal, hex, name) => {
@@ -97,3 +108,53 @@ const ENTITIES = {
   ...{ commat: "@", period: ".", colon: ":", sol: "/", num: "#", quest: "?", equals: "=" },
   ...{ lowbar: "_", hyphen: "-", dash: "-", plus: "+", percnt: "%", comma: "," },
 } as const;
+
+/** Tags that do not separate words. */
+const INLINE_TAGS =
+  /<(?:!--[^<>]{0,200}--|\/?(?:a|b|i|u|em|font|span|strong|sub|sup|wbr)(?:\s[^<>]{0,200})?)>/g;
+const OTHER_TAGS = /<\/?[a-z][^<>]{0,200}>/g;
+
+const BRACKETED = /[[({] ?(?:dot|\.|at|@) ?[\])}]/;
+
+/** Joins what tags, spaces, brackets, or names of its punctuation take apart. */
+function undisguise(text: string): string {
+  let seen = text;
+  if (text.includes("<")) seen = seen.replace(INLINE_TAGS, "").replace(OTHER_TAGS, " ");
+  if (/\s\S\s\S\s\S\s\S/.test(seen))
+    seen = seen.replace(/(?<!\S)(?:\S\s){5,}\S(?!\S)/g, (letters) => letters.replace(/\s/g, ""));
+  if (seen.includes(" dot ") || seen.includes(" @") || seen.includes("@ ") || BRACKETED.test(seen))
+    seen = seen
+      .replace(/ ?[[({] ?(?:dot|\.) ?[\])}] ?|(?<=[\p{L}\p{N}]) (?:dot|\.) (?=[\p{L}\p{N}])/gu, ".")
+      .replace(/ ?[[({] ?(?:at|@) ?[\])}] ?| ?@ ?|(?<=[\p{L}\p{N}]) at (?=[\p{L}\p{N}-]{1,63}\.)/gu, "@");
+  return seen;
+}
+
+/** The texts that Base64 or hexadecimal tokens encode. */
+function decodeTokens(text: string): string {
+  let found = "";
+  // Most tokens are short, so most characters are skipped.
+  for (let end = MIN_TOKEN - 1; end < text.length; ) {
+    let from = end;
+    while (from > end - MIN_TOKEN && IN_TOKEN[text.charCodeAt(from)] === 1) from--;
+    if (from > end - MIN_TOKEN) {
+      end = from + MIN_TOKEN;
+      continue;
+    }
+    while (end + 1 < text.length && IN_TOKEN[text.charCodeAt(end + 1)] === 1) end++;
+    const bytes = decodeToken(text.slice(from + 1, end + 1));
+    // Few other tokens are texts in UTF-8.
+    if (isUtf8(bytes) && !bytes.some(isControl)) found += `${bytes.toString("utf8")}\n`;
+    end += MIN_TOKEN + 1;
+  }
+  return found;
+}
+
+const MIN_TOKEN = 16;
+const IN_TOKEN = flagsOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-");
+
+const decodeToken = (token: string): Buffer =>
+  /^(?:0x)?(?:[0-9a-fA-F]{2})+$/.test(token)
+    ? Buffer.from(token.replace(/^0x/, ""), "hex")
+    : Buffer.from(token, "base64");
+
+const isControl = (byte: number): boolean => (byte < 0x20 && (byte < 9 || byte > 13)) || byte === 0x7f;

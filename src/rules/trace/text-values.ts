@@ -49,17 +49,17 @@ export class TextValues {
 
   addText(source: string, path: string): void {
     this.startPath(path);
-    for (const reading of readingsOf(source)) this.addReading(reading, path);
+    for (const reading of readingsOf(source)) this.addReading(reading);
   }
 
-  private addReading({ text, has_words }: TextReading, path: string): void {
+  private addReading({ text, has_words }: TextReading): void {
     const codes = codesOf(text);
     [this.text, this.codes] = [text, codes];
     const emails = findEmails(text, codes);
     for (let i = 0; i < emails.length; i += 2) this.addAddress(emails[i]!, emails[i + 1]!);
     for (const url of findUrls(text, codes)) {
       this.add("url", url.from, url.to);
-      this.addHost(url.from, url.host_end);
+      this.addHost(url.from, url.host_end, this.asciiHost(url.from, url.host_end));
     }
     const dotted = findDotted(text, codes);
     for (let i = 0; i < dotted.length; i += 2) this.addDotted(dotted[i]!, dotted[i + 1]!);
@@ -92,16 +92,31 @@ export class TextValues {
     const domain = this.asciiHost(at + 1, to);
     if (domain !== undefined)
       this.found.values.addText(this.source("address"), this.text.slice(from, at + 1) + domain);
-    if (!this.options.any_number) this.addHostOf(at + 1, to, domain);
+    if (!this.options.any_number) this.addHost(at + 1, to, domain);
   }
 
-  private addHost(from: number, to: number): void {
-    this.addHostOf(from, to, this.asciiHost(from, to));
-  }
-
-  private addHostOf(from: number, to: number, ascii: string | undefined): void {
+  private addHost(from: number, to: number, ascii: string | undefined): void {
     this.add("host", from, to);
-    if (ascii !== undefined) this.found.values.addText(this.source("host"), ascii);
+    // A number of the network has no subdomains.
+    if ((classAt(this.codes, to - 1) & IS_LETTER) === 0) return;
+    const text = this.text.slice(from, to);
+    this.addSubdomains(text);
+    if (ascii === undefined) return;
+    this.found.values.addText(this.source("host"), ascii);
+    if (ascii !== text) this.addSubdomains(ascii);
+  }
+
+  /** A host with its subdomains has a dot before it. */
+  private addSubdomains(host: string): void {
+    const { subdomains } = this.options;
+    const { values } = this.found;
+    if (subdomains !== "in") values.addText(this.source("host"), `.${host}`);
+    if (subdomains === "of") return;
+    let dot = host.lastIndexOf(".");
+    for (let labels = 1; labels < MAX_PARENTS && dot > 0; labels++) {
+      dot = host.lastIndexOf(".", dot - 1);
+      if (dot > 0) values.addText(this.source("host"), host.slice(dot));
+    }
   }
 
   /** How the name system spells a host in another alphabet. */
@@ -117,16 +132,16 @@ export class TextValues {
     const last = this.codes.lastIndexOf(DOT, to - 1) + 1;
     if (to - last <= MAX_FILE_ENDING && FILE_ENDINGS.has(this.text.slice(last, to)))
       this.add("file", from, to);
-    else if (isNameOfDomain(this.codes, last, to)) this.add("host", skipWww(this.codes, from, to), to);
+    else if (isNameOfDomain(this.codes, last, to)) this.addHost(skipWww(this.codes, from, to), to, undefined);
   }
 
   private addNumbers({ found }: WordScan): void {
     const { codes, text } = this;
     const { values } = this.found;
-    eachPlace(found.groups, (from, to) => {
-      if (!isDate(text, codes, from, to)) values.addOnly(this.source("number"), codes, from, to, DIGITS);
-    });
-    eachPlace(found.phones, (from, to) => values.addOnly(this.source("number"), codes, from, to, DIGITS));
+    for (const places of [found.groups, found.phones])
+      eachPlace(places, (from, to) => {
+        if (!isDate(text, codes, from, to)) this.addDigits(from, to);
+      });
     eachPlace(found.accounts, (from, to) => values.add(this.source("id"), codes, from, to, SPACE));
     eachPlace(found.checked_accounts, (from, to) =>
       values.addOnly(this.source("id"), codes, from, to, LATIN),
@@ -139,8 +154,20 @@ export class TextValues {
     eachPlace(found.addresses, (from, to) => this.add("host", from, to));
     for (const amounts of [found.amounts_after, found.amounts_before])
       eachPlace(amounts, (from, to) => this.addAmount(from, to));
-    if (this.options.any_number && /^\s*\d[\d.,']{0,20}\s*$/.test(text))
-      values.addText(this.source("amount"), decimalOf(text));
+    if (/\d[ _]\d{3}(?!\d)/.test(text))
+      for (const [number] of text.matchAll(SPACED_AMOUNT))
+        values.addText(this.source("amount"), decimalOf(number.replace(/[ _]/g, "")));
+    if (this.options.any_number && LONE_NUMBER.test(text))
+      values.addText(this.source("amount"), decimalOf(text.replace(/[\s_-]/g, "")));
+  }
+
+  /** A number, also by its last digits, because the code of the country can be missing or written in several ways. */
+  private addDigits(from: number, to: number): void {
+    const { values } = this.found;
+    values.addOnly(this.source("number"), this.codes, from, to, DIGITS);
+    const digits = this.text.slice(from, to).replace(/\D/g, "");
+    if (digits.length >= LOCAL_DIGITS)
+      values.addText(this.source("number"), `~${digits.slice(-LOCAL_DIGITS)}`);
   }
 
   /** The place can end with a currency. */
@@ -181,9 +208,18 @@ export class TextValues {
   }
 }
 
+/** Digits of a phone number that identify it within its country. */
+const LOCAL_DIGITS = 9;
+const SPACED = "(\\d{1,3}(?:[ _]\\d{3})+(?:[.,]\\d{1,2})?)(?!\\d)";
+const MONEY =
+  "(?:[$€£¥₹]|\\b(?:usd|eur|gbp|chf|jpy|cny|inr|cad|aud|sek|nok|dkk|pln|dollars?|euros?|pounds?)\\b)";
+const SPACED_AMOUNT = new RegExp(`(?<=${MONEY} ?)${SPACED}|(?<!\\d)${SPACED}(?= ?${MONEY})`, "g");
+const LONE_NUMBER = /^\s*-?(?:\d[\d.,']{0,20}|\d{1,3}(?:[ _]\d{3}){1,6}(?:[.,]\d{1,2})?)\s*$/;
 const ZERO = 0x30;
 const DIGITS = flagsOf("0123456789");
 const LATIN = flagsOf("abcdefghijklmnopqrstuvwxyz0123456789");
+/** Maximum hosts that a host is a subdomain of. */
+const MAX_PARENTS = 8;
 /** Maximum hosts of a document that are spelled in ASCII. */
 const MAX_CONVERSIONS = 1_000;
 
@@ -212,7 +248,7 @@ function isNameOfDomain(codes: Uint16Array, from: number, to: number): boolean {
 }
 
 const DATE =
-  /^(?:\d{4}-\d{1,2}(?:-\d{1,2})?(?:t\d{1,6}z?)?|\d{1,2}[-/ ]\d{1,2}[-/ ]\d{4}|\d{4}[/ ]\d{1,2}[/ ]\d{1,2})/;
+  /^(?:\d{4}-\d{1,2}(?:-\d{1,2})?(?:t\d{1,6}z?)?|\d{1,2}[-/ ]\d{1,2}[-/ ]\d{4}(?!\d)|\d{4}[/ ]\d{1,2}[/ ]\d{1,2}(?!\d))/;
 const MAX_DATE = 18;
 
 /** Whether the place starts with a date. */

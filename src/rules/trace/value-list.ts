@@ -115,7 +115,12 @@ export interface TraceValues {
   fingerprints: { salt: string; map: FingerprintMap }[];
 }
 
-/** `any_number` also returns small numbers as amounts. Callers set it for arguments, not for results. */
 export interface TraceOptions {
+  /** Also returns small numbers as amounts. Callers set it for arguments, not for results. */
   any_number: boolean;
+  /**
+   * Whoever controls a host controls its subdomains. A result has its hosts with their subdomains, arguments have the
+   * hosts that theirs are subdomains of, and given texts have both.
+   */
+  subdomains: "of" | "in" | "both";
 }
