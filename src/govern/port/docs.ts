@@ -2,7 +2,7 @@
 
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { EarlierCall } from "../../rules/policy/checks/compared-calls.ts";
-import type { TraceKind } from "../../rules/trace/value-list.ts";
+import type { TraceKind } from "../../rules/trace/fingerprint-map.ts";
 import type { GrantMatch } from "../grants/grant.ts";
 import type { StoredPrincipal } from "../roles.ts";
 

@@ -2,7 +2,7 @@
 import { valueHash } from "../../kernel/hash.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { RefundableCharge } from "../../rules/policy/checks/counters.ts";
-import type { TraceKind } from "../../rules/trace/value-list.ts";
+import type { TraceKind } from "../../rules/trace/fingerprint-map.ts";
 
 export const RUN_MODES = ["enforce", "observe", "advise"] as const;
 export type RunMode = (typeof RUN_MODES)[number];

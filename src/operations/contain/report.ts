@@ -12,7 +12,7 @@ import {
 } from "../../rollback/plan/plan.ts";
 import type { RollbackReport } from "../../rollback/plan/report.ts";
 import { nullableSchema } from "../../rules/nullable-schema.ts";
-import { TRACE_KINDS } from "../../rules/trace/value-list.ts";
+import { TRACE_KINDS } from "../../rules/trace/fingerprint-map.ts";
 
 /** A call that was built on another one. Names kinds of values, never a value. */
 export const dependentShape = z.strictObject({

@@ -1,6 +1,6 @@
 /** Input of a policy decision. It contains all data that a policy reads; evaluation fetches nothing. */
 import { isJsonObject, type JsonValue } from "../../kernel/json/json.ts";
-import type { TraceKind } from "../trace/value-list.ts";
+import type { TraceKind } from "../trace/fingerprint-map.ts";
 import type { UndoProof } from "../undo-proof.ts";
 import type { ComparedCalls } from "./checks/compared-calls.ts";
 

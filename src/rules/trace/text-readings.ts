@@ -79,10 +79,9 @@ function decodeText(text: string): string {
 const decodeOnce = (text: string): string =>
   text
     .replace(
-      /\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2})|([nrtbfv])|([^a-zA-Z0-9]))/g,
-      (_, unit, point, byte, space, char) => {
-        const code = unit ?? point ?? byte;
-        if (code !== undefined) return String.fromCodePoint(Number.parseInt(code, 16));
+      /\\(?:(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,5}\}|x[0-9a-fA-F]{2})|([nrtbfv])|([^a-zA-Z0-9]))/g,
+      (_, code, space, char) => {
+        if (code !== undefined) return String.fromCodePoint(Number.parseInt(code.replace(/[ux{}]/g, ""), 16));
         return space === undefined ? char : " ";
       },
     )
@@ -116,7 +115,7 @@ const OTHER_TAGS = /<\/?[a-z][^<>]{0,200}>/g;
 
 const BRACKETED = /[[({] ?(?:dot|\.|at|@) ?[\])}]/;
 
-/** Joins what tags, spaces, brackets, or names of its punctuation take apart. */
+/** Joins values that tags, spaces, brackets or spelled punctuation separate. */
 function undisguise(text: string): string {
   let seen = text;
   if (text.includes("<")) seen = seen.replace(INLINE_TAGS, "").replace(OTHER_TAGS, " ");

@@ -2,10 +2,11 @@
 
 import { domainToASCII } from "node:url";
 import { findUrls } from "./find-urls.ts";
+import type { TraceKind } from "./fingerprint-map.ts";
 import { findDotted, findEmails, type TextPlaces, WordScan } from "./scan-text.ts";
 import { classAt, codesOf, flagsOf, IS_LETTER, isLowSurrogate, skipWww } from "./text-codes.ts";
 import { readingsOf, type TextReading } from "./text-readings.ts";
-import { type TraceKind, type TraceOptions, type TraceValues, ValueList } from "./value-list.ts";
+import { type TraceOptions, type TraceValues, ValueList } from "./value-list.ts";
 
 /** Number of consecutive words that count as a value. */
 export const WORDS_IN_SEQUENCE = 5;

@@ -33,7 +33,7 @@ function keepRecent(value: JsonValue, root: TraceRoot, values: TraceValues): Tra
 /** Finds the values of a large document while yielding to other work. */
 export function* precomputingTraceValues(value: JsonValue, root: TraceRoot): PausableWork<void> {
   const finding = () => findingTraceValues(value, root, OPTIONS[root]);
-  // A text can be no key of the cache.
+  // Texts cannot be keys of the cache.
   if (typeof value !== "string") yield* precomputeResult(value, root, finding);
   else if (knownRecent(value, root) === undefined) keepRecent(value, root, yield* finding());
 }

@@ -1,14 +1,6 @@
 /** Found values, one after the other in one array. A text for each of them would cost more than finding it. */
 
-import type { FingerprintMap } from "./fingerprint.ts";
-
-export const TRACE_KINDS = ["address", "url", "host", "number", "id", "file", "amount", "words"] as const;
-export type TraceKind = (typeof TRACE_KINDS)[number];
-
-export interface TraceSource {
-  kind: TraceKind;
-  path: string;
-}
+import type { FingerprintMap, TraceSource } from "./fingerprint-map.ts";
 
 export class ValueList {
   /** UTF-16 code units of all values. */
@@ -119,7 +111,7 @@ export interface TraceOptions {
   /** Also returns small numbers as amounts. Callers set it for arguments, not for results. */
   any_number: boolean;
   /**
-   * Whoever controls a host controls its subdomains. A result has its hosts with their subdomains, arguments have the
+   * The owner of a host controls its subdomains. A result has its hosts with their subdomains, arguments have the
    * hosts that theirs are subdomains of, and given texts have both.
    */
   subdomains: "of" | "in" | "both";

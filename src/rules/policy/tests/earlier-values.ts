@@ -5,7 +5,8 @@
 import { toCanonicalJson } from "../../../kernel/json/canonical.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { ValuePath } from "../../../kernel/paths.ts";
-import { type FingerprintMap, fingerprintsOf } from "../../trace/fingerprint.ts";
+import { fingerprintsOf } from "../../trace/fingerprint.ts";
+import type { FingerprintMap } from "../../trace/fingerprint-map.ts";
 import { LOST_CAUSES } from "../../trace/lost-causes.ts";
 import { traceValuesOf } from "../../trace/trace-values.ts";
 import type { CarriedFacts, CarriedOrigin, PolicyCall } from "../call.ts";
