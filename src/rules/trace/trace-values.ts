@@ -12,7 +12,7 @@ export function traceValuesOf(value: JsonValue, root: TraceRoot): TraceValues {
 
 type TraceRoot = "$args" | "$result" | "$given";
 
-/** Latest documents, because a decision asks several times for the values of its own. Most are small. */
+/** Latest documents, because a decision asks several times for the values of one document. */
 const recent: { value: JsonValue; root: TraceRoot; values: TraceValues }[] = [];
 const MAX_RECENT = 8;
 let next_recent = 0;
