@@ -2,11 +2,12 @@
  * Lists the coding agents of this account and the workspaces that they were seen in: governed, partly, or not, and what
  * is missing. It only reads files, and starts no program.
  */
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { eventsOf, HOOK_CLIENTS, type HookClient, isRecord, nonEmptyString } from "./clients/clients.ts";
 import { holdsHook, hooksFile, managedHooksFile, userHooksFile } from "./clients/install.ts";
 import { listSessions } from "./sessions.ts";
+import { readTextOrNull } from "./workspace/read-text.ts";
 import { isRegistered, type RegisteredWorkspaces, workspaceOf } from "./workspace/registered.ts";
 
 export interface AgentEntry {
@@ -167,17 +168,11 @@ function versionOf(program: string): string | null {
 
 function jsonIn(path: string): Record<string, unknown> | null {
   try {
-    const given: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const given: unknown = JSON.parse(readTextOrNull(path) ?? "");
     return isRecord(given) ? given : null;
   } catch {
     return null;
   }
 }
 
-function textIn(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
+const textIn = (path: string): string => readTextOrNull(path) ?? "";

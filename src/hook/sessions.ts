@@ -9,6 +9,7 @@ import { type HookClient, type HookEvent, isRecord } from "./clients/clients.ts"
 import { holdsHook, hooksFile } from "./clients/install.ts";
 import { makeOwnFolder } from "./own-folder.ts";
 import type { SeenFiles } from "./transcripts/transcripts.ts";
+import { readTextOrNull } from "./workspace/read-text.ts";
 import {
   isRegistered,
   type RegisteredWorkspaces,
@@ -79,11 +80,8 @@ export function isGovernedSession(
 function isProjectHooked(client: HookClient, began: string, home: string): boolean {
   return [began, workspaceOf(began)].some((at) => {
     if (at === resolvedDirectory(home)) return false;
-    try {
-      return holdsHook(client, readFileSync(join(at, hooksFile(client)), "utf8"));
-    } catch {
-      return false;
-    }
+    const settings = readTextOrNull(join(at, hooksFile(client)));
+    return settings !== null && holdsHook(client, settings);
   });
 }
 

@@ -1,5 +1,5 @@
 /** The resident process and the small script in front of it: what passes a call, and everything that must not. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -147,6 +147,20 @@ describe("the resident process", () => {
     const own = join(place.folder, "resident");
     expect(statSync(own).mode & 0o777).toBe(0o700);
     expect(statSync(join(own, "hook.sock")).mode & 0o777).toBe(0o600);
+    await place.server.stop();
+  });
+
+  it("reads no pipe in the place of a file, which would stop it for every session", async () => {
+    verifies("beyond.hooks.four-seconds");
+    const place = await hookedPlace("claude-code", "--hold", "0");
+    const inner = join(place.shop, "inner");
+    mkdirSync(join(inner, ".claude"), { recursive: true });
+    for (const name of [".git", ".claude/settings.json", ".mcp.json", ".npmrc", "transcript.jsonl"])
+      execFileSync("mkfifo", [join(inner, name)]);
+    const there = { session_id: "there", cwd: inner, transcript_path: join(inner, "transcript.jsonl") };
+    await place.ask({ ...there, ...LOOK });
+    await place.ask({ ...there, hook_event_name: "SessionEnd" });
+    expect(await place.ask(LOOK)).toEqual(PASSED);
     await place.server.stop();
   });
 

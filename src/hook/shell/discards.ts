@@ -2,10 +2,11 @@
  * Finds whether git would discard changes in the work tree that the session did not make: `git restore` and
  * `git checkout` with files replace them by stored ones, which nothing keeps.
  */
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { hexHash } from "../workspace/hash.ts";
 import type { OwnEdits } from "../workspace/own-edits.ts";
+import { readBytesOrNull } from "../workspace/read-text.ts";
 import { runGit, workTreeTop } from "../workspace/safe-git.ts";
 import { commandOf } from "./programs.ts";
 import { DIFF_NAMES, isCommit } from "./trees.ts";
@@ -40,7 +41,8 @@ function isOwnChange(path: string, stored: string | undefined, edits: OwnEdits):
   if (found === undefined) return true;
   const own = edits.get(path);
   if (own === undefined || stored === undefined || own.before !== stored || !found.isFile()) return false;
-  return own.after === hexHash(readFileSync(path));
+  const now = readBytesOrNull(path);
+  return now !== null && own.after === hexHash(now);
 }
 
 /** Git's names of the stored contents, by path from the top. Empty if git does not name them. */

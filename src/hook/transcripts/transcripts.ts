@@ -2,10 +2,11 @@
  * Reads the transcripts of a session: the client's own account of its calls. A transcript that is missing, shorter than
  * before, changed or of an unknown form is not checked, and never counts as equal.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { HookClient } from "../clients/clients.ts";
 import { hexHash } from "../workspace/hash.ts";
+import { readBytesOrNull, readTextOrNull } from "../workspace/read-text.ts";
 import { readClaudeLines } from "./claude-code.ts";
 import { readCodexLines } from "./codex.ts";
 import { readGeminiLines } from "./gemini.ts";
@@ -56,12 +57,8 @@ function readOne(
   path: string,
   before: SeenFile | undefined,
 ): { calls: TranscriptCall[]; seen: SeenFile } | { not_checked: string } {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch {
-    return { not_checked: `${path} cannot be read` };
-  }
+  const bytes = readBytesOrNull(path);
+  if (bytes === null) return { not_checked: `${path} cannot be read` };
   if (before !== undefined && bytes.length < before.bytes)
     return { not_checked: `${path} is shorter than before` };
   if (before !== undefined && hexHash(bytes.subarray(0, before.bytes)) !== before.sha256)
@@ -78,7 +75,7 @@ function subAgentFiles(client: HookClient, path: string): string[] {
   if (client === "claude-code") return filesIn(join(dirname(path), stem, "subagents"));
   if (client !== "gemini") return [];
   try {
-    const [line = ""] = readFileSync(path, "utf8").split("\n", 1);
+    const [line = ""] = (readTextOrNull(path) ?? "").split("\n", 1);
     const { sessionId } = JSON.parse(line) as { sessionId?: unknown };
     return typeof sessionId === "string" ? filesIn(join(dirname(path), basename(sessionId))) : [];
   } catch {

@@ -2,9 +2,9 @@
  * Files that hold credentials. Every call that touches one is refused. The reference has these lists, and a test
  * compares them.
  */
-import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { foldPath, wordsOf } from "./auto-run-files.ts";
+import { readStartOrNull } from "./read-text.ts";
 
 /** `*` is a part of a name. */
 export const CREDENTIAL_FILES = {
@@ -67,21 +67,9 @@ const WRITTEN_OUT =
 /** Whether the file is a configuration in which a token or a password is written out. */
 export function hasWrittenSecret(path: string): boolean {
   const name = foldPath(basename(path));
-  return isConfigName.test(name) && !HARMLESS.test(name) && WRITTEN_OUT.test(startOf(path));
-}
-
-/** Empty for a file that is missing or cannot be read. */
-function startOf(path: string): string {
-  let file: number | undefined;
-  try {
-    // Reading a pipe would wait for its writer.
-    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return "";
-    file = openSync(path, "r");
-    const bytes = Buffer.alloc(MAX_BYTES);
-    return bytes.toString("utf8", 0, readSync(file, bytes));
-  } catch {
-    return "";
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
+  return (
+    isConfigName.test(name) &&
+    !HARMLESS.test(name) &&
+    WRITTEN_OUT.test(readStartOrNull(path, MAX_BYTES) ?? "")
+  );
 }

@@ -1,5 +1,5 @@
 /** Paths that git takes from its own files, read without starting git. */
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { GIT_FILES } from "./auto-run-files.ts";
 import { readTextOrNull } from "./read-text.ts";
@@ -38,12 +38,9 @@ export function gitNamedPaths(top: string, home: string): string[] {
 export function linkedRepositories(workspace: string): string[] {
   const file = join(workspace, GIT);
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
-  const named = /^gitdir: (.+)$/m.exec(readFileSync(file, "utf8"))?.[1]?.trim();
+  const named = /^gitdir: (.+)$/m.exec(readTextOrNull(file) ?? "")?.[1]?.trim();
   if (named === undefined) return [];
   const own = resolve(workspace, named);
-  try {
-    return [own, resolve(own, readFileSync(join(own, "commondir"), "utf8").trim())];
-  } catch {
-    return [own];
-  }
+  const common = readTextOrNull(join(own, "commondir"));
+  return common === null ? [own] : [own, resolve(own, common.trim())];
 }

@@ -2,8 +2,9 @@
  * Which directories count as registered: what the person registered, everything below it, and every linked work tree of
  * the same repository. Repositories are read directly, without git.
  */
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readTextOrNull } from "./read-text.ts";
 import { workTreeTop } from "./safe-git.ts";
 
 /** Directories, resolved, or all of them. */
@@ -40,12 +41,11 @@ function repositoryOf(path: string): string | null {
   try {
     const git = join(top, ".git");
     if (statSync(git).isDirectory()) return realpathSync.native(git);
-    const named = /^gitdir: (.+?)\r?\n?$/.exec(readFileSync(git, "utf8"))?.[1];
+    const named = /^gitdir: (.+?)\r?\n?$/.exec(readTextOrNull(git) ?? "")?.[1];
     if (named === undefined) return null;
     const own = resolve(top, named);
-    const common = join(own, "commondir");
-    if (!existsSync(common)) return realpathSync.native(own);
-    return realpathSync.native(resolve(own, readFileSync(common, "utf8").trim()));
+    const common = readTextOrNull(join(own, "commondir"));
+    return realpathSync.native(common === null ? own : resolve(own, common.trim()));
   } catch {
     return null;
   }

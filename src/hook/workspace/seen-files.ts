@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { makeOwnFolder } from "../own-folder.ts";
 import { isMcpFile, isUsedFile, MCP_FILES, USED_FOLDERS } from "./auto-run-files.ts";
 import { hexHash } from "./hash.ts";
+import { readBytesOrNull } from "./read-text.ts";
 
 /** `used`: skills, commands and agents. `mcp`: configurations of tool servers. */
 export type SeenKind = "used" | "mcp";
@@ -130,7 +131,8 @@ function fileNow(path: string): UnseenFile[] {
     const found = statSync(path);
     if (!found.isFile() || found.size > MAX_BYTES)
       return [{ path, sha256: `${found.ctimeMs} ${found.size}` }];
-    return [{ path, sha256: hexHash(readFileSync(path)) }];
+    const bytes = readBytesOrNull(path);
+    return [{ path, sha256: bytes === null ? "unreadable" : hexHash(bytes) }];
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT" ? [] : [{ path, sha256: "unreadable" }];
   }

@@ -1,5 +1,4 @@
 /** MCP servers in the configurations of clients on this machine: behind the gateway, or not governed. */
-import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import {
@@ -10,6 +9,7 @@ import {
   MCP_CLIENT_NAMES,
 } from "../../../gateway/connect/mcp-clients.ts";
 import type { AgentEntry } from "../../../hook/inventory.ts";
+import { readTextOrNull } from "../../../hook/workspace/read-text.ts";
 import type { CommandIo } from "../../io.ts";
 
 export interface McpServer {
@@ -53,12 +53,8 @@ export function configuredServers({ env, cwd }: CommandIo): McpServer[] {
 type FoundEntry = Pick<McpServer, "name" | "entry" | "isGateway">;
 
 function serversIn(file: string, format: "json" | "toml", member: string): FoundEntry[] {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    return [];
-  }
+  const text = readTextOrNull(file);
+  if (text === null) return [];
   if (format === "toml")
     return [...text.matchAll(/^\[mcp_servers\.("?)([\w.-]+)\1\]\s*$([^[]*)/gm)].map(([, , name, body]) => ({
       name: name!,
