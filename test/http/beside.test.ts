@@ -5,7 +5,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sized } from "../support/long.ts";
 import { type Answer, type TestServer, testServer } from "../support/server.ts";
 
 let s: TestServer;
@@ -76,7 +75,7 @@ describe("decisions continue", () => {
   it("while something is read, however large it is", { timeout: 300_000 }, async () => {
     // Files are written and looked up in either case. Only a large content takes its time.
     const small = await decisionsOfAll(given("1", 1));
-    const large = await decisionsOfAll(given("2", sized(400, 1_500)));
+    const large = await decisionsOfAll(given("2", 1_500));
     for (const what of Object.keys(ASKED))
       expect(large[what], `${what}: ${small[what]} decisions for a small one`).toBeGreaterThan(
         2 * small[what]! + 20,
