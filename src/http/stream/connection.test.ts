@@ -13,7 +13,7 @@ class SlowSocket extends EventEmitter {
   isPaused = false;
   readonly sent: string[] = [];
   private readonly taken: (() => void)[] = [];
-  send(text: string, done: () => void): void {
+  send(text: string, _: { binary: boolean }, done: () => void): void {
     this.sent.push(text);
     this.bufferedAmount += text.length;
     this.taken.push(done);
