@@ -111,7 +111,11 @@ await build({
   logOverride: { "empty-import-meta": "silent" },
 });
 // V8 reads it as Latin-1, which is faster. Tagged templates are the only texts that esbuild leaves unescaped.
-const escaped = readFileSync(COMMAND, "utf8").replace(
+const bundled = readFileSync(COMMAND, "utf8");
+const slashed = /(?<!\\)(?:\\\\)*\\[^\0-\x7f]/.exec(bundled);
+if (slashed !== null)
+  throw new Error(`A backslash before a character that is not ASCII is not supported: ${slashed[0]}`);
+const escaped = bundled.replace(
   /[^\0-\x7f]/g,
   (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
 );

@@ -106,6 +106,15 @@ it("is the same on every surface", async () => {
   }
 });
 
+it("has its reason on the overview", async () => {
+  verifies("beyond.run-state.everywhere");
+  const { text } = await admin.get("/console/");
+  const items = [...text.matchAll(/<li>[\s\S]*?<\/li>/g)].map(([item]) => wordsOf(item));
+  const of = (run: RunName) => items.find((item) => item.startsWith(`attention ${run} `));
+  expect(of("lost")).toMatch(/ agent, 1 unknown outcome$/);
+  expect(of("asking")).toMatch(/ agent, an undo is left$/);
+});
+
 it("is what every filter for attention means", async () => {
   verifies("beyond.run-state.everywhere");
   const wanted = Object.keys(EXPECTED).filter((run) => EXPECTED[run as RunName] === "needs attention");

@@ -4,10 +4,10 @@ import { verifies } from "../../../test/support/verifies.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
 
 const PLAN = {
-  workspace: "/Users/ann/work",
+  workspace: "/Users/ann/shop",
   run_folder: "/private/tmp/svc-run-1",
-  protected: ["/Users/ann/work/.git/hooks", "/Users/ann/work/.envrc"],
-  hidden: ["/Users/ann/work/sub/.env"],
+  protected: ["/Users/ann/shop/.git/hooks", "/Users/ann/shop/.envrc"],
+  hidden: ["/Users/ann/shop/sub/.env"],
   programs: ["/Users/ann/node"],
   proxy_port: 4_711,
 };
@@ -26,7 +26,7 @@ it("denies by default, and lets the command write to its workspace and its own d
   const writes = lines.filter((line) => /^\(allow.*file-write/.test(line));
   expect(writes).toEqual([
     expect.stringContaining('(literal "/dev/null")'),
-    '(allow file-read* file-write* (subpath "/Users/ann/work") (subpath "/private/tmp/svc-run-1"))',
+    '(allow file-read* file-write* (subpath "/Users/ann/shop") (subpath "/private/tmp/svc-run-1"))',
   ]);
   expect(lines.filter((line) => line.includes("/Users/ann") && line.startsWith("(allow"))).toHaveLength(2);
 });
@@ -41,16 +41,16 @@ it("reaches the proxy alone, by any protocol", () => {
 it("keeps protected paths read-only, existing or not, in any case, and hides credentials", () => {
   verifies("beyond.run.mac-profile");
   for (const path of [".envrc", ".ENVRC", ".git/hooks", ".git/hooks/pre-commit", ".Git/Hooks/x"])
-    expect([path, covers("(deny file-write* ", `/Users/ann/work/${path}`)]).toEqual([path, true]);
+    expect([path, covers("(deny file-write* ", `/Users/ann/shop/${path}`)]).toEqual([path, true]);
   for (const path of ["xenvrc", ".envrc2", ".git/HEAD", "deep/.git/hooks"])
-    expect([path, covers("(deny file-write* ", `/Users/ann/work/${path}`)]).toEqual([path, false]);
-  expect(covers("(deny file-read* file-write* ", "/Users/ann/work/sub/.env")).toBe(true);
+    expect([path, covers("(deny file-write* ", `/Users/ann/shop/${path}`)]).toEqual([path, false]);
+  expect(covers("(deny file-read* file-write* ", "/Users/ann/shop/sub/.env")).toBe(true);
   // The last matching rule counts, so denials come after permissions.
-  expect(at("(deny file-write* ")).toBeGreaterThan(at('(subpath "/Users/ann/work")'));
-  expect(at("(deny file-read* file-write* ")).toBeGreaterThan(at('(subpath "/Users/ann/work")'));
+  expect(at("(deny file-write* ")).toBeGreaterThan(at('(subpath "/Users/ann/shop")'));
+  expect(at("(deny file-read* file-write* ")).toBeGreaterThan(at('(subpath "/Users/ann/shop")'));
   for (const path of [".git", "sub"])
-    expect(covers("(deny file-write-unlink ", `/Users/ann/work/${path}`)).toBe(true);
-  expect(covers("(deny file-write-unlink ", "/Users/ann/work/.git/HEAD")).toBe(false);
+    expect(covers("(deny file-write-unlink ", `/Users/ann/shop/${path}`)).toBe(true);
+  expect(covers("(deny file-write-unlink ", "/Users/ann/shop/.git/HEAD")).toBe(false);
 });
 
 it("refuses paths that its language would read differently", () => {
@@ -58,7 +58,7 @@ it("refuses paths that its language would read differently", () => {
   for (const bad of ['a"b', "a\\b", "a\nb", "a]b", "a^b"])
     for (const plan of [
       { ...PLAN, workspace: `/Users/${bad}` },
-      { ...PLAN, hidden: [`/Users/ann/work/${bad}`] },
+      { ...PLAN, hidden: [`/Users/ann/shop/${bad}`] },
     ])
       expect(() => seatbeltProfile(plan)).toThrow(/must not hold/);
 });
